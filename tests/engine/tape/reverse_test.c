@@ -3,7 +3,7 @@
  *
  * For each small tape the test compares, for every element of every parameter:
  *
- *   1. central differences of the forward operations in double (tests/support/numeric/reference.h)
+ *   1. central differences of the forward operations in double (tests/support/reference/reference.h)
  *   2. the tape's own backward operations in double precision: must agree to about 1e-7
  *   3. the engine's backward operations, quantized: must agree as far as the bits allow
  *
@@ -18,7 +18,7 @@
 #include "engine/models/model_writer.h"
 #include "engine/plan/backend.h"
 #include "engine/tape/builder_core.h"
-#include "tests/support/numeric/reference.h"
+#include "tests/support/reference/reference.h"
 #include "tests/support/test.h"
 
 #define TENSORS_MAX   8

@@ -10,7 +10,7 @@
 
 #include "engine/models/model.h"
 #include "engine/plan/backend.h"
-#include "tests/support/numeric/reference.h"
+#include "tests/support/reference/reference.h"
 
 #define SMALL_DIGEST_TEXT 65 /* SHA-256 in hexadecimal, and the ending NUL */
 

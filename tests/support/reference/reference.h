@@ -9,8 +9,8 @@
  *
  * The tape must have passed tape_check(). Running out of memory ends the program.
  */
-#ifndef TESTS_SUPPORT_NUMERIC_REFERENCE_H
-#define TESTS_SUPPORT_NUMERIC_REFERENCE_H
+#ifndef TESTS_SUPPORT_REFERENCE_REFERENCE_H
+#define TESTS_SUPPORT_REFERENCE_REFERENCE_H
 
 #include <stdbool.h>
 
@@ -43,4 +43,4 @@ void reference_run(struct reference *reference, uint32_t op_count);
 /* Gives states their next values. */
 void reference_advance(struct reference *reference);
 
-#endif /* TESTS_SUPPORT_NUMERIC_REFERENCE_H */
+#endif /* TESTS_SUPPORT_REFERENCE_REFERENCE_H */

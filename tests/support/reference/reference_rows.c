@@ -1,7 +1,7 @@
 /* reference_rows.c - sums, norms, softmax and cross-entropy in double precision. */
 #include <math.h>
 
-#include "tests/support/numeric/reference_core.h"
+#include "tests/support/reference/reference_core.h"
 
 /* Sums (or, for products, dot products) of the row's chunks into parts; returns the total. */
 static double sum_parts(double *parts, const double *a, const double *b, int64_t columns,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/numeric/reference_core.h"
+#include "tests/support/reference/reference_core.h"
 
 #define TILE  4
 #define PANEL 16

@@ -4,10 +4,10 @@
  * reference.c holds the tables and the plain operations, reference_rows.c those along rows,
  * reference_image.c those over pictures, reference_product.c the contractions.
  */
-#ifndef TESTS_SUPPORT_NUMERIC_REFERENCE_CORE_H
-#define TESTS_SUPPORT_NUMERIC_REFERENCE_CORE_H
+#ifndef TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H
+#define TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H
 
-#include "tests/support/numeric/reference.h"
+#include "tests/support/reference/reference.h"
 
 struct reference {
     const struct tape *tape;
@@ -55,4 +55,4 @@ reference_function reference_max_pool_grad;
 reference_function reference_mean_pool;
 reference_function reference_mean_pool_grad;
 
-#endif /* TESTS_SUPPORT_NUMERIC_REFERENCE_CORE_H */
+#endif /* TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/numeric/reference_core.h"
+#include "tests/support/reference/reference_core.h"
 
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define GELU_CUBE      0.044715

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/numeric/reference_core.h"
+#include "tests/support/reference/reference_core.h"
 
 /* An element under a window: where it is in the picture, in the patches and among the windows. */
 struct visit {
