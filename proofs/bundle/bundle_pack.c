@@ -1,6 +1,7 @@
 /* bundle_pack.c - see bundle_pack.h. The journal's bytes are in pack_journal.c. */
 #include "proofs/bundle/bundle_pack.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -234,6 +235,7 @@ static enum status import_job(struct importer *importer, uint64_t size, struct e
     TRY_OUT(read_entry(&bytes, importer->archive, size, error));
     TRY_OUT(job_parse(&job, bytes.data, bytes.size, error));
     TRY_OUT(bundle_create(&importer->bundle, importer->part, job, error));
+    assert(importer->bundle != NULL);
     /* Nobody sees the folder before the end of the import, which syncs all of it. */
     TRY_OUT(database_execute(importer->bundle->database, "PRAGMA synchronous=OFF", error));
 out:
