@@ -76,7 +76,7 @@ static enum status add_state(struct safetensors_writer *writer, const struct sup
     void *bytes;
 
     if (supply->machine != NULL) {
-        return state_visit(supply->machine, tensor, add_bytes, writer, error);
+        return state_root_visit(supply->machine, tensor, add_bytes, writer, error);
     }
     bytes = malloc(commit_tensor_size(shape));
     if (bytes == NULL) {
@@ -177,7 +177,7 @@ enum status bundle_checkpoint_write(struct bundle *bundle, struct machine *machi
     const struct supply supply = {.machine = machine};
     struct digest root;
 
-    TRY(machine_state_root(&root, machine, error));
+    TRY(state_root_of(&root, machine, error));
     return write_checkpoint(bundle, &supply, step, &root, error);
 }
 
@@ -366,7 +366,7 @@ static enum status load_checkpoint(struct bundle *bundle, struct machine *machin
     for (uint32_t i = 0; i < machine->tape->state_count; i++) {
         TRY_OUT(load_tensor(&file, machine, machine->tape->states[i].before, error));
     }
-    TRY_OUT(machine_state_root(&root, machine, error));
+    TRY_OUT(state_root_of(&root, machine, error));
     TRY_OUT(compare_root(&root, &wanted, &file, error));
 out:
     safetensors_close(&file);
@@ -378,7 +378,7 @@ static enum status check_first_state(const struct bundle *bundle, struct machine
 {
     struct digest root;
 
-    TRY(machine_state_root(&root, machine, error));
+    TRY(state_root_of(&root, machine, error));
     return digest_equal(&root, &bundle->job->first_state_root)
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT,

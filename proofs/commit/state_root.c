@@ -30,10 +30,10 @@ struct work {
     uint64_t size; /* of all states */
 };
 
-enum status state_visit(struct machine *machine, uint32_t tensor,
-                        enum status (*take)(void *context, const struct tensor *tensor,
-                                            const void *bytes, struct error *error),
-                        void *context, struct error *error)
+enum status state_root_visit(struct machine *machine, uint32_t tensor,
+                             enum status (*take)(void *context, const struct tensor *tensor,
+                                                 const void *bytes, struct error *error),
+                             void *context, struct error *error)
 {
     const struct tensor *shape = &machine->tape->tensors[tensor];
     const void *there = machine->backend->peek(machine, tensor);
@@ -89,7 +89,7 @@ static enum status find_by_reading(struct digest *root, bool *finite, struct mac
 
     commit_roots_init(&reading.roots, COMMIT_STATE, 0);
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        TRY(state_visit(machine, tape->states[i].before, take_root, &reading, error));
+        TRY(state_root_visit(machine, tape->states[i].before, take_root, &reading, error));
     }
     commit_roots_end(&reading.roots, root);
     return find_finite(finite, machine, error);
@@ -315,7 +315,7 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
     return status;
 }
 
-enum status machine_state_root(struct digest *root, struct machine *machine, struct error *error)
+enum status state_root_of(struct digest *root, struct machine *machine, struct error *error)
 {
     return state_root_find(root, NULL, machine, 0, error);
 }

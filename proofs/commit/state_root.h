@@ -17,8 +17,8 @@ MUST_CHECK enum status state_root_find(struct digest *root, bool *finite, struct
                                        int threads, struct error *error);
 
 /* The same with the defaults. */
-MUST_CHECK enum status machine_state_root(struct digest *root, struct machine *machine,
-                                          struct error *error);
+MUST_CHECK enum status state_root_of(struct digest *root, struct machine *machine,
+                                     struct error *error);
 
 /*
  * The same in two halves, where the machine can hash beside its steps. The root is that of the
@@ -33,9 +33,10 @@ MUST_CHECK enum status state_root_end(struct digest *root, bool *finite, struct 
  * Calls take with a state's bytes, borrowed for the call: the backend's own where they are on the
  * host, else a copy.
  */
-MUST_CHECK enum status state_visit(struct machine *machine, uint32_t tensor,
-                                   enum status (*take)(void *context, const struct tensor *tensor,
-                                                       const void *bytes, struct error *error),
-                                   void *context, struct error *error);
+MUST_CHECK enum status state_root_visit(struct machine *machine, uint32_t tensor,
+                                        enum status (*take)(void *context,
+                                                            const struct tensor *tensor,
+                                                            const void *bytes, struct error *error),
+                                        void *context, struct error *error);
 
 #endif /* PROOFS_COMMIT_STATE_ROOT_H */

@@ -246,7 +246,7 @@ static enum status run(struct trace *trace, struct machine *machine, struct trac
         return status;
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        TRY_OUT(state_visit(machine, tape->states[i].before, take_state, &recorder, error));
+        TRY_OUT(state_root_visit(machine, tape->states[i].before, take_state, &recorder, error));
     }
     TRY_OUT(machine->backend->step(machine, &observer, error));
     TRY_OUT(find_next_root(trace, error));

@@ -389,7 +389,7 @@ enum status trace_server_diverged(uint32_t *state, uint64_t *element, struct tra
 
         status = filed ? find_not_finite(element, &tape->tensors[id],
                                          trace_file_tensor(&server->file, item), error)
-                       : state_visit(server->machine, id, find_not_finite, element, error);
+                       : state_root_visit(server->machine, id, find_not_finite, element, error);
         if (status == STATUS_OK && *element != UINT64_MAX) {
             return STATUS_OK;
         }

@@ -53,8 +53,8 @@ void gpu_check_compare(struct gpu_check *check, struct machine *cpu, struct mach
         }
         free(got);
     }
-    gpu_check_must(machine_state_root(&roots[0], cpu, &error), &error);
-    gpu_check_must(machine_state_root(&roots[1], other, &error), &error);
+    gpu_check_must(state_root_of(&roots[0], cpu, &error), &error);
+    gpu_check_must(state_root_of(&roots[1], other, &error), &error);
     check->tally->comparisons++;
     if (tape->state_count > 0 && !digest_equal(&roots[0], &roots[1])) {
         gpu_check_differs(check, "the root of the state");

@@ -134,7 +134,8 @@ enum status accused_find_state(struct accused *accused, struct run *run, struct 
         return error_set(error, STATUS_NO_MEMORY, "no memory for a list of states");
     }
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = state_visit(run->machine, tape->states[i].before, take_root, &roots[i], error);
+        status =
+            state_root_visit(run->machine, tape->states[i].before, take_root, &roots[i], error);
         merkle_leaf_hash(&roots[tape->state_count + i], roots[i].bytes, DIGEST_SIZE);
     }
     if (status != STATUS_OK) {

@@ -308,7 +308,7 @@ static enum status take_state(void *context, const char *path, struct error *err
     }
     safetensors_close(&file);
     TRY(status);
-    TRY(machine_state_root(&root, wanted->machine, error));
+    TRY(state_root_of(&root, wanted->machine, error));
     return digest_equal(&root, wanted->root)
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
@@ -333,7 +333,7 @@ static enum status draw_first_state(struct checker *checker, struct machine *mac
         free(bytes);
         TRY(status);
     }
-    TRY(machine_state_root(&root, machine, error));
+    TRY(state_root_of(&root, machine, error));
     if (!digest_equal(&root, &job->first_state_root)) {
         (void)error_set(error, STATUS_REFUSED,
                         "the job's draws do not give the first state that it commits to");

@@ -142,7 +142,7 @@ static enum status run_steps(struct round *round, struct bundle *bundle, struct 
         if (falsifies && step == round->step) {
             TRY(falsify(run, round, error));
         }
-        TRY(machine_state_root(&entry.root, run->machine, error));
+        TRY(state_root_of(&entry.root, run->machine, error));
         TRY(run_loss(&entry.loss_bits, run, error));
         TRY(bundle_record(bundle, &entry, error));
         if ((step + 1) % SEGMENT == 0) {

@@ -231,7 +231,7 @@ static enum status open_and_step(struct machine **machine, const struct start *s
     TRY(start_give(*machine, start, error));
     TRY((*machine)->backend->step(*machine, NULL, error));
     TRY((*machine)->backend->step(*machine, NULL, error));
-    return machine_state_root(&root, *machine, error);
+    return state_root_of(&root, *machine, error);
 }
 
 static void test_any_failing_call_of_any_device_is_an_error(void **state)

@@ -159,7 +159,7 @@ static void check_goes_on(const char *name, const struct encryption_key *key, ui
     for (int i = 0; i < 20; i++) {
         small_run_step(&run);
     }
-    assert_int_equal(machine_state_root(&wanted, run.machine, NULL), STATUS_OK);
+    assert_int_equal(state_root_of(&wanted, run.machine, NULL), STATUS_OK);
     assert_int_equal(bundle_state_root(&root, bundle, 20, NULL), STATUS_OK);
     assert_true(digest_equal(&root, &wanted));
     run_close(&run);

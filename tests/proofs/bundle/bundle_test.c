@@ -487,7 +487,7 @@ static uint64_t restored(struct bundle *bundle, uint64_t most, uint32_t damaged)
 
     small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
     assert_int_equal(bundle_restore(&step, bundle, run.machine, most, NULL), STATUS_OK);
-    assert_int_equal(machine_state_root(&root, run.machine, NULL), STATUS_OK);
+    assert_int_equal(state_root_of(&root, run.machine, NULL), STATUS_OK);
     assert_int_equal(bundle_state_root(&wanted, bundle, step, NULL), STATUS_OK);
     assert_true(digest_equal(&root, &wanted));
     assert_int_equal(bundle_damaged(bundle, &why), damaged);

@@ -396,7 +396,7 @@ static void run_to(struct run *run, const struct job *job, int steps)
     small_run_begin(run);
     for (int i = 0; i < steps; i++) {
         small_run_step(run);
-        assert_int_equal(machine_state_root(&roots[i], run->machine, NULL), STATUS_OK);
+        assert_int_equal(state_root_of(&roots[i], run->machine, NULL), STATUS_OK);
     }
 }
 

@@ -227,7 +227,7 @@ static void check_trace(const struct job *job)
     small_run_step(&fast);
     root = oracle_state(fast.machine);
     assert_true(digest_equal(&trace.next_root, &root));
-    assert_int_equal(machine_state_root(&root, traced.machine, NULL), STATUS_OK);
+    assert_int_equal(state_root_of(&root, traced.machine, NULL), STATUS_OK);
     assert_true(digest_equal(&trace.next_root, &root));
     trace_release(&trace);
     recording_release(&recording);

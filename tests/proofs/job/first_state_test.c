@@ -272,7 +272,7 @@ static void test_given_state_is_kept_as_the_checkpoint_before_step_0(void **stat
     assert_int_equal(bundle_give_first_state(bundle, path, NULL), STATUS_OK);
     assert_int_equal(bundle_restore(&step, bundle, run.machine, 20, NULL), STATUS_OK);
     assert_int_equal(step, 0);
-    assert_int_equal(machine_state_root(&found, run.machine, NULL), STATUS_OK);
+    assert_int_equal(state_root_of(&found, run.machine, NULL), STATUS_OK);
     assert_true(digest_equal(&found, &root));
     /* Pruning keeps this checkpoint: the bundle has the only copy. */
     assert_int_equal(bundle_set_device(bundle, "here", NULL), STATUS_OK);

@@ -114,7 +114,7 @@ static void test_every_step_is_reached_and_traced(void **state)
 
         small_run_open(&run, bundle_job(bundle), isa, 1, false);
         assert_int_equal(replay_reach(&run, bundle, step, &plain, NULL), STATUS_OK);
-        assert_int_equal(machine_state_root(&root, run.machine, NULL), STATUS_OK);
+        assert_int_equal(state_root_of(&root, run.machine, NULL), STATUS_OK);
         assert_int_equal(bundle_state_root(&before, bundle, step, NULL), STATUS_OK);
         assert_true(digest_equal(&root, &before));
         if (step < 20) {
@@ -207,7 +207,7 @@ static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int thr
         } else {
             assert_int_equal(run.machine->backend->step(run.machine, NULL, NULL), STATUS_OK);
         }
-        assert_int_equal(machine_state_root(&root, run.machine, NULL), STATUS_OK);
+        assert_int_equal(state_root_of(&root, run.machine, NULL), STATUS_OK);
         assert_int_equal(bundle_state_root(&expected, bundle, step + 1, NULL), STATUS_OK);
         assert_true(digest_equal(&root, &expected));
         if (step == 2) {

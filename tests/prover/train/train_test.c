@@ -57,7 +57,7 @@ static struct digest expected_root(void)
     for (uint64_t i = 0; i < job->steps; i++) {
         small_run_step(&run);
     }
-    assert_int_equal(machine_state_root(&root, run.machine, NULL), STATUS_OK);
+    assert_int_equal(state_root_of(&root, run.machine, NULL), STATUS_OK);
     run_close(&run);
     job_free(job);
     return root;

@@ -161,7 +161,7 @@ static struct digest root_of(struct run *run)
     struct error error;
 
     error_init(&error);
-    insist(machine_state_root(&root, run->machine, &error), &error);
+    insist(state_root_of(&root, run->machine, &error), &error);
     return root;
 }
 
@@ -241,7 +241,7 @@ static void record(struct bundle *bundle, struct run *run, uint64_t step, uint64
 
     error_init(&error);
     insist(run_loss(&entry.loss_bits, run, &error), &error);
-    insist(machine_state_root(&entry.root, run->machine, &error), &error);
+    insist(state_root_of(&entry.root, run->machine, &error), &error);
     insist(bundle_record(bundle, &entry, &error), &error);
     if ((step + 1) % bundle_job(bundle)->segment_length == 0 || step + 1 == end) {
         insist(bundle_checkpoint_write(bundle, run->machine, step + 1, &error), &error);

@@ -139,7 +139,7 @@ void small_bundle_fill(struct bundle *bundle, struct run *run, uint64_t first, u
 
         small_run_step(run);
         insist(run_loss(&entry.loss_bits, run, &error), &error);
-        insist(machine_state_root(&entry.root, run->machine, &error), &error);
+        insist(state_root_of(&entry.root, run->machine, &error), &error);
         insist(bundle_record(bundle, &entry, &error), &error);
         if ((step + 1) % length == 0 || step + 1 == end) {
             insist(bundle_checkpoint_write(bundle, run->machine, step + 1, &error), &error);

@@ -119,7 +119,7 @@ void start_compare(struct machine *cpu, struct machine *other, const char *what)
     struct digest expected_root;
     struct digest root;
 
-    start_must(machine_state_root(&expected_root, cpu, &error), &error);
-    start_must(machine_state_root(&root, other, &error), &error);
+    start_must(state_root_of(&expected_root, cpu, &error), &error);
+    start_must(state_root_of(&root, other, &error), &error);
     assert_memory_equal(&root, &expected_root, sizeof(root));
 }

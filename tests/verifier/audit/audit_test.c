@@ -83,7 +83,7 @@ static void make_run(char *path, const char *name, uint64_t steps, cheat_functio
             cheat(&run, at);
         }
         assert_int_equal(run_loss(&entry.loss_bits, &run, &error), STATUS_OK);
-        assert_int_equal(machine_state_root(&entry.root, run.machine, &error), STATUS_OK);
+        assert_int_equal(state_root_of(&entry.root, run.machine, &error), STATUS_OK);
         assert_int_equal(bundle_record(bundle, &entry, &error), STATUS_OK);
         if ((at + 1) % SEGMENT == 0) {
             assert_int_equal(bundle_checkpoint_write(bundle, run.machine, at + 1, &error),

@@ -98,7 +98,7 @@ static void record(struct bundle *bundle, struct run *run, uint64_t step)
 
     error_init(&error);
     check(run_loss(&entry.loss_bits, run, &error), &error);
-    check(machine_state_root(&entry.root, run->machine, &error), &error);
+    check(state_root_of(&entry.root, run->machine, &error), &error);
     check(bundle_record(bundle, &entry, &error), &error);
     if ((step + 1) % SEGMENT == 0) {
         check(bundle_checkpoint_write(bundle, run->machine, step + 1, &error), &error);

@@ -46,7 +46,7 @@ static enum status look(struct fault_location *location, struct machine *machine
                         struct error *error)
 {
     const struct tape *tape = machine->tape;
-    enum status status = machine_state_root(&location->roots[0], machine, error);
+    enum status status = state_root_of(&location->roots[0], machine, error);
 
     if (status == STATUS_OK && tape->loss != TENSOR_NONE) {
         status = machine->backend->read(machine, tape->loss, &location->loss, error);

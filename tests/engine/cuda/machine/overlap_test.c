@@ -44,7 +44,7 @@ static void expected_roots(struct digest roots[STEPS], const struct start *start
     start_must(start_give(machine, start, &error), &error);
     for (int i = 0; i < STEPS; i++) {
         start_must(backend_cpu.step(machine, NULL, &error), &error);
-        start_must(machine_state_root(&roots[i], machine, &error), &error);
+        start_must(state_root_of(&roots[i], machine, &error), &error);
     }
     backend_cpu.close(machine);
 }
