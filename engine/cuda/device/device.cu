@@ -231,7 +231,7 @@ static enum device_result device_copy(struct device *device, void *to, const voi
                                       uint64_t size)
 {
     DEVICE_TRY(use(device));
-    /* Either may be another device's memory: addresses tell. */
+    /* Either may be another device's memory: the runtime knows by the address. */
     return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->stream));
 }
 

@@ -306,7 +306,7 @@ static enum device_result launch_product(const struct launcher *launcher, const 
         if (links[i].from != 0) {
             continue;
         }
-        epilogue.steps[epilogue.count].anew = 1;
+        epilogue.steps[epilogue.count].restarts = 1;
         add_step(&epilogue, launcher, maker, ops[i], &links[i].form);
         for (uint32_t next = i + 1; next < group->count; next++) {
             if (links[next].from == last) {

@@ -70,27 +70,27 @@ enum epilogue_source {
     EPILOGUE_NONE,  /* it has none */
     EPILOGUE_ROW,   /* in a row, at the result's column */
     EPILOGUE_WHOLE, /* at the result's own place */
-    EPILOGUE_AHEAD, /* the same, and it is the tensor that is sent for ahead */
+    EPILOGUE_AHEAD, /* the same, of the tensor that is prefetched */
 };
 
 #define EPILOGUE_STEPS_MAX 4
 
-/* One element-wise operation on a number that has just been made. */
+/* One element-wise operation on a number in a register. */
 struct epilogue_step {
     const float *other;
-    uint32_t *out;     /* bits; NULL: nobody wants what it leaves */
+    uint32_t *out;     /* bits; NULL: nobody wants its result */
     uint32_t kind;     /* enum op_kind: those of epilogue_body.h */
     uint32_t source;   /* enum epilogue_source */
     uint32_t constant; /* of a scale: bits */
-    uint32_t anew;     /* it begins with the result, not with what the step before it left */
+    uint32_t restarts; /* it takes the product's result, not that of the step before it */
 };
 
 /*
- * What becomes of results before they leave registers. They lie in rows of a multiple of four, one
- * after another, and all that is read and written begins at a multiple of 16 bytes.
+ * Steps on results before they leave registers. Results lie row after row, in rows of a multiple of
+ * four. Everything that is read or written begins at a multiple of 16 bytes.
  */
 struct epilogue {
-    const float *ahead; /* NULL: nothing is sent for */
+    const float *ahead; /* NULL: nothing is prefetched */
     struct epilogue_step steps[EPILOGUE_STEPS_MAX];
     uint32_t count; /* 0: results are written as they are, wherever they lie */
     uint32_t reserved;
@@ -118,7 +118,7 @@ struct elements_args {
 struct rows_args {
     const void *inputs[OP_INPUTS_MAX];
     void *outputs[OP_OUTPUTS_MAX];
-    const float *addend; /* of kernel_held: not dx is written, but its sum with this; or NULL */
+    const float *addend; /* of kernel_held: its sum with dx is written instead of dx; or NULL */
     uint64_t rows;
     uint64_t columns;
     uint64_t causal;
@@ -426,9 +426,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
          : 2)
 
 /*
- * Results on their way through an epilogue: a warp has a patch, 8 rows of 32 of them, in shared
- * memory, in rows of some more, so that neighbouring rows lie in other banks; and what steps read
- * of this patch and of the next.
+ * Results in an epilogue: a warp has a patch of 8 rows of 32 in shared memory, in longer rows so
+ * that neighbouring rows lie in other banks; and what steps read of this patch and of the next.
  */
 #define EPILOGUE_ROWS       8
 #define EPILOGUE_COLUMNS    32
@@ -438,8 +437,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 
 /*
  * Tiles and shared memory of the contraction by wgmma: hopper_body.h. A slot holds 128 rows of A
- * and as many of B, of lines of up to 128 bytes; behind the slots lies what describes them, and
- * then what the multiplying warps' results go through.
+ * and as many of B, of lines of up to 128 bytes. Behind the slots lie their control data, and then
+ * the patches of the multiplying warps.
  */
 #define HOPPER_CAPABILITY   90  /* of the devices that have them */
 #define HOPPER_GROUP        128 /* threads: one group brings, two multiply */

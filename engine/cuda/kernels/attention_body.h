@@ -1,15 +1,15 @@
 /*
  * attention_body.h - the rows of attention on chip: from the limbs of queries and keys to p and to
  * what p makes of the values; and backward, from the limbs of dout and of the values to ds and to
- * the gradient of the queries. Scores, dp and the limbs of p and ds along rows are never written.
+ * the gradient of the queries. Scores, dp and the limbs of p and ds along rows stay on chip.
  *
  * A block of threads takes a strip (strip_body.h) of rows of one head. First it holds their scores
- * (or dp) as the binary32 numbers that the rules say; then a warp has a row, as held_body.h has it,
- * and leaves p (or ds) in the place of the scores; then the strip is quantized and multiplied by
- * the limbs of the values (or keys).
+ * (or dp) as binary32 numbers, as the rules round them. Then each warp takes a row, as in
+ * held_body.h, and puts p (or ds) in the place of the scores. Then the strip is quantized and
+ * multiplied by the limbs of the values (or keys).
  *
- * Under a causal mask, keys that no row of a strip sees are not looked at; and where nobody else
- * reads what is hidden, it is not written.
+ * Under a causal mask, keys that no row of a strip sees are not read. Hidden elements are written
+ * only where somebody else reads them.
  *
  * A warp makes 16 rows by 16 columns of scores, from limbs in memory, and goes on to others without
  * a barrier; it needs no shared memory but the scores' own.
@@ -68,7 +68,7 @@ static RULE INLINED void attention_init(struct attention *attention,
 
 /* ---- scores ---------------------------------------------------------------------- */
 
-/* What is known of a warp's 16 rows before any column. */
+/* A warp's 16 rows. */
 struct queries {
     struct strip_reader reader;
     struct result_line lines[2]; /* of the two that a lane has results of */
@@ -228,7 +228,7 @@ static RULE INLINED void attention_row(const struct attention *attention, uint32
     held.row = strip->batch * rows + m;
     held.first = held.row * args->columns;
     held.visible = attention_visible(attention->args, m);
-    held.columns = held.visible; /* nothing is asked of those behind */
+    held.columns = held.visible; /* hidden columns are not computed */
     held.lane = thread_index() % CUDA_WARP;
     UNROLL
     for (uint32_t i = 0; i < HELD_SLOTS; i++) {

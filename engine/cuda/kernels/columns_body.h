@@ -1,12 +1,12 @@
 /*
  * columns_body.h - quantization of views whose neighbouring rows are neighbours in memory, in one
- * look: a block of threads holds some columns of memory, whole, and writes them as rows.
+ * pass: a block of threads holds some columns of memory, whole, and writes them as rows.
  *
- * The exponents of a row are known only when all of it was seen, so it must be held or seen twice;
- * 32, 16 or 8 columns are what a run of memory is worth reading for, and what fits.
+ * The exponents of a row are known only when all of it was read, so it must be held or read twice.
+ * 32, 16 or 8 columns fit, and make runs of memory that are worth reading.
  *
- * Where nothing but the rows' sums is wanted (a bias's gradient, whose limbs no matrix's gradient
- * reads), these are all that is written.
+ * Where only the rows' sums are wanted (a bias's gradient, whose limbs no matrix's gradient reads),
+ * only they are written.
  */
 
 /* Eight loads are under way before the first is waited for. */
@@ -102,7 +102,7 @@ static RULE inline int32_t columns_raise(const struct columns *columns,
     return top == EXPONENT_POISON ? PACKED_POISON : lowest;
 }
 
-/* And what tells of them. */
+/* Their shifts, exponents and lowest exponents. */
 static RULE inline void columns_exponents(const struct columns *columns,
                                           const struct quantize_args *args, uint32_t c)
 {
@@ -199,7 +199,7 @@ KERNEL_LIMITED(kernel_quantize_columns, struct quantize_args, COLUMNS_THREADS)
 
 /* ---- sums of columns ------------------------------------------------------------ */
 
-/* The sum of a piece's integers, in the place of its first number: below 2^28 for 22 bits. */
+/* Puts the sum of a piece's integers where its first number was: below 2^28 for 22 bits. */
 static RULE inline void columns_parts(const struct columns *columns,
                                       const struct quantize_args *args)
 {
@@ -251,7 +251,7 @@ static RULE inline void columns_sum(const struct columns *columns,
         int32_t part;
 
         memcpy(&part, &parts[p * CONTRACTION_PIECE], sizeof(part));
-        /* In poison rows exponents may be far apart: any sum will do. */
+        /* In poison rows exponents may be far apart, and the sum does not matter. */
         sum += (uint64_t)(int64_t)part << ((uint32_t)(own[p] - least) & 63);
     }
     sum = warp_sum_wide(sum);
@@ -287,7 +287,7 @@ KERNEL_LIMITED(kernel_column_sums, struct column_sums_args, COLUMNS_THREADS)
     }
 }
 
-/* grid: any; block: BLOCK_THREADS. A thread has a column of one piece, and looks at it twice. */
+/* grid: any; block: BLOCK_THREADS. A thread has a column of one piece, and reads it twice. */
 KERNEL(kernel_short_sums, struct column_sums_args)
 {
     for (uint64_t row = first_place(); row < args.view.rows; row += place_stride()) {

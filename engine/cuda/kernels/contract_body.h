@@ -1,7 +1,7 @@
 /*
- * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, plainly
- * for blocks of 16. hopper_body.h has it by wgmma, tile_body.h what both share; the products and
- * sums of a warp are those of fragments_body.h.
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, without
+ * them for blocks of 16. hopper_body.h does it by wgmma; tile_body.h has what both share,
+ * fragments_body.h the products and sums of a warp.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
  * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. With 22 bits there are five 32-bit
@@ -32,7 +32,7 @@ static RULE INLINED uint32_t limb_plane_size(enum limb_kind kind)
 static_assert(3 * (CONTRACT_ROWS_THREE + CONTRACT_COLUMNS) * CONTRACT_STAGE <= CONTRACT_LIMBS_SIZE,
               "three planes take no more of a stage than two");
 
-/* ---- the way into shared memory ----------------------------------------------- */
+/* ---- into shared memory ------------------------------------------------------- */
 
 struct contract_tile {
     uint64_t batch;
@@ -161,7 +161,7 @@ static RULE INLINED void stage_fill(const struct contract_args *args,
     shifts_fill(args, tile, stage, k);
 }
 
-/* ---- the way to registers -------------------------------------------------------- */
+/* ---- into registers -------------------------------------------------------------- */
 
 /* Places by the lane: the PTX ISA's ldmatrix gives lane l the row l / 4, bytes 4 (l % 4) .. +3. */
 static RULE INLINED void fragments_load(struct fragments *fragments, const uint8_t *limbs,
@@ -199,10 +199,10 @@ static RULE INLINED void fragments_load(struct fragments *fragments, const uint8
 /* ---- the tile ------------------------------------------------------------------- */
 
 /*
- * The last split to come sees what all of them added. The thread that takes the ticket fences, on
- * both sides: what the barrier brought to it goes before the ticket, and what its ticket found goes
- * with the next barrier to the others. A fence of theirs would order nothing with a ticket that is
- * not theirs.
+ * The last split sees what all splits added. The thread that takes the ticket fences before and
+ * after it: the barrier before orders the other threads' writes before its ticket, and the barrier
+ * after hands them what the ticket saw. Fences of other threads would order nothing with a ticket
+ * that they do not take.
  */
 static RULE INLINED bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
@@ -267,7 +267,7 @@ contract_write_steps(const struct contract_args *args, const struct contract_til
     uint32_t made[FRAGMENT_ROWS * FRAGMENT_COLUMNS * FRAGMENT_SUMS] = {};
 
     copy_wait(0);
-    barrier(); /* the stages of k are done with */
+    barrier(); /* nobody reads the stages any more */
     epilogue_send(args, &patches, 0);
     UNROLL
     for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
@@ -305,7 +305,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
         if (block_index() % args->splits == 0) {
             contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
         }
-        return; /* the whole block of threads: no barrier is left out by some */
+        return; /* all threads of the block: none waits at a barrier */
     }
     filler_init(&filler, args, &tile, kind);
     for (uint32_t s = 0; s + 1 < args->stages; s++) {
@@ -321,7 +321,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
         const uint8_t *stage = tile.stages + s % args->stages * CONTRACT_STAGE_SIZE;
 
         copy_wait(args->stages - 2);
-        barrier(); /* this stage is there for all, and the one before it is done with */
+        barrier(); /* all see this stage, and nobody reads the one before it any more */
         if (next < stages) {
             stage_fill(args, &tile, &filler,
                        tile.stages + next % args->stages * CONTRACT_STAGE_SIZE,
@@ -497,8 +497,8 @@ KERNEL(kernel_ones, struct sums_args)
 }
 
 /*
- * Lists of the places of each word. In which order a list runs depends on the weather; what is
- * made of it is a sum of integers and does not.
+ * Lists of the places of each word. The order of a list depends on timing; the sum of integers that
+ * is made of it does not.
  */
 KERNEL(kernel_onehot_link, struct sums_args)
 {

@@ -2,8 +2,8 @@
  * dots_body.h - exact sums that need no tile: of a row by a row, as the norm of a gradient takes
  * them, and of a row alone, as the gradient of a bias does.
  *
- * A tile would be made for one result of it, and a byte at a time would be read by a warp that
- * waits: here a lane takes four elements at once, and a long row is shared by all warps of a block.
+ * A tile would be computed for one of its results, and a warp would read a byte a lane. Here a lane
+ * takes four elements at once, and all warps of a block share a long row.
  */
 
 struct dot_quad {
@@ -30,7 +30,7 @@ static RULE inline struct dot_quad dot_elements(const struct packed_operand *ope
     return quad;
 }
 
-/* A thread's share of the sum of a row; modulo 2^64, which the whole is well within. */
+/* A thread's share of the sum of a row, modulo 2^64: the whole sum is far smaller. */
 static RULE inline uint64_t dot_share(const struct dots_args *args, uint64_t row, uint32_t first,
                                       uint32_t step)
 {

@@ -1,11 +1,10 @@
 /*
  * entropy_body.h - cross-entropy along rows, its gradient and the gradient's quantization, in one
- * visit: a block of threads holds a row in shared memory, first x, then exp(x - max), then dx.
- * rows_body.h and quantize_body.h say what is computed, in which order.
+ * pass: a block of threads holds a row in shared memory, first x, then exp(x - max), then dx.
+ * rows_body.h and quantize_body.h define what is computed, and in which order.
  *
- * A warp has the same chunks of the row all the time, so that warps wait for each other only for
- * what is of the whole row: its maximum, its sum, its largest gradient. A warp that is done goes on
- * to the next row, whose lines it has called for long before.
+ * A warp keeps the same chunks of the row, so warps wait for each other only for the row's maximum,
+ * sum and largest gradient. A warp that is done goes on to the next row, which it has prefetched.
  *
  * A row that does not fit is left to kernel_rows and kernel_quantize_*.
  */
@@ -46,8 +45,8 @@ static RULE inline struct entropy_chunk entropy_chunk(const struct entropy *row,
     for (uint32_t chunk = (row)->warp; chunk < (row)->chunks; chunk += (row)->warps)
 
 /*
- * By 16 bytes, which begin before the chunk and end behind it; but not before and behind the row,
- * where other blocks may be writing.
+ * By 16 bytes. They may begin before the chunk and end behind it, but not outside of the row, where
+ * other blocks may be writing.
  */
 static RULE inline void entropy_load(const struct entropy *row, uint32_t chunk)
 {
@@ -72,7 +71,7 @@ static RULE inline void entropy_load(const struct entropy *row, uint32_t chunk)
     }
 }
 
-/* The next row of this block, into the cache that all blocks share: a line is 32 numbers. */
+/* Prefetches the next row of this block into the L2 cache: a line is 32 numbers. */
 static RULE inline void entropy_call(const struct entropy *row, uint64_t next)
 {
     if (next < row->args->quantize.rows) {
@@ -97,7 +96,7 @@ static RULE inline float entropy_lanes_maximum(float lane)
     return lane;
 }
 
-/* Of the row, from all warps' chunks. maxima: (warps), shared. */
+/* The maximum of the row, from all warps' chunks. maxima: (warps), shared. */
 static RULE inline float entropy_maximum(const struct entropy *row, float *maxima)
 {
     float lane = -INFINITY;
@@ -122,8 +121,8 @@ static RULE inline float entropy_maximum(const struct entropy *row, float *maxim
 #define ENTROPY_STEPS 4 /* of a lane's fold, whose exponentials are made side by side */
 
 /*
- * A chunk's exponentials, moved to where the area begins, and their sum. What a turn writes lies
- * before what the next reads.
+ * A chunk's exponentials, moved to the beginning of the area, and their sum. A turn writes before
+ * the place where the next one reads.
  */
 static RULE inline float entropy_exponentials(const struct entropy *row,
                                               const struct entropy_chunk *part, float maximum)
@@ -183,14 +182,14 @@ static RULE inline void entropy_number(float *numbers, uint64_t row, float value
     }
 }
 
-/* What the gradient of an element is made of. */
+/* The factors of an element's gradient. */
 struct entropy_slope {
     float inverse; /* of the sum */
     float dloss;
     uint32_t target;
 };
 
-/* The magnitudes that a quantization wants: of the largest, and of a piece's that is smallest. */
+/* Magnitudes that a quantization needs: the largest, and the smallest of the pieces' largest. */
 struct entropy_range {
     uint32_t most;
     uint32_t least;
@@ -292,7 +291,7 @@ static RULE inline int32_t entropy_exponent(const struct entropy *row,
     return own > scale->floor ? own : scale->floor;
 }
 
-/* The limbs of a warp's chunks, and what tells of their blocks. */
+/* The limbs of a warp's chunks, and the exponents and shifts of their blocks. */
 static RULE inline void entropy_quantize(const struct entropy *row,
                                          const struct entropy_scale *scale)
 {
@@ -338,7 +337,7 @@ static RULE inline void entropy_quantize(const struct entropy *row,
     }
 }
 
-/* What lies in shared memory for all warps. */
+/* Shared memory of all warps. */
 struct entropy_shared {
     float *maxima;
     uint32_t *mosts;
@@ -359,7 +358,7 @@ static RULE inline void entropy_row(const struct entropy *row, const struct entr
         entropy_load(row, chunk);
     }
     copy_commit();
-    /* Before dx is written over it. */
+    /* dx is written over it below. */
     if (first && known) {
         wanted = row->x[target];
     }
@@ -385,7 +384,7 @@ static RULE inline void entropy_row(const struct entropy *row, const struct entr
     if (args->quantize.planes != NULL) {
         entropy_quantize(row, &scale);
     }
-    /* The next row is copied over what other lanes may be reading. */
+    /* Other lanes may still read what the next row is copied over. */
     warp_barrier();
 }
 

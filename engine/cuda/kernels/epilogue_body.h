@@ -1,18 +1,16 @@
 /*
- * epilogue_body.h - element-wise operations on numbers that have just been made: in the last step
- * of a contraction, on results that nobody has written yet; or on what lies in memory, four numbers
- * a lane and by 16 bytes.
+ * epilogue_body.h - element-wise operations on numbers in registers: at the end of a contraction,
+ * on results before they are written; or on tensors in memory, four numbers a lane.
  *
- * The lanes of a warp hold its results as tensor cores give them, pairs here and there. So they are
- * laid into shared memory, 8 rows of 32 at a time, and are read as rows are: eight lanes write 128
- * bytes. What a step reads of a whole tensor was sent for while the patch before was written. One
- * place in the code does it for all results: the steps are many instructions, and a lane's results
- * many registers, which cannot be counted through.
+ * The lanes of a warp hold its results as tensor cores give them, in scattered pairs. So they are
+ * laid into shared memory, 8 rows of 32 at a time, and are read as rows: eight lanes write 128
+ * bytes. What a step reads of a whole tensor is prefetched while the previous patch is written. One
+ * loop does it for all results: the steps are many instructions, and registers cannot be indexed.
  *
- * Each step is the rule of its operation, and leaves what the rule would have stored.
+ * Each step is the rule of its operation, and gives what the rule would have stored.
  */
 
-/* What a step makes of a number: `other` is read by kinds of two operands alone. */
+/* A step on a number; only kinds of two operands read `other`. */
 static RULE INLINED uint32_t epilogue_made(uint32_t kind, float value, float other, float constant)
 {
     switch (kind) {
@@ -40,7 +38,7 @@ static RULE INLINED uint32_t epilogue_made(uint32_t kind, float value, float oth
 /* Four neighbours, and where they are. */
 struct epilogue_quad {
     float made[4];
-    const float *ahead; /* what was sent for: in shared memory */
+    const float *ahead; /* prefetched: in shared memory */
     uint64_t place;
     uint64_t column;
 };
@@ -78,7 +76,7 @@ static RULE INLINED void epilogue_steps(const struct epilogue *epilogue,
         epilogue_other(other, step, quad);
         UNROLL
         for (uint32_t c = 0; c < 4; c++) {
-            value[c] = step->anew != 0 ? quad->made[c] : value[c];
+            value[c] = step->restarts != 0 ? quad->made[c] : value[c];
         }
         UNROLL
         for (uint32_t c = 0; c < 4; c++) {
@@ -91,7 +89,7 @@ static RULE INLINED void epilogue_steps(const struct epilogue *epilogue,
     }
 }
 
-/* The same of one number, for kernels whose lanes hold such. */
+/* The same for one number a lane. */
 static RULE inline void epilogue_one(const struct epilogue *epilogue, float made, uint64_t place,
                                      uint64_t column)
 {
@@ -102,7 +100,7 @@ static RULE inline void epilogue_one(const struct epilogue *epilogue, float made
         const float other = step->source == EPILOGUE_NONE  ? 0.0f
                             : step->source == EPILOGUE_ROW ? step->other[column]
                                                            : step->other[place];
-        const uint32_t bits = epilogue_made(step->kind, step->anew != 0 ? made : value, other,
+        const uint32_t bits = epilogue_made(step->kind, step->restarts != 0 ? made : value, other,
                                             real_from_bits(step->constant));
 
         value = real_from_bits(bits);
@@ -138,7 +136,7 @@ static RULE INLINED uint8_t *patch_ahead(const struct epilogue_patches *patches,
     return patches->stage + EPILOGUE_ROWS * EPILOGUE_PITCH * 4 + at % 2 * EPILOGUE_AHEAD_SIZE;
 }
 
-/* Sends for what a step reads at a patch; a lane brings 16 bytes of two rows. */
+/* Prefetches what a step reads at a patch; a lane brings 16 bytes of two rows. */
 static RULE INLINED void epilogue_send(const struct contract_args *args,
                                        const struct epilogue_patches *patches, uint32_t at)
 {
@@ -159,7 +157,7 @@ static RULE INLINED void epilogue_send(const struct contract_args *args,
     copy_commit();
 }
 
-/* All lanes have laid down what they have. Results and what is made of them go to memory. */
+/* All lanes have laid their results down. Results and the outputs of steps go to memory. */
 static RULE INLINED void epilogue_write(const struct contract_args *args,
                                         const struct epilogue_patches *patches, uint32_t at)
 {
@@ -187,8 +185,8 @@ static RULE INLINED void epilogue_write(const struct contract_args *args,
 
 /*
  * A warp's results, patch after patch: of each, a lane has those of row l/4, in columns 2 (l % 4)
- * and the next one of every eight. The loop is not unrolled; what is left moves up. What the first
- * patch needs was sent for before.
+ * and the next one of every eight. The loop is not unrolled; the remaining results move up. What
+ * the first patch needs was prefetched before.
  */
 static RULE INLINED void epilogue_finish(const struct contract_args *args,
                                          const struct epilogue_patches *patches, uint32_t *made)

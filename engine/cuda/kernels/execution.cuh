@@ -27,7 +27,7 @@
 #define CONSTANT                  __constant__ const
 #define UNROLL                    _Pragma("unroll")
 #define ROLLED                    _Pragma("unroll 1")
-/* In the inner loops: a call would have arrays of registers lie in memory. */
+/* In the inner loops: with a call, arrays of registers would lie in memory. */
 #define INLINED                   __forceinline__
 #define LANES_ALL                 0xffffffffu
 
@@ -98,7 +98,7 @@ static RULE inline uint32_t atomic_swap(uint32_t *at, uint32_t value)
     return atomicExch(at, value);
 }
 
-/* Returns what was there before. */
+/* Returns the value before. */
 static RULE inline uint32_t atomic_add(uint32_t *at, uint32_t value)
 {
     return atomicAdd(at, value);
@@ -114,7 +114,7 @@ static RULE inline void atomic_max(uint32_t *at, uint32_t value)
     (void)atomicMax(at, value);
 }
 
-/* What other blocks of threads wrote, not what this one read before. */
+/* Reads past this multiprocessor's cache: other blocks may have written. */
 static RULE inline uint64_t load_fresh(const uint64_t *at)
 {
     return __ldcg((const unsigned long long *)at);
@@ -150,13 +150,13 @@ static RULE inline void load_pair(uint32_t *to, const void *from)
     to[1] = pair.y;
 }
 
-/* The line of memory there is wanted soon. */
+/* Prefetches the line of memory. */
 static RULE inline void prefetch_line(const void *at)
 {
     asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
 }
 
-/* A byte of a row, or of what lies behind the last: whoever reads that leaves the result. */
+/* A byte of a row, or behind the last row: then the caller drops the result. */
 static RULE inline uint32_t load_padded(const uint8_t *at)
 {
     return *at;

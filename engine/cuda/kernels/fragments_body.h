@@ -22,7 +22,7 @@
 #define FRAGMENT_SUMS    4 /* results of a fragment that one lane holds */
 #define LIMB_SUMS        5 /* at most */
 
-/* Every kernel has one kind of limbs, and all that follows from it is known when it is compiled. */
+/* The kind of limbs is a constant of a kernel. */
 static RULE INLINED uint32_t limb_planes(enum limb_kind kind)
 {
     return kind == LIMBS_THREE ? 3 : 2;
@@ -130,11 +130,11 @@ static RULE INLINED uint32_t sum_column(uint32_t c)
  */
 #define SHIFT_QUICK 22
 
-/* A shift is at most W, below 32 (contraction.h). Rows that a tile has and the tensor has not come
- * with whatever lies there: no result is theirs, but two of them must still be a shift. */
+/* A shift is at most W, below 32 (contraction.h). Rows of a tile that the tensor
+ * does not have come with any bytes: they have no result, but their shifts must stay in range. */
 #define SHIFT_MASK 31
 
-/* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
+/* Result c of a piece, from its limbs' sums: shifted, and added modulo 2^64. */
 static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
             uint32_t i, uint32_t j, uint32_t c, uint32_t shift, bool quick, enum limb_kind kind)
@@ -161,7 +161,7 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
     return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
 }
 
-/* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
+/* Adds a piece to the 64-bit sums and clears the limbs' sums. */
 static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],

@@ -155,7 +155,7 @@ KERNEL(kernel_hash_leaves, struct hash_args)
     }
 }
 
-/* to may be left: what is read is read before anything is written. */
+/* to may be left: everything is read before anything is written. */
 static RULE inline void hash_node(uint8_t *to, const uint8_t *left)
 {
     uint32_t state[8];

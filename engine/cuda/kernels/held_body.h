@@ -1,10 +1,10 @@
 /*
  * held_body.h - norms and softmax along rows of one chunk, each number read once: a warp holds the
- * row in its registers, lane l what the fold gives it, elements l, l+32, ... And where the row is
- * quantized next, the same warp does it, from shared memory: rows_body.h and quantize_body.h say
- * what is computed, in which order.
+ * row in its registers, and lane l the elements that the fold gives it: l, l+32, ... Where the row
+ * is quantized next, the same warp does it, from shared memory. rows_body.h and quantize_body.h
+ * define what is computed, and in which order.
  *
- * A longer row has no place in registers: it is left to kernel_rows.
+ * A longer row does not fit registers: kernel_rows takes it.
  */
 
 struct held {
@@ -74,7 +74,7 @@ static RULE inline float held_rstd(const struct held *held, float total)
     return real_stored(1.0f / sqrtf(held_mean(held, total) + real_from_bits(held->args->constant)));
 }
 
-/* Leaves the result in x. */
+/* x becomes the result. */
 static RULE inline void held_norm(const struct held *held, float *x, float *other)
 {
     const bool layer = held->args->kind == OP_LAYER_NORM;
@@ -163,7 +163,7 @@ static RULE inline float held_maximum(const struct held *held, const float *x)
     return real_from_bits(fold_maximum_bits(lane));
 }
 
-/* Of what lies in x; leaves p there. */
+/* x becomes p. */
 static RULE inline void held_softmax(const struct held *held, float *x)
 {
     const float scale = real_from_bits(held->args->constant);

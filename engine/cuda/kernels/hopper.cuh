@@ -3,7 +3,7 @@
  * count arrivals and bytes, bulk copies, and the products of groups of four warps (wgmma).
  *
  * The emulator of tests/support has the same names for a processor. Other architectures have none
- * of it: there the kernels are empty, and launch.c starts none.
+ * of it: there the kernels are empty, and are never launched.
  */
 #ifndef ENGINE_CUDA_KERNELS_HOPPER_CUH
 #define ENGINE_CUDA_KERNELS_HOPPER_CUH
@@ -15,7 +15,7 @@
     extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(threads, 1)             \
         name(const __grid_constant__ type args)
 
-/* A barrier that is not done by then never will be; in a self-test, which takes moments, sooner. */
+/* A wait that takes longer never ends. A self-test takes moments and gives up sooner. */
 #define WAIT_NS_MAX          UINT64_C(4000000000)
 #define WAIT_NS_MAX_SELFTEST UINT64_C(50000000)
 
@@ -34,7 +34,7 @@ static RULE inline void store_pair(uint32_t *at, uint32_t first, uint32_t second
     *(uint2 *)at = make_uint2(first, second);
 }
 
-/* The same value, which the compiler does not know to be: what is made of it is made anew. */
+/* The same value, hidden from the compiler: it recomputes what follows instead of keeping it. */
 static RULE inline uint32_t opaque(uint32_t value)
 {
     asm volatile("" : "+r"(value));
@@ -87,7 +87,7 @@ static RULE inline void bring_arrive(uint64_t *barrier)
                  : "memory");
 }
 
-/* The phase under way also waits for these bytes. */
+/* The current phase also waits for these bytes. */
 static RULE inline void bring_expect(uint64_t *barrier, uint32_t size)
 {
     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
@@ -171,7 +171,7 @@ static RULE inline uint64_t time_ns(void)
     return now;
 }
 
-/* Until the phase of this parity is complete. One that never is stops the kernel, or is left. */
+/* Waits until the phase of this parity is complete. Too long a wait traps, or gives up. */
 static RULE inline void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up)
 {
     const uint32_t at = shared_address(barrier);
@@ -290,7 +290,7 @@ static RULE inline void group_begin(int32_t *sums, uint32_t columns)
     }
 }
 
-/* Sends the products off and waits for all of them. */
+/* Starts the products and waits for all of them. */
 static RULE inline void group_end(int32_t *sums, uint32_t columns)
 {
     if (columns == 128) {

@@ -98,7 +98,7 @@ static RULE inline struct hopper_place hopper_place_of(bool paired)
     return place;
 }
 
-/* launch.c sees to it that they are below 2^31. */
+/* launch_hopper() asserts that they are below 2^31. */
 static RULE inline uint32_t hopper_units(const struct contract_args *args)
 {
     return (uint32_t)args->batches * args->tiles_m * args->tiles_n * args->splits;
@@ -191,7 +191,7 @@ static RULE inline void hopper_copy(const struct contract_args *args,
     }
 }
 
-/* Rows that only fill up the last atom have none. */
+/* Rows that only fill the last atom have no shift. */
 static RULE inline uint32_t hopper_shift(const struct packed_operand *operand, uint64_t rows,
                                          uint64_t row, uint64_t block)
 {
@@ -388,7 +388,7 @@ static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct 
         if (part < planes) {
             slots[part] = hopper_await(args, place);
         }
-        /* For each part anew, where registers are scarcer than loads. */
+        /* Loaded again for each part: registers are scarcer than loads. */
         if (part == 0 || kind == LIMBS_NARROW) {
             hopper_look(&shifts, place);
         }
@@ -495,7 +495,7 @@ static RULE inline void hopper_write(const struct contract_args *args,
     }
 }
 
-/* The same where element-wise operations follow. */
+/* The same with an epilogue. */
 static RULE inline void hopper_write_steps(const struct contract_args *args,
                                            const struct hopper_place *place,
                                            const struct hopper_unit *unit, const int64_t *wide,
@@ -543,7 +543,7 @@ static RULE inline bool hopper_last(const struct contract_args *args,
     return place->control->before[group] + 1 == args->splits;
 }
 
-/* A group's sums of a unit, written or added. What the unit is was not kept in registers. */
+/* A group's sums of a unit, written or added. The unit is looked up again, to spare registers. */
 static RULE inline void hopper_finish(const struct contract_args *args,
                                       const struct hopper_place *place, const int64_t *wide,
                                       uint32_t index, uint32_t columns)
@@ -571,7 +571,7 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
     for (uint32_t index = block_index(); index < units; index += grid_size()) {
         const struct hopper_unit unit = hopper_unit_of(args, index, columns);
         const uint64_t line = UINT64_C(1) << args->line_log;
-        int32_t sums[HOPPER_COLUMNS / 2] = {}; /* anew, so that none is kept through the end */
+        int32_t sums[HOPPER_COLUMNS / 2] = {}; /* here, so that none is kept to the end */
         uint32_t pieces = (uint32_t)((unit.end_k - unit.first_k + line - 1) >> args->line_log);
         int64_t wide[HOPPER_COLUMNS / 2] = {};
 
@@ -585,7 +585,7 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
     }
 }
 
-/* A pair's second tile may have no rows: it goes along for the other's sake, and writes none. */
+/* A pair's second tile may have no rows: it keeps the other company, and writes nothing. */
 static RULE inline void hopper_contract(const struct contract_args *args, uint32_t columns,
                                         uint32_t kind, bool paired)
 {

@@ -55,7 +55,7 @@ struct update_element {
     uint32_t made[3];
 };
 
-/* As rules_update.c has it. */
+/* As in rules_update.c. */
 static RULE inline void update_adamw(struct update_element *element,
                                      const struct update_numbers *numbers)
 {
@@ -211,7 +211,7 @@ static RULE inline uint32_t warp_largest(uint32_t value)
     return value;
 }
 
-/* What the warps of a block bring together. */
+/* What the warps of a block share. */
 struct square_shared {
     uint32_t *tops;
     uint32_t *lows; /* the smallest of the pieces' largest */
@@ -220,8 +220,8 @@ struct square_shared {
 
 /*
  * The sum of the squares of a row, quantized as its item says. A block is a piece of 128 elements,
- * or the row: both looks at it go piece by piece, a warp to each, and the second finds it in the
- * cache. Exponents need no memory: a piece's is found again by the warp that uses it.
+ * or the row. Both passes go piece by piece, a warp to each, and the second finds the row in the
+ * cache. Exponents need no memory: the warp that uses a piece's exponent finds it again.
  */
 static RULE inline uint32_t row_square(const struct square_item *item, const float *x,
                                        const struct square_shared *shared, uint32_t team)
@@ -306,7 +306,7 @@ KERNEL(kernel_squares, struct squares_args)
         const uint64_t row =
             (tile - args.firsts[at]) * (warps / team) + thread_index() / CUDA_WARP / team;
         const bool there = row < item->rows;
-        /* A row that is not there is one of no elements: all threads meet all barriers. */
+        /* A missing row has no elements: all threads meet all barriers. */
         const struct square_item none = {.window = item->window, .bits = item->bits, .whole = 1};
         const uint32_t bits =
             row_square(there ? item : &none, item->x + (there ? row * item->k : 0), &shared, team);

@@ -1,6 +1,6 @@
 /*
  * quads_body.h - element-wise operations over tensors, one after another on what is in registers:
- * four neighbours a lane, nothing divided but where a row's column is looked for.
+ * four neighbours a lane. Only steps that read a row divide, to find the column.
  */
 
 /* grid: any; block: BLOCK_THREADS. count and row are multiples of four; no row: row is 0. */

@@ -1,10 +1,10 @@
 /*
  * quantize_body.h - quantization of any permuted view: peaks, then exponents, then integers.
  *
- * Two ways to read a view, alike in their results: a warp along k, for rows that lie in memory one
- * after another, and a warp across 32 rows, for views whose neighbouring rows are neighbours. And
- * kernel_quantize_rows does all of it in one go where rows are runs of memory: the second look at a
- * row finds it in the cache, so that x is read from memory once.
+ * A view is read by a warp along k, for rows that lie in memory one after another, or by a warp
+ * across 32 rows, for views whose neighbouring rows are neighbours in memory. Where rows are runs
+ * of memory, kernel_quantize_rows does it all in one launch: the second pass over a row finds it in
+ * the cache, so x is read from memory once.
  */
 
 /* The magnitude as bits, largest for a NaN or an infinity: E() is monotone in it. */
@@ -211,7 +211,7 @@ static RULE inline void write_limbs(uint8_t *planes, uint64_t plane_size, uint64
 
 /*
  * grid: tiles of QUANTIZE_TILE_ROWS x QUANTIZE_TILE_K, those of one stripe of rows side by side;
- * block: BLOCK_THREADS. Read one way, written the other, through shared memory.
+ * block: BLOCK_THREADS. Read across and written along k, or the reverse, through shared memory.
  */
 KERNEL(kernel_quantize_integers, struct quantize_args)
 {

@@ -1,5 +1,5 @@
 /*
- * rows_body.h - sums, norms, softmax and cross-entropy along rows, each row in one visit.
+ * rows_body.h - sums, norms, softmax and cross-entropy along rows, each row by one kernel.
  *
  * The canonical fold (fold.h) is a warp: lane l adds elements l, l+32, ... of a chunk, then lanes
  * are added at distances 16, 8, 4, 2, 1. A row of one chunk is one warp's; a longer one is made by
@@ -31,7 +31,7 @@ static RULE inline float in_f32(const struct rows_args *args, uint32_t input, ui
     return ((const float *)args->inputs[input])[index];
 }
 
-/* Stored as it is read, so that a compiler sees when an output lies over an input. */
+/* The same type as reads use, so that the compiler sees when an output lies over an input. */
 static RULE inline void out_f32(const struct rows_args *args, uint32_t output, uint64_t index,
                                 float value)
 {
@@ -90,7 +90,7 @@ static RULE inline float row_fold_step(const struct rows_args *args, enum row_va
         return lane + in_f32(args, 0, at);
     case ROW_EXPONENTS: {
         const float e = row_exponential(args, at, numbers);
-        /* exps where it is wanted, else where p will be. */
+        /* exps where that output is wanted, else the place of p. */
         out_f32(args, args->kind == OP_SOFTMAX && args->outputs[2] == NULL ? 5 : 2, at, e);
         return lane + e;
     }

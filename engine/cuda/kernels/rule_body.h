@@ -1,6 +1,6 @@
 /*
- * rule_body.h - the rules themselves, compiled for the device: the definition, slow and always
- * there. One thread computes one element.
+ * rule_body.h - the rules themselves, compiled for the device: slow, and there for every operation.
+ * One thread computes one element.
  *
  * The *_body.h files of this folder are device code, in what C17 and CUDA C++ share. Before them
  * comes the execution model, which gives KERNEL, SHARED, thread_index(), barrier(), shuffles and
@@ -68,7 +68,7 @@ static RULE inline struct rule_call elements_call(const struct elements_args *ar
 
 /*
  * An element's inputs are read before its outputs are written, so an output may lie over an input
- * that is read at its own index only. The kinds are those of cuda_elementwise() in launch.c.
+ * that is read at its own index only. The kinds are those of launch_is_elementwise().
  */
 KERNEL(kernel_elements, struct elements_args)
 {

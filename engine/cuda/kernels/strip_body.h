@@ -142,7 +142,7 @@ static RULE INLINED void strip_exponents(const struct strip *strip,
     const int32_t least = product->contract.blocks == 1 ? top : top - product->window;
 
     own = own > least ? own : least;
-    /* All lanes of the warp meet, whatever their rows hold. */
+    /* Every lane of the warp comes here. */
     const int32_t smallest = -row_maximum(there ? -own : INT16_MIN);
     const int32_t lowest = top == EXPONENT_POISON ? PACKED_POISON : smallest;
 
@@ -154,7 +154,7 @@ static RULE INLINED void strip_exponents(const struct strip *strip,
     }
 }
 
-/* The other operand's shifts; of columns that it has not, none. */
+/* The other operand's shifts; 0 for columns that it does not have. */
 static RULE INLINED void strip_others_shifts(const struct strip *strip,
                                              const struct strip_product *product)
 {
@@ -206,7 +206,7 @@ static RULE INLINED struct strip_scale strip_scale_of(int exponent, int bits, en
     return scale;
 }
 
-/* In poison rows it is any number at all. */
+/* In poison rows it is any number. */
 static RULE INLINED uint32_t strip_integer(float x, const struct strip_scale *scale)
 {
     float sum = fmaf(x * scale->first, scale->rest, scale->whole);
@@ -238,7 +238,7 @@ static RULE INLINED void strip_split(uint32_t *high, uint32_t *low, const float 
     }
 }
 
-/* Eight rows and a piece to a warp. A lane reads and writes words that are nobody else's. */
+/* Eight rows and a piece to a warp. No two lanes touch the same words. */
 static RULE INLINED void strip_limbs(const struct strip *strip, const struct strip_product *product,
                                      enum limb_kind kind)
 {
@@ -278,12 +278,12 @@ static RULE INLINED void strip_limbs(const struct strip *strip, const struct str
 
 /* ---- products ---------------------------------------------------------------------- */
 
-/* Few registers for each thread, so that there may be many of them. */
+/* Few registers for each thread, so that there can be many threads. */
 #define STRIP_FRAGMENTS    2 /* of 8 columns */
 #define STRIP_TILE_ROWS    16
 #define STRIP_TILE_COLUMNS (8 * STRIP_FRAGMENTS)
 
-/* What a warp makes, and of which pieces. */
+/* The tile of a warp, and its share of the pieces. */
 struct strip_share {
     uint32_t row;    /* the first of the strip */
     uint32_t column; /* and of the other operand, in its batch */
@@ -495,7 +495,7 @@ static RULE INLINED void strip_contract(const struct strip *strip,
     if (share.there) {
         strip_multiply(wide, strip, product, &share, kind);
     }
-    barrier(); /* limbs are done with: sums take their place */
+    barrier(); /* nobody reads the limbs any more: sums take their place */
     if (share.there) {
         strip_gather(strip, &share, columns, wide);
     }

@@ -4,8 +4,8 @@
  * written. Attention's gradients are such products: p and ds, whose rows are queries, are wanted by
  * keys, and the other operand has the few rows of a head.
  *
- * Behind a causal softmax, what queries do not see is +0: it is not read, and nobody has to have
- * written it.
+ * After a causal softmax, what queries do not see is +0: it is not read, and need not have been
+ * written.
  */
 
 /* Loads that are under way before the first is waited for; a lane has 16 or 32 of a step. */
@@ -98,7 +98,7 @@ static RULE INLINED void strip_bring_all(const struct strip *strip,
     }
 }
 
-/* The pieces of which the first row of a strip, which sees the most, sees something. */
+/* The pieces that the first row of a strip sees: it sees the most. */
 static RULE INLINED uint32_t strip_visible(const struct strip *strip,
                                            const struct strip_columns_args *args)
 {
@@ -115,7 +115,7 @@ static RULE INLINED uint32_t strip_visible(const struct strip *strip,
                                   ? first + CONTRACTION_PIECE - 1
                                   : (uint32_t)args->view.k - 1;
 
-        /* The end of a turn of k is seen by all. */
+        /* All rows see the end of a turn of k. */
         if (first / inner != last / inner || last % inner >= turn) {
             seen |= 1u << piece;
         }

@@ -48,7 +48,7 @@ static RULE inline int32_t last_bit(int32_t lowest, int32_t bits)
     return (int32_t)((uint32_t)lowest - (uint32_t)(bits - 1));
 }
 
-/* Where results lie: a row's part of the place, and a column's. */
+/* The place of a result is the sum of its row's part and its column's part. */
 static RULE inline uint64_t place_of_row(const struct contract_args *args, uint64_t batch,
                                          uint64_t m)
 {
@@ -73,7 +73,7 @@ static RULE inline uint64_t place_of_column(const struct contract_args *args, ui
     return n / n1 * (uint64_t)args->strides[4] + n % n1 * (uint64_t)args->strides[5];
 }
 
-/* A row or column of results as the last step needs it. */
+/* What the last step needs of a row or column of results. */
 struct result_line {
     uint64_t place;
     uint64_t limit; /* of a row: the columns that it sees */

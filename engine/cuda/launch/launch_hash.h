@@ -1,4 +1,4 @@
-/* launch_hash.h - Merkle roots of tensors (merkle.h); the search for numbers that are not finite. */
+/* launch_hash.h - Merkle roots of tensors (merkle.h); the search for NaN and infinity. */
 #ifndef ENGINE_CUDA_LAUNCH_LAUNCH_HASH_H
 #define ENGINE_CUDA_LAUNCH_LAUNCH_HASH_H
 

@@ -1,6 +1,7 @@
 /*
  * fused_case.h - a tape run by the rules and by the CUDA backend's fast mode on the fake device,
- * with the variants that a test wants, and numbers of all sorts to run it on. What fails ends the test.
+ * with the variants that a test wants, and numbers of all sorts to run it on. What fails ends the
+ * test.
  */
 #ifndef TESTS_SUPPORT_DEVICE_FUSED_CASE_H
 #define TESTS_SUPPORT_DEVICE_FUSED_CASE_H

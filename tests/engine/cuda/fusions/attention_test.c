@@ -1,7 +1,8 @@
 /*
- * attention_test.c - rows of attention made on chip have the bits of the rules, and are what runs: on
- * the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16 and of
- * 32 rows; numbers that are subnormal, infinite or NaN; and whole steps of the models with attention.
+ * attention_test.c - rows of attention made on chip have the bits of the rules, and are what runs:
+ * on the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16
+ * and of 32 rows; numbers that are subnormal, infinite or NaN; and whole steps of the models with
+ * attention.
  */
 #include <stdio.h>
 

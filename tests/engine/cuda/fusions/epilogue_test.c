@@ -1,6 +1,6 @@
 /*
- * epilogue_test.c - element-wise operations behind a product have the bits of the rules, and are what
- * runs: on the emulator, behind every kernel that contracts, over tiles whole and ragged, and
+ * epilogue_test.c - element-wise operations behind a product have the bits of the rules, and are
+ * what runs: on the emulator, behind every kernel that contracts, over tiles whole and ragged, and
  * numbers that are subnormal, infinite or NaN. What cannot be made there is left alone. Whole
  * models run with this variant alone and with all variants.
  */

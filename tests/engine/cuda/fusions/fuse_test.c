@@ -1,8 +1,8 @@
 /*
- * fuse_test.c - what is launched together, or in fewer passes, has the bits of the rules and is what
- * runs: on the emulator, each variant alone, over tensors of ragged sizes and of numbers that are
- * subnormal, infinite or NaN; in place; and in whole steps that may be cut inside of a unit. The
- * account of bytes counts what is launched.
+ * fuse_test.c - what is launched together, or in fewer passes, has the bits of the rules and is
+ * what runs: on the emulator, each variant alone, over tensors of ragged sizes and of numbers that
+ * are subnormal, infinite or NaN; in place; and in whole steps that may be cut inside of a unit.
+ * The account of bytes counts what is launched.
  */
 #include <stdio.h>
 #include <stdlib.h>

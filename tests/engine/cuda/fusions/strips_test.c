@@ -1,9 +1,9 @@
 /*
- * strips_test.c - products of strips (numbers that are quantized where a block of threads holds them)
- * have the bits of the rules: on the emulator, over ragged shapes, either side of the product, all
- * widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden elements are
- * not even read; and in whole training steps. Nothing is made so that does not fit. The same for
- * sums of columns.
+ * strips_test.c - products of strips (numbers that are quantized where a block of threads holds
+ * them) have the bits of the rules: on the emulator, over ragged shapes, either side of the
+ * product, all widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden
+ * elements are not even read; and in whole training steps. Nothing is made so that does not fit.
+ * The same for sums of columns.
  */
 #include <math.h>
 #include <stdio.h>

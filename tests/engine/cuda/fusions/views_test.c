@@ -1,7 +1,7 @@
 /*
- * views_test.c - rows that nobody splits or joins have the bits of the rules: on the emulator, in tapes
- * that write and read neighbouring parts of rows, in memory that is reused at once; alone and with
- * all other variants; cut anywhere; in models.
+ * views_test.c - rows that nobody splits or joins have the bits of the rules: on the emulator, in
+ * tapes that write and read neighbouring parts of rows, in memory that is reused at once; alone and
+ * with all other variants; cut anywhere; in models.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,8 +33,8 @@ static enum status open_on_fake(struct machine **machine, const struct tape *tap
     return machine_cuda_open(machine, tape, options, &config, error);
 }
 
-/* What a use found: equal uses have equal findings. */
-struct fault_location {
+/* What a use found: equal uses have equal outcomes. */
+struct outcome {
     struct digest roots[2];
     float loss;
     bool diverged;
@@ -42,41 +42,36 @@ struct fault_location {
 
 /* ---- uses ------------------------------------------------------------------------ */
 
-static enum status look(struct fault_location *location, struct machine *machine,
-                        struct error *error)
+static enum status look(struct outcome *outcome, struct machine *machine, struct error *error)
 {
     const struct tape *tape = machine->tape;
-    enum status status = state_root_of(&location->roots[0], machine, error);
 
-    if (status == STATUS_OK && tape->loss != TENSOR_NONE) {
-        status = machine->backend->read(machine, tape->loss, &location->loss, error);
+    TRY(state_root_of(&outcome->roots[0], machine, error));
+    if (tape->loss != TENSOR_NONE) {
+        TRY(machine->backend->read(machine, tape->loss, &outcome->loss, error));
     }
-    return status == STATUS_OK ? machine->backend->diverged(machine, &location->diverged, error)
-                               : status;
+    return machine->backend->diverged(machine, &outcome->diverged, error);
 }
 
 /* Three steps: queued, recorded, replayed. */
-static enum status use_steps(struct fault_location *location, const struct start *start,
+static enum status use_steps(struct outcome *outcome, const struct start *start,
                              const struct machine_options *options, struct error *error)
 {
     struct machine *machine = NULL;
-    enum status status = machine_open(&machine, start->tape, options, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
+    TRY(machine_open(&machine, start->tape, options, error));
+    TRY_OUT(start_give(machine, start, error));
+    for (int i = 0; i < 3; i++) {
+        TRY_OUT(machine->backend->step(machine, NULL, error));
     }
-    status = start_give(machine, start, error);
-    for (int i = 0; i < 3 && status == STATUS_OK; i++) {
-        status = machine->backend->step(machine, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = look(location, machine, error);
-    }
+    status = look(outcome, machine, error);
+out:
     machine->backend->close(machine);
     return status;
 }
 
-static enum status use_trace(struct fault_location *location, const struct start *start,
+static enum status use_trace(struct outcome *outcome, const struct start *start,
                              const struct machine_options *options, struct error *error)
 {
     struct machine_options own = *options;
@@ -85,49 +80,43 @@ static enum status use_trace(struct fault_location *location, const struct start
     enum status status;
 
     own.trace = true;
-    status = machine_open(&machine, start->tape, &own, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = start_give(machine, start, error);
-    if (status == STATUS_OK) {
-        status = trace_run(&trace, machine, NULL, 0, error);
-    }
-    if (status == STATUS_OK) {
-        location->roots[1] = trace.root;
-        trace_release(&trace);
-        status = look(location, machine, error);
-    }
+    TRY(machine_open(&machine, start->tape, &own, error));
+    TRY_OUT(start_give(machine, start, error));
+    TRY_OUT(trace_run(&trace, machine, NULL, 0, error));
+    outcome->roots[1] = trace.root;
+    trace_release(&trace);
+    status = look(outcome, machine, error);
+out:
     machine->backend->close(machine);
     return status;
 }
 
 /* ---- each call in turn -------------------------------------------------------------- */
 
-static bool same(const struct fault_location *a, const struct fault_location *b)
+static bool same(const struct outcome *a, const struct outcome *b)
 {
     return digest_equal(&a->roots[0], &b->roots[0]) && digest_equal(&a->roots[1], &b->roots[1]) &&
            real_to_bits(a->loss) == real_to_bits(b->loss) && a->diverged == b->diverged;
 }
 
-static void hold_call(enum status (*use)(struct fault_location *, const struct start *,
+static void hold_call(enum status (*use)(struct outcome *, const struct start *,
                                          const struct machine_options *, struct error *),
                       const struct start *start, const struct machine_options *options,
-                      const struct fault_location *expected,
-                      const struct fake_device_switches *switches, const char *what)
+                      const struct outcome *expected, const struct fake_device_switches *switches,
+                      const char *what)
 {
-    struct fault_location location = {.diverged = false};
+    struct outcome outcome = {.diverged = false};
     struct error error;
     enum status status;
 
     fake_device_set(switches);
     error_init(&error);
-    status = use(&location, start, options, &error);
+    status = use(&outcome, start, options, &error);
     if (status == STATUS_OK
-            ? !same(&location, expected)
+            ? !same(&outcome, expected)
             : (status != STATUS_DEVICE && status != STATUS_NO_MEMORY) || error.text[0] == '\0') {
         fail_msg("%s, call %llu: status %d: %s", what, (unsigned long long)switches->fail_at,
-                 (int)status, status == STATUS_OK ? "another finding" : error.text);
+                 (int)status, status == STATUS_OK ? "another outcome" : error.text);
     }
     if (fake_device_leftovers() != 0) {
         fail_msg("%s, call %llu: %llu things are left", what, (unsigned long long)switches->fail_at,
@@ -136,7 +125,7 @@ static void hold_call(enum status (*use)(struct fault_location *, const struct s
 }
 
 /* calls_max: of how many calls at the most, evenly, each is tried. */
-static void hold_use(enum status (*use)(struct fault_location *, const struct start *,
+static void hold_use(enum status (*use)(struct outcome *, const struct start *,
                                         const struct machine_options *, struct error *),
                      const struct machine_options *options, uint64_t calls_max, const char *what)
 {
@@ -145,7 +134,7 @@ static void hold_use(enum status (*use)(struct fault_location *, const struct st
         {.result = DEVICE_NO_MEMORY},
         {.result = DEVICE_FAILED, .for_good = true}};
     struct tape *tape = random_tape(5, 3);
-    struct fault_location expected = {.diverged = false};
+    struct outcome expected = {.diverged = false};
     struct start start;
     struct error error;
     uint64_t calls;

@@ -4,8 +4,8 @@
  *
  * The emulated device runs queued work only when something waits for it, and its lanes take turns
  * at random, as far as signals allow. Over many seeds a root that is read too early, or a state
- * that is overwritten too soon, shows; a device that is deaf to signals proves that it would. Steps,
- * writes and reads come between the halves; tensors that are no states too.
+ * that is overwritten too soon, shows; a device that is deaf to signals proves that it would.
+ * Steps, writes and reads come between the halves; tensors that are no states too.
  */
 #include <stdlib.h>
 #include <string.h>
