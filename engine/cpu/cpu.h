@@ -1,9 +1,9 @@
 /*
  * cpu.h - the CPU's instruction sets and the families of kernels written for each.
  *
- * A family adds the kernels of its kinds to a table. Kinds that no family has run by the looped
- * rules. A new instruction set (NEON) is a new enum value, a section of simd.h and an entry in
- * cpu.c: no rule and no caller changes.
+ * A family adds the kernels of its kinds to a table. The looped rules run all other kinds. A new
+ * instruction set (NEON) is a new enum value, a section of simd.h and an entry in cpu.c: no rule
+ * and no caller changes.
  */
 #ifndef ENGINE_CPU_CPU_H
 #define ENGINE_CPU_CPU_H

@@ -40,8 +40,8 @@ struct model_options {
     uint64_t seed;
     uint32_t batch;
     bool inference; /* forward only: inputs instead of data, outputs instead of an update */
-    /* A job that evaluates: forward only, without dropout. Its state, to which each step commits,
-     * are the logits of the batch ("answers") and the sum of all losses ("loss_sum"). */
+    /* A job that evaluates: forward only, without dropout. Its state holds the logits of the batch
+     * ("answers") and the sum of all losses ("loss_sum"), so each step commits to them. */
     bool evaluation;
 
     /* Language models. */

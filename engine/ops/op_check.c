@@ -9,7 +9,7 @@
 #include "engine/ops/op_checker.h"
 #include "engine/ops/op_spec.h"
 
-/* Past this a step number does not fit the tensors that hold it. */
+/* A stream is one word of the Philox counter. */
 #define STREAM_MAX UINT32_MAX
 
 void check_fail(struct op_checker *checker, const char *format, ...)

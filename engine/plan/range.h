@@ -4,7 +4,7 @@
  *
  * The tensors that the operations first .. last-1 read and do not make have ROLE_INPUT, or keep
  * ROLE_DATA; those that they make have ROLE_OUTPUT. Any backend runs the range with the bits of the
- * whole step, in the memory of these operations alone. A verifier can so run one operation from its
+ * whole step, in the memory of these operations alone. So a verifier can run one operation from its
  * committed inputs.
  *
  * Run ranges in trace mode: there a backend takes and shows quantized operands in the canonical

@@ -479,7 +479,7 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         break;
     case FAMILY_QUANTIZE:
     case FAMILY_CONTRACT:
-        /* Which elements a causal contraction computes depends on their rows and columns. */
+        /* A causal contraction is cut along its batch only: the mask depends on row and column. */
         count = op->kind == OP_QUANTIZE ? 4 : attributes[CONTRACT_CAUSAL] > 0 ? 2 : 6;
         for (uint32_t axis = 0; axis < count; axis++) {
             lengths[axis] = (uint64_t)attributes[axis]; /* the dims */

@@ -1,5 +1,5 @@
 /*
- * machine_test.c - all machines give the same bits.
+ * machine_cpu_test.c - all machines give the same bits.
  *
  * Whole steps of small models and of random tapes: fast mode, trace mode and the looped rules
  * agree, on one and two threads, for every instruction set of this CPU. The outputs that an
