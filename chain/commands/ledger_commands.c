@@ -424,15 +424,14 @@ static int run_watch(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = stop_open(&stop, &error);
-    if (status == STATUS_OK) {
-        status = open_reader(&ledger, context, &error);
-        if (status == STATUS_OK) {
-            status = watch(context, ledger, &stop, &error);
-        }
-        ledger_close(ledger);
-        stop_close(&stop);
+    if (stop_open(&stop, &error) != STATUS_OK) {
+        return command_fail(context, &error);
     }
+    TRY_OUT(open_reader(&ledger, context, &error));
+    TRY_OUT(watch(context, ledger, &stop, &error));
+out:
+    ledger_close(ledger);
+    stop_close(&stop);
     return status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
 }
 

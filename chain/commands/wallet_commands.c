@@ -55,11 +55,9 @@ static enum status unlock_entry(struct signer **signer, const struct command_con
 
     address_print(address, &entry->address);
     (void)snprintf(question, sizeof(question), "Passphrase of %s: ", address);
-    status = get_passphrase(&passphrase, context, option, question, false, error);
-    if (status == STATUS_OK) {
-        status = wallet_unlock(signer, entry, passphrase, error);
-        passphrase_free(passphrase);
-    }
+    TRY(get_passphrase(&passphrase, context, option, question, false, error));
+    status = wallet_unlock(signer, entry, passphrase, error);
+    passphrase_free(passphrase);
     return status;
 }
 
@@ -75,17 +73,12 @@ enum status chain_unlock_by(struct signer **signer, const struct command_context
     const char *named = options_text(context->options, "account");
     struct wallet_entry entry;
     char folder[FILE_PATH_MAX];
-    enum status status = secret_forbid_dumps(error);
 
     *signer = NULL;
-    if (status == STATUS_OK) {
-        status = chain_wallet_folder(folder, context, error);
-    }
-    if (status == STATUS_OK) {
-        status = wallet_find(&entry, folder, named == NULL ? account : named, error);
-    }
-    return status == STATUS_OK ? unlock_entry(signer, context, passphrase_option, &entry, error)
-                               : status;
+    TRY(secret_forbid_dumps(error));
+    TRY(chain_wallet_folder(folder, context, error));
+    TRY(wallet_find(&entry, folder, named == NULL ? account : named, error));
+    return unlock_entry(signer, context, passphrase_option, &entry, error);
 }
 
 static int show_entry(struct command_context *context, const struct wallet_entry *entry)
@@ -298,13 +291,10 @@ static int run_sign(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = hash_of_text(&hash, context, &error);
-    if (status == STATUS_OK) {
-        status = chain_unlock(&signer, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = signer_sign(signer, &signature, &hash, &error);
-    }
+    TRY_OUT(hash_of_text(&hash, context, &error));
+    TRY_OUT(chain_unlock(&signer, context, &error));
+    TRY_OUT(signer_sign(signer, &signature, &hash, &error));
+out:
     if (status != STATUS_OK) {
         signer_free(signer);
         return command_fail(context, &error);

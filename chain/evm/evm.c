@@ -221,13 +221,11 @@ enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *ac
 enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error)
 {
     json_t *answer;
-    enum status status =
-        ask_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = rpc_value_u64(chain_id, answer, "eth_chainId", error);
-        json_decref(answer);
-    }
+    TRY(ask_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error));
+    status = rpc_value_u64(chain_id, answer, "eth_chainId", error);
+    json_decref(answer);
     return status;
 }
 
@@ -236,17 +234,15 @@ enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *acc
 {
     json_t *answer;
     struct uint256 wide;
-    enum status status =
-        ask_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
-        json_decref(answer);
-        if (status == STATUS_OK && !wei_from_uint256(balance, &wide)) {
-            status = error_set(error, STATUS_BAD_FORMAT, "a balance of more money than there is");
-        }
-    }
-    return status;
+    TRY(ask_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole, error));
+    status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
+    json_decref(answer);
+    TRY(status);
+    return wei_from_uint256(balance, &wide)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "a balance of more money than there is");
 }
 
 /* ---- blocks and receipts ------------------------------------------------------ */
@@ -292,41 +288,32 @@ enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t heig
     uint256_print_quantity(number, &wide);
     TRY(ask_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
                      reduce_block, error));
-    if (json_is_null(answer)) {
-        status = error_set(error, STATUS_NOT_FOUND, "there is no block %s", number);
-    } else {
-        status = read_block(block, answer, error);
-        if (status == STATUS_OK && block->height != height) {
-            status = error_set(error, STATUS_BAD_FORMAT, "asked for block %s, got another", number);
-        }
-    }
+    status = json_is_null(answer)
+                 ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
+                 : read_block(block, answer, error);
     json_decref(answer);
-    return status;
+    TRY(status);
+    return block->height == height
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "asked for block %s, got another", number);
 }
 
 static enum status read_receipt(struct evm_receipt *receipt, const json_t *answer,
                                 struct error *error)
 {
     uint64_t good;
-    enum status status = rpc_field_hash(&receipt->block, answer, "blockHash", error);
 
     memset(&receipt->contract, 0, sizeof(receipt->contract));
-    if (status == STATUS_OK) {
-        status = rpc_field_u64(&receipt->height, answer, "blockNumber", error);
+    TRY(rpc_field_hash(&receipt->block, answer, "blockHash", error));
+    TRY(rpc_field_u64(&receipt->height, answer, "blockNumber", error));
+    TRY(rpc_field_u64(&good, answer, "status", error));
+    if (good > 1) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: status is not 0 or 1");
     }
-    if (status == STATUS_OK) {
-        status = rpc_field_u64(&good, answer, "status", error);
-    }
-    if (status == STATUS_OK && good > 1) {
-        status = error_set(error, STATUS_BAD_FORMAT, "malformed reply: status is not 0 or 1");
-    }
-    if (status == STATUS_OK) {
-        receipt->reverted = good == 0;
-        if (json_is_string(json_object_get(answer, "contractAddress"))) {
-            status = rpc_field_address(&receipt->contract, answer, "contractAddress", error);
-        }
-    }
-    return status;
+    receipt->reverted = good == 0;
+    return json_is_string(json_object_get(answer, "contractAddress"))
+               ? rpc_field_address(&receipt->contract, answer, "contractAddress", error)
+               : STATUS_OK;
 }
 
 static bool reduce_receipt(char **text, const json_t *answer)

@@ -32,7 +32,7 @@ struct deployment {
     struct outbox *outbox;
 };
 
-struct contract {
+struct deployed_contract {
     const char *name;
     const char *code;
     struct address arguments[ARGUMENTS_MAX];
@@ -40,8 +40,8 @@ struct contract {
 };
 
 /* The contract's code and its arguments. *data is the caller's. */
-static enum status make_creation(uint8_t **data, size_t *size, const struct contract *contract,
-                                 struct error *error)
+static enum status make_creation(uint8_t **data, size_t *size,
+                                 const struct deployed_contract *contract, struct error *error)
 {
     const size_t room = strlen(contract->code) / 2 + ARGUMENTS_MAX * ABI_WORD_SIZE;
     struct abi_writer writer;
@@ -86,54 +86,48 @@ static enum status wait_for_contract(struct deployment *deployment, const char *
 }
 
 /* Each has a name of its own in the outbox, so that after a crash the rest follows. */
-static enum status put_up(struct deployment *deployment, const struct contract *contract,
+static enum status put_up(struct deployment *deployment, const struct deployed_contract *contract,
                           struct address *address, uint64_t *height, struct error *error)
 {
     static const struct address nobody;
     char name[OUTBOX_NAME_MAX + 1];
     uint8_t *data = NULL;
     size_t size = 0;
-    enum status status = make_creation(&data, &size, contract, error);
+    enum status status;
 
     (void)snprintf(name, sizeof(name), "%.150s, %s", deployment->name, contract->name);
-    if (status == STATUS_OK) {
-        status = outbox_add(deployment->outbox, name, &nobody, 0, data, size,
-                            GAS_AT_LEAST + (uint64_t)GAS_OF_A_BYTE * size, error);
-    }
+    TRY_OUT(make_creation(&data, &size, contract, error));
+    status = outbox_add(deployment->outbox, name, &nobody, 0, data, size,
+                        GAS_AT_LEAST + (uint64_t)GAS_OF_A_BYTE * size, error);
+out:
     free(data);
-    return status == STATUS_OK ? wait_for_contract(deployment, name, address, height, error)
-                               : status;
+    TRY(status);
+    return wait_for_contract(deployment, name, address, height, error);
 }
 
 /* Rules, examiner, and the referee, which makes the registry: neither exists without the other. */
 static enum status put_up_all(struct deployment *deployment, struct address *registry,
                               uint64_t *height, struct error *error)
 {
-    const struct contract rules[ARGUMENTS_MAX] = {
+    const struct deployed_contract rules[ARGUMENTS_MAX] = {
         {.name = "rules of moves", .code = RULES_MOVES_CODE},
         {.name = "rules of elements", .code = RULES_ELEMENTWISE_CODE},
         {.name = "rules of contractions", .code = RULES_CONTRACTION_CODE},
         {.name = "rules of rows", .code = RULES_ROWS_CODE},
     };
-    struct contract examiner = {
+    struct deployed_contract examiner = {
         .name = "examiner", .code = EXAMINER_CODE, .argument_count = ARGUMENTS_MAX};
-    struct contract referee = {.name = "referee", .code = REFEREE_CODE, .argument_count = 1};
+    struct deployed_contract referee = {
+        .name = "referee", .code = REFEREE_CODE, .argument_count = 1};
     struct address address;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < ARGUMENTS_MAX && status == STATUS_OK; i++) {
-        status = put_up(deployment, &rules[i], &examiner.arguments[i], height, error);
+    for (size_t i = 0; i < ARGUMENTS_MAX; i++) {
+        TRY(put_up(deployment, &rules[i], &examiner.arguments[i], height, error));
     }
-    if (status == STATUS_OK) {
-        status = put_up(deployment, &examiner, &referee.arguments[0], height, error);
-    }
-    if (status == STATUS_OK) {
-        status = put_up(deployment, &referee, &address, height, error);
-    }
-    if (status == STATUS_OK) {
-        *registry = address_of_contract(&address, REGISTRY_OF_REFEREE);
-    }
-    return status;
+    TRY(put_up(deployment, &examiner, &referee.arguments[0], height, error));
+    TRY(put_up(deployment, &referee, &address, height, error));
+    *registry = address_of_contract(&address, REGISTRY_OF_REFEREE);
+    return STATUS_OK;
 }
 
 enum status ledger_evm_deploy(const struct ledger_options *options, const struct address *referee,
@@ -148,17 +142,17 @@ enum status ledger_evm_deploy(const struct ledger_options *options, const struct
     TRY_OUT(evm_chain_id(deployment.rpc, &chain_id, error));
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));
     TRY_OUT(evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error));
-out:
-    if (status == STATUS_OK && referee == NULL) {
+    if (referee == NULL) {
         status = put_up_all(&deployment, registry, height, error);
-    } else if (status == STATUS_OK) {
-        const struct contract contract = {.name = "registry",
-                                          .code = REGISTRY_CODE,
-                                          .arguments = {*referee},
-                                          .argument_count = 1};
+    } else {
+        const struct deployed_contract contract = {.name = "registry",
+                                                   .code = REGISTRY_CODE,
+                                                   .arguments = {*referee},
+                                                   .argument_count = 1};
 
         status = put_up(&deployment, &contract, registry, height, error);
     }
+out:
     outbox_close(deployment.outbox);
     rpc_free(deployment.rpc);
     return status;

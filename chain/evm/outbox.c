@@ -528,14 +528,12 @@ static enum status check_pending(struct outbox *outbox, struct intent *intent, s
     if (now - intent->looked_ms < POOL_CHECK_MS && now >= intent->looked_ms) {
         return STATUS_OK;
     }
-    status = load_attempt(outbox, intent, &raw, &size, &tip, &fee, error);
-    if (status == STATUS_OK &&
-        now - intent->sent_ms >= (int64_t)outbox->options.ledger_retry_s * 1000) {
-        status = replace(outbox, intent, tip, fee, error);
-    } else if (status == STATUS_OK) {
-        /* Sending the same bytes again is harmless, and a pool that lost them gets them back. */
-        status = send_raw(outbox, intent, raw, size, error);
-    }
+    TRY_OUT(load_attempt(outbox, intent, &raw, &size, &tip, &fee, error));
+    /* Sending the same bytes again is harmless, and a pool that lost them gets them back. */
+    status = now - intent->sent_ms >= (int64_t)outbox->options.ledger_retry_s * 1000
+                 ? replace(outbox, intent, tip, fee, error)
+                 : send_raw(outbox, intent, raw, size, error);
+out:
     free(raw);
     return status;
 }

@@ -318,11 +318,10 @@ enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char 
                              json_t *params, struct error *error)
 {
     json_t *result;
-    enum status status = rpc_call(rpc, &result, method, params, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = rpc_value_uint256(value, result, method, error);
-        json_decref(result);
-    }
+    TRY(rpc_call(rpc, &result, method, params, error));
+    status = rpc_value_uint256(value, result, method, error);
+    json_decref(result);
     return status;
 }

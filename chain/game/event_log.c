@@ -185,11 +185,11 @@ enum status event_log_next(struct database *sql, struct ledger_entry *entry,
 {
     sqlite3_stmt *rows =
         database_query(sql, error,
-                       "SELECT number, kind, height, time_s, topics, data FROM event_log AS told"
+                       "SELECT number, kind, height, time_s, topics, data FROM event_log AS entry"
                        " WHERE number > ? AND (kind = ? OR (EXISTS (SELECT 1 FROM blocks"
-                       " WHERE blocks.height = told.height AND hash = told.block) AND NOT EXISTS"
-                       " (SELECT 1 FROM event_log WHERE number > told.number AND kind = ?"
-                       " AND height < told.height))) ORDER BY number",
+                       " WHERE blocks.height = entry.height AND hash = entry.block) AND NOT EXISTS"
+                       " (SELECT 1 FROM event_log WHERE number > entry.number AND kind = ?"
+                       " AND height < entry.height))) ORDER BY number",
                        "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
     enum status status = rows == NULL ? STATUS_IO : STATUS_BAD_FORMAT;
 

@@ -104,15 +104,12 @@ enum status ledger_work(struct ledger *ledger, struct error *error)
 enum status ledger_catch_up(struct ledger *ledger, struct error *error)
 {
     bool behind = true;
-    enum status status = STATUS_OK;
 
-    while (status == STATUS_OK && behind) {
-        status = ledger_work(ledger, error);
-        if (status == STATUS_OK) {
-            status = ledger->backend->behind(ledger->self, &behind, error);
-        }
+    while (behind) {
+        TRY(ledger_work(ledger, error));
+        TRY(ledger->backend->behind(ledger->self, &behind, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static uint64_t monotonic_ms(void)

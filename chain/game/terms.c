@@ -174,17 +174,18 @@ enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledg
     struct game_terms ignored;
     uint32_t count = 0;
     uint32_t open_count = 0;
-    enum status status = read_wanted(&wanted, text, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = ledger_catch_up(ledger, error);
-    }
-    while (status == STATUS_OK) {
-        status = ledger_next(ledger, &entry, entry.number, 0, error);
-        if (status == STATUS_OK && entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
+    TRY(read_wanted(&wanted, text, error));
+    TRY(ledger_catch_up(ledger, error));
+    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
+        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
             fits(&wanted, &entry.event)) {
             status = count_hit(&count, &open_count, key, terms == NULL ? &ignored : terms, ledger,
                                &entry.event, error);
+            if (status != STATUS_OK) {
+                break;
+            }
         }
     }
     if (status != STATUS_NOT_FOUND) {

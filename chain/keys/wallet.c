@@ -33,14 +33,14 @@ static enum status unlock_key(struct secret_key *key, const char *path,
                               const struct passphrase *passphrase, struct error *error)
 {
     struct file_bytes bytes = {0};
-    enum status status = file_read(&bytes, error, path, KEYSTORE_SIZE_MAX);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = keystore_open(key, (const char *)bytes.data, bytes.size, passphrase, error);
-        if (status != STATUS_OK) {
-            status = error_wrap(error, "%s", path);
-        }
+    TRY_OUT(file_read(&bytes, error, path, KEYSTORE_SIZE_MAX));
+    status = keystore_open(key, (const char *)bytes.data, bytes.size, passphrase, error);
+    if (status != STATUS_OK) {
+        status = error_wrap(error, "%s", path);
     }
+out:
     file_bytes_release(&bytes);
     return status;
 }

@@ -48,18 +48,14 @@ static enum status read_clock(struct local *local, struct ledger_clock *clock, b
     struct event_log_block top = {0};
     int64_t fixed = 0;
     int64_t genesis = 0;
-    enum status status = database_number(&local->sql, &fixed, -1, error,
-                                         "SELECT value FROM meta WHERE name = 'clock'", "");
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = database_number(&local->sql, &genesis, 0, error,
-                                 "SELECT value FROM meta WHERE name = 'genesis'", "");
-    }
-    if (status == STATUS_OK) {
-        status = event_log_top(&local->sql, &top, error);
-        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
-    }
-    if (status != STATUS_OK) {
+    TRY(database_number(&local->sql, &fixed, -1, error,
+                        "SELECT value FROM meta WHERE name = 'clock'", ""));
+    TRY(database_number(&local->sql, &genesis, 0, error,
+                        "SELECT value FROM meta WHERE name = 'genesis'", ""));
+    status = event_log_top(&local->sql, &top, error);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
     *manual = fixed >= 0;
@@ -178,26 +174,19 @@ static enum status play(struct local *local, const char *name, const struct game
     block.hash = hash_of_block(local, block.height, playing.manual);
     playing.height = game.height = block.height;
     game.now_s = block.time_s;
-    TRY_OUT(database_run(&local->sql, error, "SAVEPOINT move", ""));
-    TRY_OUT(pay(local, move->value, error));
-out:
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(database_run(&local->sql, error, "SAVEPOINT move", ""));
+    TRY(pay(local, move->value, error));
     status = local_game_play(&game, move);
     if (status == STATUS_REFUSED) {
-        status = database_run(&local->sql, error, "ROLLBACK TO move", "");
-        return status != STATUS_OK
-                   ? status
-                   : keep_move(local, name, content, &game.refusal, block.height, error);
+        TRY(database_run(&local->sql, error, "ROLLBACK TO move", ""));
+        return keep_move(local, name, content, &game.refusal, block.height, error);
     }
-    if (status == STATUS_OK) {
-        status = keep_events(local, &game, &block, error);
-    } else {
+    if (status != STATUS_OK) {
         *error = local->store_error;
+        return status;
     }
-    return status != STATUS_OK ? status
-                               : keep_move(local, name, content, NULL, block.height, error);
+    TRY(keep_events(local, &game, &block, error));
+    return keep_move(local, name, content, NULL, block.height, error);
 }
 
 /* STATUS_NOT_FOUND: the name is free. STATUS_OK: it was used for the same move. */
@@ -237,14 +226,13 @@ static enum status local_submit(void *self, const char *name, const struct game_
     for (size_t i = 0; i < sizeof(move->value); i++) {
         bytes[content.size++] = (uint8_t)(move->value >> (8 * i));
     }
-    status = database_begin(&local->sql, error);
-    if (status == STATUS_OK) {
-        status = find_move(local, name, &content, error);
-        if (status == STATUS_NOT_FOUND) {
-            status = play(local, name, move, &content, error);
-        }
-        status = database_end(&local->sql, status, error);
+    TRY_OUT(database_begin(&local->sql, error));
+    status = find_move(local, name, &content, error);
+    if (status == STATUS_NOT_FOUND) {
+        status = play(local, name, move, &content, error);
     }
+    status = database_end(&local->sql, status, error);
+out:
     free(bytes);
     return status;
 }
@@ -426,13 +414,12 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
 
 static enum status open_file(struct local *local, const char *path, struct error *error)
 {
-    enum status status = database_open(&local->sql, path, schema, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = local_store_open(&local->store, local->sql.database, &local->store_error);
-        if (status != STATUS_OK) {
-            *error = local->store_error;
-        }
+    TRY(database_open(&local->sql, path, schema, error));
+    status = local_store_open(&local->store, local->sql.database, &local->store_error);
+    if (status != STATUS_OK) {
+        *error = local->store_error;
     }
     return status;
 }
