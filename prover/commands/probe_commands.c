@@ -25,7 +25,7 @@
 #define GPUS_MAX 16
 #define GIB      1073741824.0
 
-const struct option_spec probe_command_options[PROBE_COMMAND_OPTIONS] = {
+const struct option_spec probe_commands_options[PROBE_COMMANDS_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
     {.name = "bundle",
      .kind = OPTION_TEXT,
@@ -398,7 +398,7 @@ static int report(struct command_context *context, const struct probe *probe)
     return code == COMMAND_OK && probe->job != NULL && !probe->fits ? COMMAND_REFUSED : code;
 }
 
-int probe_command(struct command_context *context)
+int probe_commands_probe(struct command_context *context)
 {
     struct probe *probe = calloc(1, sizeof(*probe));
     struct error error;

@@ -6,9 +6,9 @@
 
 #include "base/cli/command.h"
 
-#define PROBE_COMMAND_OPTIONS 9
-extern const struct option_spec probe_command_options[PROBE_COMMAND_OPTIONS];
+#define PROBE_COMMANDS_OPTIONS 9
+extern const struct option_spec probe_commands_options[PROBE_COMMANDS_OPTIONS];
 
-int probe_command(struct command_context *context);
+int probe_commands_probe(struct command_context *context);
 
 #endif /* PROVER_COMMANDS_PROBE_COMMANDS_H */

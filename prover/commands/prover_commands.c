@@ -513,9 +513,9 @@ static const struct command commands[] = {
      .arguments = "[JOB]",
      .example = "lockstep prover probe\n"
                 "lockstep prover probe text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
-     .options = probe_command_options,
-     .option_count = PROBE_COMMAND_OPTIONS,
-     .run = probe_command},
+     .options = probe_commands_options,
+     .option_count = PROBE_COMMANDS_OPTIONS,
+     .run = probe_commands_probe},
     {.name = "respond",
      .summary = "answer claims against a bundle that is not being trained",
      .description = "A claim that is not answered in time is lost, with the stake. 'run' and "
@@ -537,9 +537,9 @@ static const struct command commands[] = {
      .example = "lockstep prover serve text.run\n"
                 "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "
                 "key.pem",
-     .options = serve_options_table,
-     .option_count = SERVE_OPTION_COUNT,
-     .run = run_serve},
+     .options = serve_commands_serve_options,
+     .option_count = SERVE_COMMANDS_SERVE_OPTIONS,
+     .run = serve_commands_serve},
     {.name = "publish",
      .summary = "write the same tree as files, for any web training",
      .description =
@@ -551,9 +551,9 @@ static const struct command commands[] = {
      .arguments = "BUNDLE...",
      .example = "lockstep prover publish text.run --to /srv/www/lockstep\n"
                 "lockstep prover publish text.run --to /srv/www/lockstep --trace 513",
-     .options = publish_options_table,
-     .option_count = PUBLISH_OPTION_COUNT,
-     .run = run_publish},
+     .options = serve_commands_publish_options,
+     .option_count = SERVE_COMMANDS_PUBLISH_OPTIONS,
+     .run = serve_commands_publish},
 };
 
 const struct command_group prover_commands = {.name = "prover",

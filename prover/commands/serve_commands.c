@@ -14,7 +14,7 @@
 
 #define WAIT_MS_MAX 3600000
 
-const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
+const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
     {.name = "bind",
      .kind = OPTION_TEXT,
@@ -55,7 +55,7 @@ const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
      .help = "answer no trace queries: each queried step costs a replay"},
 };
 
-const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT] = {
+const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PUBLISH_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
     {.name = "to", .kind = OPTION_TEXT, .value = "FOLDER", .help = "where the tree goes"},
     {.name = "trace",
@@ -150,7 +150,7 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     return STATUS_OK;
 }
 
-int run_serve(struct command_context *context)
+int serve_commands_serve(struct command_context *context)
 {
     struct content_tree_options options = {.traces = !options_flag(context->options, "no-traces")};
     struct stop stop = {.descriptor = -1};
@@ -214,7 +214,7 @@ static enum status publish_all(struct publish_result *result, struct content_tre
     return publish(result, tree, folder, error);
 }
 
-int run_publish(struct command_context *context)
+int serve_commands_publish(struct command_context *context)
 {
     const char *folder = options_text(context->options, "to");
     struct content_tree_options options = {

@@ -6,13 +6,13 @@
 
 #include "base/cli/command.h"
 
-#define SERVE_OPTION_COUNT   13
-#define PUBLISH_OPTION_COUNT 7
+#define SERVE_COMMANDS_SERVE_OPTIONS   13
+#define SERVE_COMMANDS_PUBLISH_OPTIONS 7
 
-extern const struct option_spec serve_options_table[SERVE_OPTION_COUNT];
-extern const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT];
+extern const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS];
+extern const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PUBLISH_OPTIONS];
 
-int run_serve(struct command_context *context);
-int run_publish(struct command_context *context);
+int serve_commands_serve(struct command_context *context);
+int serve_commands_publish(struct command_context *context);
 
 #endif /* PROVER_COMMANDS_SERVE_COMMANDS_H */

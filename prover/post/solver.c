@@ -3,33 +3,21 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
-#include "prover/post/move_retry.h"
+#include "prover/post/solver_claims.h"
 
 enum {
     NAME_SIZE = LEDGER_NAME_MAX + 1,
-    CLAIMS_LOOKED_AT = RESPOND_REQUESTS_MAX, /* of one round */
 };
 
 struct trained {
     struct digest root;
     uint32_t diverged_steps;
-};
-
-/* A claim in which this solver has a move, now or after its turn. */
-struct due_claim {
-    const struct job_record_claim *shown;
-    struct ledger_claim claim;
-    char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char name[NAME_SIZE]; /* of the move */
-    struct respond_request request;
-    bool held; /* the ledger refused the move, and it is not sent again yet */
 };
 
 struct solver {
@@ -38,10 +26,7 @@ struct solver {
     struct job_record record;
     struct solver_view view;
     struct ledger_clock clock;
-    uint8_t answer[RESPOND_BYTES_MAX];
-    struct due_claim due[CLAIMS_LOOKED_AT + 1];
-    struct respond_request requests[CLAIMS_LOOKED_AT];
-    struct move_retries retries;
+    struct solver_claims claims;
     pthread_mutex_t lock; /* guards the members below */
     struct trained *trained;
     uint32_t trained_count;
@@ -65,6 +50,11 @@ enum status solver_new(struct solver **solver, const struct solver_options *opti
     made->options = *options;
     made->segments = segments;
     job_record_init(&made->record, &options->job, &options->account);
+    made->claims.record = &made->record;
+    made->claims.clock = &made->clock;
+    made->claims.view = &made->view;
+    made->claims.respond = options->respond;
+    made->claims.segment_steps = options->segment_steps;
     *solver = made;
     return STATUS_OK;
 }
@@ -123,47 +113,6 @@ static bool trained_at(struct solver *solver, struct trained *trained, uint32_t 
     solver->view.trained = solver->trained_count;
     (void)pthread_mutex_unlock(&solver->lock);
     return found;
-}
-
-/* ---- trouble ---------------------------------------------------------------------- */
-
-/* Keeps the first trouble of a round: later ones often follow from it. */
-static void note_trouble(struct solver *solver, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_trouble(struct solver *solver, const char *format, ...)
-{
-    va_list list;
-
-    if (solver->view.trouble[0] != '\0') {
-        return;
-    }
-    va_start(list, format);
-    (void)vsnprintf(solver->view.trouble, sizeof(solver->view.trouble), format, list);
-    va_end(list);
-}
-
-/* Notes the outcome of a move. Trouble is no failure: the next round submits its name again. */
-static void follow_move(struct solver *solver, const char *what, const char *name,
-                        enum status submitted, struct error *error)
-{
-    struct ledger_outcome outcome;
-
-    solver->view.pending++;
-    if (submitted != STATUS_OK) {
-        note_trouble(solver, "%s: %.300s", what, error->text);
-        return;
-    }
-    if (ledger_look(solver->ledger, &outcome, name, error) != STATUS_OK) {
-        note_trouble(solver, "%s: %.300s", what, error->text);
-    } else if (outcome.state == LEDGER_MOVE_REFUSED) {
-        note_trouble(solver, "%s: the ledger refuses it: %s", what,
-                     outcome.refusal.kind == GAME_REFUSED_NOT
-                         ? "it gives no known reason"
-                         : game_refusal_text(outcome.refusal.kind));
-    } else if (outcome.trouble[0] != '\0') {
-        note_trouble(solver, "%s: %s", what, outcome.trouble);
-    }
 }
 
 /* Is the move of that name final, or unknown here? The caller has seen its effect on the ledger,
@@ -230,7 +179,7 @@ move_segment(struct solver *solver, const char *move, uint32_t index,
     (void)snprintf(what, sizeof(what), "%s of segment %u", move, index);
     status = call(solver->ledger, name, &solver->record.key,
                   &solver->record.segments[index].committed, &error);
-    follow_move(solver, what, name, status, &error);
+    solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
 /* Takes the bonds of attestors that did not reveal. */
@@ -259,7 +208,7 @@ static void settle(struct solver *solver)
         name_of_segment(name, solver, move, index);
         status = ledger_settle(solver->ledger, name, &record->key,
                                &record->segments[index].committed, &attestation->account, &error);
-        follow_move(solver, move, name, status, &error);
+        solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
     }
 }
 
@@ -291,212 +240,6 @@ static void move_segments(struct solver *solver)
     }
 }
 
-/* ---- claims ------------------------------------------------------------------------ */
-
-/* Claims against the solver, and claims that timed out, earliest deadline first. *left: how many
- * more there are. */
-static uint32_t find_due(struct due_claim *due, uint32_t *left, const struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-    uint32_t count = 0;
-
-    *left = 0;
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        const struct job_record_claim *shown = &record->claims[i];
-        bool against_us = address_is_zero(&shown->attestor);
-        uint32_t place = count;
-
-        if (!shown->open ||
-            (shown->turn == GAME_TURN_ACCUSED ? !against_us
-                                              : solver->clock.time_s <= shown->deadline_s)) {
-            continue;
-        }
-        while (place > 0 && due[place - 1].shown->deadline_s > shown->deadline_s) {
-            place--;
-        }
-        *left += count == CLAIMS_LOOKED_AT;
-        if (place == CLAIMS_LOOKED_AT) {
-            continue;
-        }
-        count += count < CLAIMS_LOOKED_AT;
-        memmove(&due[place + 1], &due[place], (count - 1 - place) * sizeof(due[0]));
-        memset(&due[place], 0, sizeof(due[0]));
-        due[place].shown = shown;
-    }
-    return count;
-}
-
-/* A claimant that missed its turn has lost; anybody may end the claim. */
-static void time_out(struct solver *solver, struct due_claim *due)
-{
-    struct error error;
-
-    error_init(&error);
-    (void)snprintf(due->name, NAME_SIZE, "claim %s timeout %u", due->key, due->claim.turns);
-    follow_move(solver, "timeout of a claim", due->name,
-                ledger_timeout(solver->ledger, due->name, &due->shown->key, &error), &error);
-}
-
-/* Fills the request for the claim's turn: the trace root first, then replies. The name has the
- * number of the turn, so each is sent once. False: nothing can be sent, or it is on its way. */
-static bool wants_answer(struct solver *solver, struct due_claim *due)
-{
-    const struct job_record_claim *shown = due->shown;
-    bool tried = due->claim.phase == GAME_CLAIM_TRIED;
-    struct ledger_outcome outcome;
-    struct move_retry retry;
-    char words[MOVE_RETRY_TEXT_SIZE];
-    char turn[NAME_SIZE];
-    uint32_t times;
-    struct error error;
-
-    solver->view.awaited++;
-    if (solver->clock.time_s > due->claim.deadline_s) {
-        note_trouble(solver, "claim %.18s against segment %u was not answered in time", due->key,
-                     shown->index);
-        return false;
-    }
-    if (solver->options.respond == NULL || (tried && shown->queried_size == 0)) {
-        note_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
-                     due->key, shown->index);
-        return false;
-    }
-    error_init(&error);
-    (void)snprintf(turn, NAME_SIZE, "claim %s %s %u", due->key, tried ? "reply" : "answer",
-                   due->claim.turns);
-    if (move_retry_find(due->name, &outcome, &times, solver->ledger, turn, &error) == STATUS_OK &&
-        outcome.state != LEDGER_MOVE_REFUSED) {
-        return false;
-    }
-    due->held = times > 0 && move_retry_hold(&solver->retries, &retry, turn, times,
-                                             solver->clock.time_s, due->claim.deadline_s);
-    if (due->held) {
-        solver->view.pending++;
-        move_retry_say(words, &retry, &outcome, due->claim.deadline_s);
-        note_trouble(solver, "%s claim %.18s: %s", tried ? "the reply in" : "the answer to",
-                     due->key, words);
-    }
-    due->request.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
-    due->request.deadline_s = due->claim.deadline_s;
-    due->request.query_size = tried ? shown->queried_size : 0;
-    memcpy(due->request.query, shown->queried, due->request.query_size);
-    return true;
-}
-
-static enum status submit_answer(struct solver *solver, const struct due_claim *due,
-                                 struct error *error)
-{
-    const struct hash32 *key = &due->shown->key;
-    struct game_bytes query = {due->request.query, due->request.query_size};
-    struct digest root;
-    size_t size = 0;
-
-    TRY(respond_get(solver->options.respond, solver->answer, &size, &due->request, error));
-    if (due->claim.phase == GAME_CLAIM_TRIED) {
-        return ledger_tell(solver->ledger, due->name, key, &query, solver->answer, size, error);
-    }
-    memcpy(root.bytes, solver->answer, DIGEST_SIZE);
-    return ledger_answer(solver->ledger, due->name, key, &root, error);
-}
-
-static void answer(struct solver *solver, const struct due_claim *due)
-{
-    struct error error;
-    enum status status;
-
-    error_init(&error);
-    status = submit_answer(solver, due, &error);
-    if (status != STATUS_NOT_FOUND) {
-        follow_move(solver,
-                    due->claim.phase == GAME_CLAIM_TRIED ? "reply to a query" : "answer to a claim",
-                    due->name, status, &error);
-    }
-}
-
-/* Warns while the operator can still help: more processors, fewer jobs on the machine. */
-static void foresee(struct solver *solver, const struct due_claim *due, uint32_t count)
-{
-    uint32_t hopeless = 0;
-    double seconds = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t left_s = due[i].claim.deadline_s - solver->clock.time_s;
-
-        if (i == 0 || due[i].request.step != due[i - 1].request.step) {
-            seconds += respond_forecast(solver->options.respond, due[i].request.step);
-        }
-        if (seconds > (double)left_s) {
-            hopeless++;
-            note_trouble(solver,
-                         "claim %.18s against segment %u will not be answered in time: that takes "
-                         "about %.0f s, and %" PRIu64 " s are left",
-                         due[i].key, due[i].shown->index, seconds, left_s);
-        }
-    }
-    if (hopeless > solver->view.hopeless) {
-        solver->view.hopeless = hopeless;
-    }
-}
-
-static void answer_all(struct solver *solver, struct due_claim *due, uint32_t count)
-{
-    uint32_t wanted = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (wants_answer(solver, &due[i])) {
-            solver->requests[wanted] = due[i].request;
-            if (wanted != i) {
-                due[wanted] = due[i];
-            }
-            wanted++;
-        }
-    }
-    if (solver->options.respond == NULL) {
-        return;
-    }
-    respond_want(solver->options.respond, solver->requests, wanted);
-    foresee(solver, due, wanted);
-    for (uint32_t i = 0; i < wanted; i++) {
-        if (!due[i].held) {
-            answer(solver, &due[i]);
-        }
-    }
-}
-
-static void end_claims(struct solver *solver)
-{
-    struct due_claim *due = solver->due;
-    uint32_t left = 0;
-    uint32_t count = find_due(due, &left, solver);
-    uint32_t ours = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct error error;
-
-        error_init(&error);
-        hex_write(due[i].key, due[i].shown->key.bytes, HASH32_SIZE, true);
-        if (ledger_get_claim(solver->ledger, &due[i].claim, &due[i].shown->key, &error) !=
-            STATUS_OK) {
-            note_trouble(solver, "a claim cannot be read: %.300s", error.text);
-            continue;
-        }
-        if (due[i].claim.turn == GAME_TURN_CLAIMANT && due[i].claim.phase == GAME_CLAIM_TRIED &&
-            solver->clock.time_s > due[i].claim.deadline_s) {
-            time_out(solver, &due[i]);
-        } else if (due[i].claim.turn == GAME_TURN_ACCUSED &&
-                   address_is_zero(&due[i].claim.attestor)) {
-            if (ours != i) {
-                due[ours] = due[i];
-            }
-            ours++;
-        }
-    }
-    answer_all(solver, due, ours);
-    if (left > 0) {
-        note_trouble(solver, "%u more claims wait for those with an earlier deadline", left);
-    }
-}
-
 /* ---- moves about the job ------------------------------------------------------------ */
 
 static void move_job(struct solver *solver, const char *move,
@@ -510,7 +253,7 @@ static void move_job(struct solver *solver, const char *move,
     error_init(&error);
     name_of_job(name, solver, move, solver->record.accepts);
     status = call(solver->ledger, name, &solver->record.key, &error);
-    follow_move(solver, move, name, status, &error);
+    solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
 static void accept(struct solver *solver)
@@ -523,22 +266,23 @@ static void accept(struct solver *solver)
 
     if (!solver->options.accept || (had && !solver->options.again)) {
         solver->view.lost = true;
-        note_trouble(solver, "%s",
-                     !had                ? "the job is open, and nobody has accepted it"
-                     : record->convicted ? "we were convicted, and the job is open again"
-                                         : "we were late and released, and the job is open again");
+        solver_view_note(&solver->view, "%s",
+                         !had ? "the job is open, and nobody has accepted it"
+                         : record->convicted
+                             ? "we were convicted, and the job is open again"
+                             : "we were late and released, and the job is open again");
         return;
     }
     error_init(&error);
     status = solver_policy_check(&solver->options.policy, solver->ledger, record, &error);
     if (status != STATUS_OK) {
         solver->view.lost = status == STATUS_REFUSED;
-        note_trouble(solver, "%s", error.text);
+        solver_view_note(&solver->view, "%s", error.text);
         return;
     }
     name_of_job(name, solver, "accept", record->accepts);
     status = ledger_accept(solver->ledger, name, &record->key, &record->terms, &error);
-    follow_move(solver, "accept", name, status, &error);
+    solver_view_follow(&solver->view, solver->ledger, "accept", name, status, &error);
 }
 
 /* False: the ledger has another root for a segment, and nothing more may be posted. */
@@ -558,10 +302,10 @@ static bool agrees(struct solver *solver)
         }
         hex_encode(root, record->segments[i].committed.root.bytes, DIGEST_SIZE);
         solver->view.contradicted = true;
-        note_trouble(solver,
-                     "segment %u is %s on the ledger with the root %.16s..., and this run has "
-                     "another root",
-                     i, i < record->finalized ? "final" : "committed", root);
+        solver_view_note(&solver->view,
+                         "segment %u is %s on the ledger with the root %.16s..., and this run has "
+                         "another root",
+                         i, i < record->finalized ? "final" : "committed", root);
         return false;
     }
     return true;
@@ -582,7 +326,7 @@ static void commit(struct solver *solver)
     }
     if (solver->clock.time_s > record->due_s) {
         solver->view.late = true;
-        note_trouble(solver, "segment %u is overdue: the ledger takes no more", index);
+        solver_view_note(&solver->view, "segment %u is overdue: the ledger takes no more", index);
         return;
     }
     if (!trained_at(solver, &next, index)) {
@@ -595,7 +339,7 @@ static void commit(struct solver *solver)
                  ? ledger_commit(solver->ledger, name, &record->key, index, &next.root, &error)
                  : ledger_commit_diverged(solver->ledger, name, &record->key, index, &next.root,
                                           next.diverged_steps, &error);
-    follow_move(solver, what, name, status, &error);
+    solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
 /* After all periods the stake comes back whole. Before, a late solver that goes on pays 1/8. */
@@ -643,14 +387,14 @@ static void withdraw(struct solver *solver)
     if (ledger_get_account(solver->ledger, &purse, &solver->view.owed, &solver->options.account,
                            &error) != STATUS_OK) {
         solver->view.pending++;
-        note_trouble(solver, "what is owed: %.300s", error.text);
+        solver_view_note(&solver->view, "what is owed: %.300s", error.text);
         return;
     }
     if (solver->view.owed > 0) {
         name_of_withdrawal(name, solver, record->withdrawals);
-        follow_move(solver, "withdraw", name,
-                    ledger_withdraw(solver->ledger, name, &solver->options.account, &error),
-                    &error);
+        solver_view_follow(&solver->view, solver->ledger, "withdraw", name,
+                           ledger_withdraw(solver->ledger, name, &solver->options.account, &error),
+                           &error);
         return;
     }
     if (record->withdrawals > 0) {
@@ -715,7 +459,7 @@ static void act(struct solver *solver)
     look(solver);
     switch (record->phase) {
     case GAME_PHASE_NONE:
-        note_trouble(solver, "the ledger knows no such job");
+        solver_view_note(&solver->view, "the ledger knows no such job");
         break;
     case GAME_PHASE_OPEN:
         if (agrees(solver)) {
@@ -725,10 +469,10 @@ static void act(struct solver *solver)
     case GAME_PHASE_RUNNING:
         if (!solver->view.ours) {
             solver->view.lost = true;
-            note_trouble(solver, "another solver has the job");
+            solver_view_note(&solver->view, "another solver has the job");
             break;
         }
-        end_claims(solver);
+        solver_claims_act(&solver->claims);
         if (agrees(solver)) {
             commit(solver);
         }
@@ -740,7 +484,8 @@ static void act(struct solver *solver)
         settle(solver);
         if (!solver->view.ours) {
             solver->view.lost = true;
-            note_trouble(solver, "the job is %s", record->cancelled ? "cancelled" : "closed");
+            solver_view_note(&solver->view, "the job is %s",
+                             record->cancelled ? "cancelled" : "closed");
         }
         break;
     }
@@ -761,6 +506,7 @@ static enum status go_round(struct solver *solver, struct error *error)
 
     if (solver->ledger == NULL) {
         TRY(ledger_open(&solver->ledger, &solver->options.ledger, error));
+        solver->claims.ledger = solver->ledger;
     }
     /* A move on an embedded ledger has happened when it returns: go on until nothing changes. */
     do {
@@ -788,7 +534,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
         solver->view.trouble[0] = '\0';
         solver->view.collected = false;
         solver->view.committed_for_good = false;
-        note_trouble(solver, "%.390s", error->text);
+        solver_view_note(&solver->view, "%.390s", error->text);
         status = STATUS_OK;
     }
     *view = solver->view;

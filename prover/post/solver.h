@@ -15,8 +15,7 @@
 #include "proofs/job/job.h"
 #include "prover/post/respond.h"
 #include "prover/post/solver_policy.h"
-
-#define SOLVER_TROUBLE_MAX 400
+#include "prover/post/solver_view.h"
 
 struct solver_options {
     struct ledger_options ledger; /* its texts and its signer are borrowed */
@@ -28,33 +27,7 @@ struct solver_options {
     bool collect_now;            /* withdraw whatever is owed */
     struct respond *respond;     /* borrowed; answers claims. NULL: nobody does */
     uint32_t segment_steps;      /* of the job: where a claim's step lies */
-    struct solver_policy policy; /* asked before the stake; zeros: anything goes */
-};
-
-/* What a round found. */
-struct solver_view {
-    bool read;             /* the ledger was read at least once */
-    bool unreachable;      /* the ledger cannot be reached now */
-    enum game_phase phase; /* of the job */
-    bool ours;             /* we are, or at its end were, its solver */
-    bool lost;             /* it is another's, or open and we do not take it */
-    bool lost_for_good;    /* and no reorganization can give it back */
-    bool late;             /* the next segment is overdue: the ledger takes no more */
-    bool contradicted;     /* the ledger has a root for a segment that is not ours */
-    bool committed_for_good;
-    bool collected;   /* the job is closed, and everything owed is withdrawn for good */
-    uint32_t pending; /* moves that are not final yet */
-    uint32_t segments;
-    uint32_t trained;
-    uint32_t committed;
-    uint32_t finalized;
-    uint32_t disputed; /* open claims */
-    uint32_t awaited;  /* open claims that wait for the solver's answer */
-    uint32_t hopeless; /* awaited ones whose answer will probably be late */
-    uint64_t now_s;
-    uint64_t due_s; /* until when the next segment must be committed */
-    wei owed;       /* with collect or collect_now */
-    char trouble[SOLVER_TROUBLE_MAX];
+    struct solver_policy policy; /* checked before the stake; zeros: no limits */
 };
 
 struct solver;

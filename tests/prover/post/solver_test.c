@@ -463,7 +463,7 @@ static void test_refused_answer_is_sent_again_with_pauses(void **state)
 {
     struct respond respond = {0};
     struct solver_view view = {0};
-    char before[SOLVER_TROUBLE_MAX] = "";
+    char before[SOLVER_VIEW_TROUBLE_MAX] = "";
     uint32_t words = 0;
     struct world world;
 

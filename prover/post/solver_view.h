@@ -1,0 +1,45 @@
+/*
+ * solver_view.h - what a round of a solver found, and its first trouble in words.
+ */
+#ifndef PROVER_POST_SOLVER_VIEW_H
+#define PROVER_POST_SOLVER_VIEW_H
+
+#include "chain/game/ledger.h"
+
+#define SOLVER_VIEW_TROUBLE_MAX 400
+
+/* What a round found. */
+struct solver_view {
+    bool read;             /* the ledger was read at least once */
+    bool unreachable;      /* the ledger cannot be reached now */
+    enum game_phase phase; /* of the job */
+    bool ours;             /* we are, or at its end were, its solver */
+    bool lost;             /* it is another's, or open and we do not take it */
+    bool lost_for_good;    /* and no reorganization can give it back */
+    bool late;             /* the next segment is overdue: the ledger takes no more */
+    bool contradicted;     /* the ledger has a root for a segment that is not ours */
+    bool committed_for_good;
+    bool collected;   /* the job is closed, and everything owed is withdrawn for good */
+    uint32_t pending; /* moves that are not final yet */
+    uint32_t segments;
+    uint32_t trained;
+    uint32_t committed;
+    uint32_t finalized;
+    uint32_t disputed; /* open claims */
+    uint32_t awaited;  /* open claims that wait for the solver's answer */
+    uint32_t hopeless; /* awaited ones whose answer will probably be late */
+    uint64_t now_s;
+    uint64_t due_s; /* until when the next segment must be committed */
+    wei owed;       /* with collect or collect_now */
+    char trouble[SOLVER_VIEW_TROUBLE_MAX];
+};
+
+/* Keeps the first trouble of a round: later ones often follow from it. */
+void solver_view_note(struct solver_view *view, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Notes the outcome of a move. Trouble is not a failure: the next round submits its name again. */
+void solver_view_follow(struct solver_view *view, struct ledger *ledger, const char *what,
+                        const char *name, enum status submitted, struct error *error);
+
+#endif /* PROVER_POST_SOLVER_VIEW_H */
