@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/cpu/cpu.h"
-#include "tests/engine/cpu/op_case.h"
+#include "tests/support/numeric/op_case.h"
 
 #define GUARD 0xa5
 

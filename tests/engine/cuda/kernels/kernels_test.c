@@ -13,8 +13,8 @@
 #include "engine/cuda/launch/launch_hash.h"
 #include "engine/rules/rule.h"
 #include "proofs/hash/merkle.h"
-#include "tests/engine/cpu/op_case.h"
 #include "tests/support/device/fake_device.h"
+#include "tests/support/numeric/op_case.h"
 #include "tests/support/test.h"
 
 static int32_t signed_byte(uint8_t byte)

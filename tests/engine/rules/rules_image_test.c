@@ -1,5 +1,5 @@
 /*
- * image_test.c - the rules of windows over pictures give the right elements and sums.
+ * rules_image_test.c - the rules of windows over pictures give the right elements and sums.
  *
  * Method: the rules gather; the test scatters window by window, with the terms of each sum in the
  * order of the rule. Then cases by hand, and the adjoint identity in exact integers.
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/ops/real.h"
-#include "tests/engine/cpu/op_case.h"
+#include "tests/support/numeric/op_case.h"
 
 struct shape {
     int64_t batch, height, width, channels, kernel_height, kernel_width, stride, padding;

@@ -1,5 +1,5 @@
 /*
- * index_test.c - each rule that chooses, draws or moves elements reads the right element.
+ * rules_index_test.c - each rule that chooses, draws or moves elements reads the right element.
  *
  * Method: small cases worked out by hand; draws recomputed from Philox words and 128-bit products;
  * edges (past the schedule's end, the last window, an index outside of the table).
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/ops/real.h"
-#include "tests/engine/cpu/op_case.h"
+#include "tests/support/numeric/op_case.h"
 
 #define ONE  0x3f800000
 #define TWO  0x40000000

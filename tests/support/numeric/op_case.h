@@ -4,8 +4,8 @@
  * A case owns what it allocates; op_case_release() frees it. op_case_nasty() picks numbers that are
  * easy to get wrong: zeros of both signs, subnormals, infinities, NaNs and the like.
  */
-#ifndef TESTS_ENGINE_CPU_OP_CASE_H
-#define TESTS_ENGINE_CPU_OP_CASE_H
+#ifndef TESTS_SUPPORT_NUMERIC_OP_CASE_H
+#define TESTS_SUPPORT_NUMERIC_OP_CASE_H
 
 #include <assert.h>
 #include <stdlib.h>
@@ -149,4 +149,4 @@ static inline uint32_t *op_case_nasty_input(struct op_case *c, uint64_t count, u
     return bits;
 }
 
-#endif /* TESTS_ENGINE_CPU_OP_CASE_H */
+#endif /* TESTS_SUPPORT_NUMERIC_OP_CASE_H */
