@@ -1,5 +1,5 @@
 /*
- * evidence.h - what convicts: a few leaves under the accused's own roots, and the judge of them.
+ * evidence.h - evidence: a few leaves under the accused's own roots, and the judge of them.
  *
  * Evidence says: here is an operation of the program, and elements that you committed to; by the
  * rule, one of them contradicts the others. Or: your trace begins elsewhere than the state before
@@ -27,7 +27,7 @@ enum evidence_kind {
     EVIDENCE_FIRST_STATE, /* the trace does not begin in the state before the step */
     EVIDENCE_NEXT_STATE,  /* the state after the step is not what the trace ends in */
     EVIDENCE_NOT_FINITE,  /* the state after the step holds a NaN or an infinity */
-    EVIDENCE_PART,        /* a part of an element's axis does not come to what the accused told */
+    EVIDENCE_PART, /* a part of an element's axis does not come to what the accused replied */
 };
 
 /* ---- judging ---- */
@@ -40,9 +40,9 @@ struct evidence_context {
     struct digest before;    /* P, the state root before the step */
     struct digest after;     /* Q, the state root after it */
     struct digest trace;     /* T, the trace root of the accused */
-    bool attestor;           /* the accused is an attestor: only his trace can be wrong */
+    bool attestor;           /* the accused is an attestor: only its trace can be wrong */
     bool diverged;           /* the job is said to have diverged at this step */
-    struct digest reply; /* partial_sums_reply_hash() of the parts that he told last; zeros: none */
+    struct digest reply; /* partial_sums_reply_hash() of its last reply about parts; zeros: none */
 };
 
 enum evidence_answer {
@@ -51,7 +51,7 @@ enum evidence_answer {
     EVIDENCE_UPHELD,      /* the accused is guilty */
 };
 
-/* Why evidence is refused; the contract's errors have the same names. */
+/* Why evidence is refused. The contract's errors have the same names: NotReplied. */
 enum evidence_reason {
     EVIDENCE_FINE = 0, /* it is not */
     EVIDENCE_BAD_SIZE, /* it ends early, or goes on after its end, or is too large */
@@ -67,7 +67,7 @@ enum evidence_reason {
     EVIDENCE_BAD_LEAVES,     /* indexes that do not rise or leave the tensor, a wrong proof */
     EVIDENCE_BAD_PADDING,    /* bytes behind the end of the tensor that are not zero */
     EVIDENCE_MISSING,        /* an operand or a leaf that the rule needs is not shown */
-    EVIDENCE_NOT_TOLD,       /* the parts are not what the accused told last */
+    EVIDENCE_NOT_REPLIED,    /* the parts are not those of the accused's last reply */
 };
 #define EVIDENCE_REASON_COUNT 15
 
@@ -98,8 +98,6 @@ MUST_CHECK enum verdict evidence_read_committed(struct evidence_committed *commi
 
 /* "the padding of a leaf is not zero": why, for people. */
 const char *evidence_reason_text(enum evidence_reason reason);
-/* "BadPadding": the name of the contract's error. */
-const char *evidence_reason_name(enum evidence_reason reason);
 
 /* ---- where the claimant finds what the accused committed to ---- */
 
@@ -121,8 +119,8 @@ struct evidence_given {
 
 /*
  * The accused's trees. Nodes are addressed as merkle.h does: (0, i) of a list is the hash of item i
- * as a leaf, (0, i) of a tensor that of its leaf i, (height, 0) the root of the tree. Whoever
- * implements this answers from what the accused told, and from his own where both agree.
+ * as a leaf, (0, i) of a tensor that of its leaf i, (height, 0) the root of the tree. An
+ * implementation takes them from the accused's replies, and from its own trace where both agree.
  */
 struct evidence_source {
     void *context;
@@ -157,14 +155,14 @@ MUST_CHECK enum status evidence_write_committed(struct buffer *bytes, const stru
                                                 const struct evidence_target *target,
                                                 struct error *error);
 
-/* Appends what an honest accused tells who has these trees and is asked for the target's parts. */
+/* Appends the reply of an honest accused with these trees to the query for the target's parts. */
 MUST_CHECK enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
                                       const struct evidence_source *source,
                                       const struct evidence_target *target, struct error *error);
 
 /*
- * The leftmost part of the target's axis that does not come to what was told of it.
- * STATUS_NOT_FOUND: all is true. STATUS_BAD_FORMAT: told is no answer to a question for the parts.
+ * The leftmost part of the target's axis that does not come to what the reply says of it.
+ * STATUS_NOT_FOUND: all of them do. STATUS_BAD_FORMAT: it is no reply to the query for the parts.
  */
 MUST_CHECK enum status evidence_false_part(uint32_t *part, const struct tape *tape,
                                            const struct evidence_source *source,
@@ -181,9 +179,8 @@ MUST_CHECK enum status evidence_write_part(struct buffer *bytes, const struct ta
                                            struct error *error);
 
 /*
- * Of the elements of one leaf of an output that are not what the rule makes of the accused's
- * others, the one whose evidence is the smallest; target->op and output are given.
- * STATUS_NOT_FOUND: the rule agrees with all of them.
+ * Chooses among the elements of one leaf of an output that the rule contradicts: the one with the
+ * smallest evidence. target->op and output are given. STATUS_NOT_FOUND: the rule contradicts none.
  */
 MUST_CHECK enum status evidence_choose(struct evidence_target *target, const struct tape *tape,
                                        const struct evidence_source *source, uint64_t leaf,

@@ -2,7 +2,7 @@
  * evidence_element.c - the judge of an element, and of a part of one; see evidence.h.
  *
  * docs/FORMATS.md, sections 9.1 and 9.2: tree root of the trace, output (1), element (8); of kind 5
- * part (4), size of what was told (2), what was told; which operands are shown (2), operands.
+ * part (4), size of the reply (2), the reply; which operands are shown (2), operands.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "proofs/dispute/trace_query.h"
 #include "proofs/hash/sha256.h"
 
-/* Rows of so many blocks are walked without asking first whether their leaves are there. */
+/* Rows of so many blocks are walked without a look at whether their leaves are there. */
 #define BLOCKS_UNASKED (UINT64_C(1) << 20)
 
 /* ---- operands ----------------------------------------------------------- */
@@ -381,7 +381,7 @@ static void judge_whole(struct evidence_reader *in, const struct rule_call *call
     ruling->answer = ruling->wanted == ruling->found ? EVIDENCE_NOT_GUILTY : EVIDENCE_UPHELD;
 }
 
-/* A part is false when it does not come to what was told, or was told with another exponent than
+/* A part is false when it does not come to what the reply says, or has another exponent there than
  * that of all parts. What no sum can change is judged by itself. */
 static enum evidence_reason judge_part(struct evidence_reader *in, const struct rule_call *call,
                                        const struct target *target)
@@ -401,7 +401,7 @@ static enum evidence_reason judge_part(struct evidence_reader *in, const struct 
     partial_sums_reply_hash(&hash, bytes, sizeof(bytes), target->reply, target->reply_size);
     if (!digest_equal(&hash, &in->context->reply) ||
         partial_sums_check(&reply, &queried, target->reply, target->reply_size) != VERDICT_VALID) {
-        return EVIDENCE_NOT_TOLD;
+        return EVIDENCE_NOT_REPLIED;
     }
     rule_element_part(&part, call, target->output, target->element, target->part);
     if (part.settled) {

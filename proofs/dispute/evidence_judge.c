@@ -260,35 +260,26 @@ enum verdict evidence_read_committed(struct evidence_committed *committed,
 
 /* ---- reasons ------------------------------------------------------------ */
 
-static const struct {
-    const char *name;
-    const char *text;
-} reasons[EVIDENCE_REASON_COUNT] = {
-    [EVIDENCE_FINE] = {"Fine", "nothing is wrong with the evidence"},
-    [EVIDENCE_BAD_SIZE] = {"BadSize", "the evidence is cut short, or goes on after its end"},
-    [EVIDENCE_BAD_KIND] = {"BadKind", "evidence of this kind cannot be brought here"},
-    [EVIDENCE_BAD_PATH] = {"BadPath", "a path is not as long as its place in the tree needs"},
-    [EVIDENCE_BAD_DESCRIPTOR] = {"BadDescriptor", "the descriptor describes nothing sound"},
-    [EVIDENCE_BAD_PROGRAM] = {"BadProgram", "the descriptor is not one of the job's program"},
-    [EVIDENCE_BAD_TRACE] = {"BadTrace", "the tree is not that of the accused's trace"},
-    [EVIDENCE_BAD_STATE] = {"BadState", "the tree is not that of the state"},
-    [EVIDENCE_BAD_TARGET] = {"BadTarget", "there is no such output, element or part of it"},
-    [EVIDENCE_BAD_LABEL] = {"BadLabel", "a label is not the one that the descriptor names"},
-    [EVIDENCE_BAD_TENSOR] = {"BadTensor", "a tensor does not stand where the descriptor says"},
-    [EVIDENCE_BAD_LEAVES] = {"BadLeaves", "leaves are not under the root of their tensor"},
-    [EVIDENCE_BAD_PADDING] = {"BadPadding", "the padding of a leaf is not zero"},
-    [EVIDENCE_MISSING] = {"Missing", "an element that the rule needs is not shown"},
-    [EVIDENCE_NOT_TOLD] = {"NotTold", "the parts are not what the accused told last"},
+static const char *const reasons[EVIDENCE_REASON_COUNT] = {
+    [EVIDENCE_FINE] = "nothing is wrong with the evidence",
+    [EVIDENCE_BAD_SIZE] = "the evidence is cut short, or goes on after its end",
+    [EVIDENCE_BAD_KIND] = "evidence of this kind cannot be brought here",
+    [EVIDENCE_BAD_PATH] = "a path is not as long as its place in the tree needs",
+    [EVIDENCE_BAD_DESCRIPTOR] = "the descriptor describes nothing sound",
+    [EVIDENCE_BAD_PROGRAM] = "the descriptor is not one of the job's program",
+    [EVIDENCE_BAD_TRACE] = "the tree is not that of the accused's trace",
+    [EVIDENCE_BAD_STATE] = "the tree is not that of the state",
+    [EVIDENCE_BAD_TARGET] = "there is no such output, element or part of it",
+    [EVIDENCE_BAD_LABEL] = "a label is not the one that the descriptor names",
+    [EVIDENCE_BAD_TENSOR] = "a tensor does not stand where the descriptor says",
+    [EVIDENCE_BAD_LEAVES] = "leaves are not under the root of their tensor",
+    [EVIDENCE_BAD_PADDING] = "the padding of a leaf is not zero",
+    [EVIDENCE_MISSING] = "an element that the rule needs is not shown",
+    [EVIDENCE_NOT_REPLIED] = "the parts are not those of the accused's last reply",
 };
 
 const char *evidence_reason_text(enum evidence_reason reason)
 {
     assert((unsigned)reason < EVIDENCE_REASON_COUNT);
-    return reasons[reason].text;
-}
-
-const char *evidence_reason_name(enum evidence_reason reason)
-{
-    assert((unsigned)reason < EVIDENCE_REASON_COUNT);
-    return reasons[reason].name;
+    return reasons[reason];
 }

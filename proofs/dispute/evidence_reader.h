@@ -31,7 +31,7 @@ struct evidence_reader {
     struct descriptor descriptor;
     struct digest trace_tree; /* tree roots that were seen to be in the context's roots */
     struct shown shown[DESCRIPTOR_OPERANDS_MAX];
-    bool missing; /* the rule asked for an element that is not shown */
+    bool missing; /* the rule reads an element that is not shown */
 };
 
 /* ---- pieces that all kinds have ---- */
@@ -61,7 +61,7 @@ bool evidence_reader_padding_fits(const uint8_t *leaf, uint64_t index, uint64_t 
 
 enum evidence_reason evidence_reader_element(struct evidence_reader *in);
 
-/* Of kind 1: what is committed to, and what of it can be asked in parts. */
+/* Of kind 1: the element that is committed to, and the parts of its axis. */
 enum evidence_reason evidence_reader_committed(struct evidence_committed *committed,
                                                struct evidence_reader *in);
 

@@ -1,7 +1,7 @@
 /*
- * evidence_write.c - evidence for a claimant: which elements a rule reads, and their proofs.
+ * evidence_write.c - writes evidence: the elements that a rule reads, and their proofs.
  *
- * witness.c finds out which those are. docs/FORMATS.md, section 9, has the bytes.
+ * witness.c finds those elements. docs/FORMATS.md, section 9, has the bytes.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void put_digest(struct writer *writer, const struct digest *digest)
     buffer_add(writer->bytes, digest->bytes, DIGEST_SIZE);
 }
 
-/* Calls take for each sibling of the path of item index of count; returns how many. */
+/* Where the siblings of the path of item index of count are; returns how many. */
 static uint32_t path_places(struct merkle_place places[MERKLE_DEPTH_MAX], uint64_t index,
                             uint64_t count)
 {
@@ -54,12 +54,9 @@ static enum status put_list_path(struct writer *writer, enum evidence_list list,
     buffer_add_u8(writer->bytes, (uint8_t)found);
     for (uint32_t i = 0; i < found; i++) {
         struct digest node;
-        enum status status = writer->source->list_node(
-            writer->source->context, &node, list, places[i].level, places[i].index, writer->error);
 
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(writer->source->list_node(writer->source->context, &node, list, places[i].level,
+                                      places[i].index, writer->error));
         put_digest(writer, &node);
     }
     return STATUS_OK;
@@ -68,38 +65,31 @@ static enum status put_list_path(struct writer *writer, enum evidence_list list,
 static enum status put_list_root(struct writer *writer, enum evidence_list list, uint64_t count)
 {
     struct digest root;
-    enum status status = writer->source->list_node(writer->source->context, &root, list,
-                                                   merkle_height(count), 0, writer->error);
 
-    if (status == STATUS_OK) {
-        put_digest(writer, &root);
-    }
-    return status;
+    TRY(writer->source->list_node(writer->source->context, &root, list, merkle_height(count), 0,
+                                  writer->error));
+    put_digest(writer, &root);
+    return STATUS_OK;
 }
 
 static enum status put_tensor_node(struct writer *writer, enum evidence_list list, uint32_t item,
                                    uint32_t level, uint64_t index)
 {
     struct digest node;
-    enum status status = writer->source->tensor_node(writer->source->context, &node, list, item,
-                                                     level, index, writer->error);
 
-    if (status == STATUS_OK) {
-        put_digest(writer, &node);
-    }
-    return status;
+    TRY(writer->source->tensor_node(writer->source->context, &node, list, item, level, index,
+                                    writer->error));
+    put_digest(writer, &node);
+    return STATUS_OK;
 }
 
 static enum status put_item(struct writer *writer, enum evidence_list list, uint32_t item)
 {
     struct digest root;
-    enum status status =
-        writer->source->item(writer->source->context, &root, list, item, writer->error);
 
-    if (status == STATUS_OK) {
-        put_digest(writer, &root);
-    }
-    return status;
+    TRY(writer->source->item(writer->source->context, &root, list, item, writer->error));
+    put_digest(writer, &root);
+    return STATUS_OK;
 }
 
 static void put_label(struct writer *writer, const struct tensor *tensor)
@@ -138,11 +128,8 @@ static enum status put_program_item(struct writer *writer, enum evidence_kind ki
     uint8_t descriptor[DESCRIPTOR_SIZE_MAX];
     size_t size = descriptor_write(descriptor, &writer->places, item);
     struct merkle_path path;
-    enum status status = program_path(&path, writer, item);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(program_path(&path, writer, item));
     buffer_add_u8(writer->bytes, (uint8_t)kind);
     buffer_add_u32(writer->bytes, item);
     buffer_add_u32(writer->bytes, descriptor_count(writer->tape));
@@ -192,31 +179,28 @@ static enum status put_operand(struct writer *writer, const struct witness *witn
 {
     uint32_t count = list_count(writer->tape, &writer->places, operand->list);
     uint64_t leaf_count = trace_query_tensor_count(operand->tensor);
-    enum status status;
 
     put_label(writer, operand->tensor);
-    status = put_tensor_node(writer, operand->list, operand->item, merkle_height(leaf_count), 0);
+    TRY(put_tensor_node(writer, operand->list, operand->item, merkle_height(leaf_count), 0));
     if (operand->list != EVIDENCE_TRACE) {
         buffer_add_u32(writer->bytes, count);
     }
-    if (status == STATUS_OK) {
-        status = put_list_path(writer, operand->list, operand->item, count);
-    }
+    TRY(put_list_path(writer, operand->list, operand->item, count));
     buffer_add_u16(writer->bytes, (uint16_t)plan->count);
     for (uint32_t i = 0; i < plan->count; i++) {
         buffer_add_u64(writer->bytes, plan->indexes[i]);
     }
     buffer_add_u16(writer->bytes, (uint16_t)plan->place_count);
-    for (uint32_t i = 0; i < plan->place_count && status == STATUS_OK; i++) {
-        status = put_tensor_node(writer, operand->list, operand->item, plan->places[i].level,
-                                 plan->places[i].index);
+    for (uint32_t i = 0; i < plan->place_count; i++) {
+        TRY(put_tensor_node(writer, operand->list, operand->item, plan->places[i].level,
+                            plan->places[i].index));
     }
     for (uint32_t i = 0; i < operand->count; i++) {
         if (operand->leaves[i].round == witness->round) {
             buffer_add(writer->bytes, operand->leaves[i].bytes, MERKLE_LEAF_SIZE);
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- an element --------------------------------------------------------- */
@@ -235,11 +219,7 @@ static enum status plans_make(struct witness_plan plans[DESCRIPTOR_OPERANDS_MAX]
     *size = 0;
     memset(plans, 0, DESCRIPTOR_OPERANDS_MAX * sizeof(*plans));
     for (uint32_t i = 0; i < witness->operand_count; i++) {
-        enum status status = witness_plan(&plans[i], witness, &witness->operands[i]);
-
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(witness_plan(&plans[i], witness, &witness->operands[i]));
         if (plans[i].count > 0) {
             *size += operand_size(writer, &witness->operands[i], &plans[i]);
         }
@@ -247,7 +227,7 @@ static enum status plans_make(struct witness_plan plans[DESCRIPTOR_OPERANDS_MAX]
     return STATUS_OK;
 }
 
-/* What stands before the operands of an element: of kind 5 with the part, and what was told. */
+/* What stands before the operands of an element; of kind 5 with the part and the reply about it. */
 struct heading {
     const struct evidence_target *target;
     enum evidence_kind kind;
@@ -258,11 +238,8 @@ struct heading {
 
 static enum status put_heading(struct writer *writer, const struct heading *heading)
 {
-    enum status status = put_program_item(writer, heading->kind, heading->target->op);
-
-    if (status == STATUS_OK) {
-        status = put_list_root(writer, EVIDENCE_TRACE, writer->places.trace_items);
-    }
+    TRY(put_program_item(writer, heading->kind, heading->target->op));
+    TRY(put_list_root(writer, EVIDENCE_TRACE, writer->places.trace_items));
     buffer_add_u8(writer->bytes, (uint8_t)heading->target->output);
     buffer_add_u64(writer->bytes, heading->target->element);
     if (heading->kind == EVIDENCE_PART) {
@@ -270,46 +247,42 @@ static enum status put_heading(struct writer *writer, const struct heading *head
         buffer_add_u16(writer->bytes, (uint16_t)heading->reply_size);
         buffer_add(writer->bytes, heading->reply, heading->reply_size);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status put_operands(struct writer *writer, const struct witness *witness,
                                 const struct witness_plan plans[DESCRIPTOR_OPERANDS_MAX])
 {
-    enum status status = STATUS_OK;
     uint32_t used = 0;
 
     for (uint32_t i = 0; i < witness->operand_count; i++) {
         used |= (uint32_t)(plans[i].count > 0) << i;
     }
     buffer_add_u16(writer->bytes, (uint16_t)used);
-    for (uint32_t i = 0; i < witness->operand_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < witness->operand_count; i++) {
         if (plans[i].count > 0) {
-            status = put_operand(writer, witness, &witness->operands[i], &plans[i]);
+            TRY(put_operand(writer, witness, &witness->operands[i], &plans[i]));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Everything, with the leaves that were needed in this round. */
-static enum status put_gathered(struct writer *writer, const struct witness *witness,
-                                const struct heading *heading, size_t size_max)
+static enum status put_witness(struct writer *writer, const struct witness *witness,
+                               const struct heading *heading, size_t size_max)
 {
     struct witness_plan plans[DESCRIPTOR_OPERANDS_MAX];
     size_t before = writer->bytes->size;
     size_t size = 0;
-    enum status status = plans_make(plans, &size, writer, witness);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = put_heading(writer, heading);
-    }
-    if (status == STATUS_OK && writer->bytes->size - before + 2 + size > size_max) {
-        status = error_set(writer->error, STATUS_OVER_LIMIT,
-                           "the evidence does not fit in %zu bytes", size_max);
-    }
-    if (status == STATUS_OK) {
-        status = put_operands(writer, witness, plans);
-    }
+    TRY_OUT(plans_make(plans, &size, writer, witness));
+    TRY_OUT(put_heading(writer, heading));
+    status = writer->bytes->size - before + 2 + size > size_max
+                 ? error_set(writer->error, STATUS_OVER_LIMIT,
+                             "the evidence does not fit in %zu bytes", size_max)
+                 : put_operands(writer, witness, plans);
+out:
     plans_release(plans);
     return status;
 }
@@ -327,7 +300,7 @@ static enum status writer_end(struct writer *writer, enum status status)
     return status == STATUS_OK ? buffer_check(writer->bytes, writer->error, "evidence") : status;
 }
 
-/* A writer and what it gathers, of one element. */
+/* A writer of evidence about one element, and its witness. */
 struct writing {
     struct writer writer;
     struct witness witness;
@@ -337,14 +310,10 @@ static enum status writing_init(struct writing *writing, struct buffer *bytes,
                                 const struct tape *tape, const struct evidence_source *source,
                                 uint32_t op, struct error *error)
 {
-    enum status status;
-
     memset(writing, 0, sizeof(*writing));
-    status = writer_init(&writing->writer, bytes, tape, source, error);
-    if (status == STATUS_OK) {
-        witness_init(&writing->witness, tape, source, &writing->writer.places, op, error);
-    }
-    return status;
+    TRY(writer_init(&writing->writer, bytes, tape, source, error));
+    witness_init(&writing->witness, tape, source, &writing->writer.places, op, error);
+    return STATUS_OK;
 }
 
 static void writing_release(struct writing *writing)
@@ -366,15 +335,13 @@ enum status evidence_write_element(struct buffer *bytes, const struct tape *tape
 {
     const struct heading heading = {.target = target, .kind = EVIDENCE_ELEMENT};
     struct writing writing;
-    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+    enum status status;
     bool wrong;
 
-    if (status == STATUS_OK) {
-        status = witness_run(&writing.witness, &wrong, target);
-    }
-    if (status == STATUS_OK) {
-        status = put_gathered(&writing.writer, &writing.witness, &heading, size_max);
-    }
+    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    TRY_OUT(witness_run(&writing.witness, &wrong, target));
+    status = put_witness(&writing.writer, &writing.witness, &heading, size_max);
+out:
     return writing_end(&writing, status);
 }
 
@@ -384,16 +351,14 @@ enum status evidence_write_committed(struct buffer *bytes, const struct tape *ta
 {
     const struct heading heading = {.target = target, .kind = EVIDENCE_ELEMENT};
     struct writing writing;
-    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        writing.witness.round++;
-        (void)witness_found(&writing.witness, target);
-        status = writing.witness.status;
-    }
-    if (status == STATUS_OK) {
-        status = put_gathered(&writing.writer, &writing.witness, &heading, EVIDENCE_SIZE_MAX);
-    }
+    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    writing.witness.round++;
+    (void)witness_found(&writing.witness, target);
+    TRY_OUT(writing.witness.status);
+    status = put_witness(&writing.writer, &writing.witness, &heading, EVIDENCE_SIZE_MAX);
+out:
     return writing_end(&writing, status);
 }
 
@@ -405,18 +370,17 @@ enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
 {
     uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
     struct writing writing;
-    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        buffer_add(
-            bytes, reply,
-            partial_sums_write(reply, &writing.witness.call, target->output, target->element));
-        status = writing.witness.status;
-    }
+    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    buffer_add(bytes, reply,
+               partial_sums_write(reply, &writing.witness.call, target->output, target->element));
+    status = writing.witness.status;
+out:
     return writing_end(&writing, status);
 }
 
-/* Is this part other than what was told of it? */
+/* Is this part another than the accused replied? */
 static bool part_is_false(const struct rule_part *part, const struct partial_sums_reply *reply,
                           uint32_t number, uint32_t found)
 {
@@ -442,7 +406,7 @@ static enum status find_false_part(uint32_t *number, struct witness *witness,
     if (witness->status == STATUS_OK &&
         partial_sums_check(&read, &parts, reply, reply_size) != VERDICT_VALID) {
         return error_set(witness->error, STATUS_BAD_FORMAT,
-                         "what is told does not come to the element");
+                         "the reply does not come to the element");
     }
     for (*number = 0; *number < axis.parts && witness->status == STATUS_OK; ++*number) {
         struct rule_part part;
@@ -452,9 +416,9 @@ static enum status find_false_part(uint32_t *number, struct witness *witness,
             return witness->status;
         }
     }
-    return witness->status == STATUS_OK ? error_set(witness->error, STATUS_NOT_FOUND,
-                                                    "all parts are as the accused told them")
-                                        : witness->status;
+    return witness->status == STATUS_OK
+               ? error_set(witness->error, STATUS_NOT_FOUND, "all parts are as the accused replied")
+               : witness->status;
 }
 
 enum status evidence_false_part(uint32_t *part, const struct tape *tape,
@@ -463,11 +427,11 @@ enum status evidence_false_part(uint32_t *part, const struct tape *tape,
                                 size_t reply_size, struct error *error)
 {
     struct writing writing;
-    enum status status = writing_init(&writing, NULL, tape, source, target->op, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = find_false_part(part, &writing.witness, target, reply, reply_size);
-    }
+    TRY_OUT(writing_init(&writing, NULL, tape, source, target->op, error));
+    status = find_false_part(part, &writing.witness, target, reply, reply_size);
+out:
     writing_release(&writing);
     return status;
 }
@@ -484,18 +448,16 @@ enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
                                     .reply = reply,
                                     .reply_size = reply_size};
     struct writing writing;
-    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
     struct rule_part ignored;
+    enum status status;
 
-    if (status == STATUS_OK) {
-        writing.witness.round++;
-        rule_element_part(&ignored, &writing.witness.call, target->output, target->element, part);
-        (void)witness_found(&writing.witness, target);
-        status = writing.witness.status;
-    }
-    if (status == STATUS_OK) {
-        status = put_gathered(&writing.writer, &writing.witness, &heading, size_max);
-    }
+    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    writing.witness.round++;
+    rule_element_part(&ignored, &writing.witness.call, target->output, target->element, part);
+    (void)witness_found(&writing.witness, target);
+    TRY_OUT(writing.witness.status);
+    status = put_witness(&writing.writer, &writing.witness, &heading, size_max);
+out:
     return writing_end(&writing, status);
 }
 
@@ -589,27 +551,14 @@ static enum status write_state(struct writer *writer, enum evidence_kind kind, u
     uint32_t states = writer->tape->state_count;
     uint32_t items = writer->places.trace_items;
     uint32_t item = first ? state : writer->places.of[writer->tape->states[state].after];
-    enum status status = put_program_item(writer, kind, writer->tape->op_count + state);
 
-    if (status == STATUS_OK) {
-        status = put_list_root(writer, EVIDENCE_TRACE, items);
-    }
-    if (status == STATUS_OK) {
-        status = put_item(writer, EVIDENCE_TRACE, item);
-    }
-    if (status == STATUS_OK) {
-        status = put_list_path(writer, EVIDENCE_TRACE, item, items);
-    }
-    if (status == STATUS_OK) {
-        status = put_item(writer, list, state);
-    }
-    if (status == STATUS_OK) {
-        status = put_list_root(writer, list, states);
-    }
-    if (status == STATUS_OK) {
-        status = put_list_path(writer, list, state, states);
-    }
-    return status;
+    TRY(put_program_item(writer, kind, writer->tape->op_count + state));
+    TRY(put_list_root(writer, EVIDENCE_TRACE, items));
+    TRY(put_item(writer, EVIDENCE_TRACE, item));
+    TRY(put_list_path(writer, EVIDENCE_TRACE, item, items));
+    TRY(put_item(writer, list, state));
+    TRY(put_list_root(writer, list, states));
+    return put_list_path(writer, list, state, states);
 }
 
 enum status evidence_write_state(struct buffer *bytes, const struct tape *tape,
@@ -617,14 +566,11 @@ enum status evidence_write_state(struct buffer *bytes, const struct tape *tape,
                                  uint32_t state, struct error *error)
 {
     struct writer writer;
-    enum status status = writer_init(&writer, bytes, tape, source, error);
 
     assert(kind == EVIDENCE_FIRST_STATE || kind == EVIDENCE_NEXT_STATE);
     assert(state < tape->state_count);
-    if (status == STATUS_OK) {
-        status = writer_end(&writer, write_state(&writer, kind, state));
-    }
-    return status;
+    TRY(writer_init(&writer, bytes, tape, source, error));
+    return writer_end(&writer, write_state(&writer, kind, state));
 }
 
 static enum status write_not_finite(struct writer *writer, uint32_t state, uint64_t element)
@@ -636,32 +582,21 @@ static enum status write_not_finite(struct writer *writer, uint32_t state, uint6
     struct merkle_place places[MERKLE_DEPTH_MAX];
     uint32_t found = path_places(places, index, count);
     uint8_t leaf[MERKLE_LEAF_SIZE];
-    enum status status =
-        put_program_item(writer, EVIDENCE_NOT_FINITE, writer->tape->op_count + state);
 
+    TRY(put_program_item(writer, EVIDENCE_NOT_FINITE, writer->tape->op_count + state));
     put_label(writer, tensor);
-    if (status == STATUS_OK) {
-        status = put_tensor_node(writer, EVIDENCE_AFTER, state, merkle_height(count), 0);
-    }
-    if (status == STATUS_OK) {
-        status = put_list_root(writer, EVIDENCE_AFTER, writer->tape->state_count);
-    }
-    if (status == STATUS_OK) {
-        status = put_list_path(writer, EVIDENCE_AFTER, state, writer->tape->state_count);
-    }
+    TRY(put_tensor_node(writer, EVIDENCE_AFTER, state, merkle_height(count), 0));
+    TRY(put_list_root(writer, EVIDENCE_AFTER, writer->tape->state_count));
+    TRY(put_list_path(writer, EVIDENCE_AFTER, state, writer->tape->state_count));
     buffer_add_u64(writer->bytes, index);
     buffer_add_u8(writer->bytes, (uint8_t)found);
-    for (uint32_t i = 0; i < found && status == STATUS_OK; i++) {
-        status = put_tensor_node(writer, EVIDENCE_AFTER, state, places[i].level, places[i].index);
+    for (uint32_t i = 0; i < found; i++) {
+        TRY(put_tensor_node(writer, EVIDENCE_AFTER, state, places[i].level, places[i].index));
     }
-    if (status == STATUS_OK) {
-        status = source->leaf(source->context, leaf, EVIDENCE_AFTER, state, index, writer->error);
-    }
-    if (status == STATUS_OK) {
-        buffer_add(writer->bytes, leaf, MERKLE_LEAF_SIZE);
-        buffer_add_u64(writer->bytes, element);
-    }
-    return status;
+    TRY(source->leaf(source->context, leaf, EVIDENCE_AFTER, state, index, writer->error));
+    buffer_add(writer->bytes, leaf, MERKLE_LEAF_SIZE);
+    buffer_add_u64(writer->bytes, element);
+    return STATUS_OK;
 }
 
 enum status evidence_write_not_finite(struct buffer *bytes, const struct tape *tape,
@@ -669,12 +604,9 @@ enum status evidence_write_not_finite(struct buffer *bytes, const struct tape *t
                                       uint64_t element, struct error *error)
 {
     struct writer writer;
-    enum status status = writer_init(&writer, bytes, tape, source, error);
 
     assert(state < tape->state_count);
     assert(element < tape->tensors[tape->states[state].before].count);
-    if (status == STATUS_OK) {
-        status = writer_end(&writer, write_not_finite(&writer, state, element));
-    }
-    return status;
+    TRY(writer_init(&writer, bytes, tape, source, error));
+    return writer_end(&writer, write_not_finite(&writer, state, element));
 }

@@ -8,7 +8,7 @@
 #include "proofs/commit/descriptor.h"
 #include "proofs/dispute/ledger_query.h"
 
-/* Leaves of one piece of a data tensor, whose node is kept: 256 KiB. */
+/* The node over each piece of a data tensor is kept: 256 KiB. */
 #define PIECE_LEVEL 8
 #define PIECE_SIZE  ((uint64_t)MERKLE_LEAF_SIZE << PIECE_LEVEL)
 
@@ -125,11 +125,7 @@ static enum status given_tensor_node(struct digest *node, struct fraud_proof *pr
     merkle_leaves_init_bytes(&leaves, bytes, size);
     if (list == EVIDENCE_DATA && level >= PIECE_LEVEL && item < JOB_DATA_MAX) {
         if (proof->pieces[item] == NULL) {
-            enum status status = find_pieces(proof, item, bytes, size, error);
-
-            if (status != STATUS_OK) {
-                return status;
-            }
+            TRY(find_pieces(proof, item, bytes, size, error));
         }
         merkle_leaves_init_hashes(&leaves, proof->pieces[item],
                                   (size + PIECE_SIZE - 1) / PIECE_SIZE);
@@ -139,9 +135,9 @@ static enum status given_tensor_node(struct digest *node, struct fraud_proof *pr
     return STATUS_OK;
 }
 
-/* ---- what the operation touches ------------------------------------------- */
+/* ---- what the operation reads and writes ------------------------------------ */
 
-/* Keeps all of the operation that makes the item that differs: its inputs and outputs. */
+/* Keeps the inputs and outputs of the operation that makes the item that differs. */
 static enum status keep_operands(struct fraud_proof *proof, struct error *error)
 {
     const struct tape *tape = tape_of(proof);
@@ -149,11 +145,8 @@ static enum status keep_operands(struct fraud_proof *proof, struct error *error)
     struct descriptor_places places;
     const struct op *op = &tape->ops[proof->target.op];
     uint32_t count = 0;
-    enum status status = descriptor_places_find(&places, tape, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(descriptor_places_find(&places, tape, error));
     for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
         uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
         enum role role = tape->tensors[id].role;
@@ -323,10 +316,9 @@ enum status fraud_proof_open(struct fraud_proof *proof, struct trace_walk *walk,
         return STATUS_OK;
     }
     trace_output_at(&proof->target.op, &proof->target.output, tape_of(proof), walk->item);
-    status = keep_operands(proof, error);
-    if (status == STATUS_OK) {
-        status = evidence_choose(&proof->target, tape_of(proof), &proof->source, walk->leaf, error);
-    }
+    TRY_OUT(keep_operands(proof, error));
+    status = evidence_choose(&proof->target, tape_of(proof), &proof->source, walk->leaf, error);
+out:
     if (status != STATUS_OK) {
         fraud_proof_close(proof);
     }
@@ -372,7 +364,7 @@ enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *pr
     return status;
 }
 
-/* Of an element that has parts: the false one, or the question for all of them. */
+/* Of an element that has parts: the false one, or the query for all of them. */
 static enum status write_part(struct buffer *bytes, bool *is_query, struct fraud_proof *proof,
                               const uint8_t *reply, size_t reply_size, size_t size_max,
                               struct error *error)
@@ -417,25 +409,25 @@ enum status fraud_proof_write(struct buffer *bytes, bool *is_query, struct fraud
     return write_part(bytes, is_query, proof, reply, reply_size, size_max, error);
 }
 
-/* What a ledger keeps of an answer to the question for the target's parts. */
+/* What a ledger keeps of a reply to the query for the target's parts. */
 static enum status hash_reply(struct digest *hash, const struct fraud_proof *proof,
                               const struct evidence_context *context, const uint8_t *reply,
                               size_t reply_size, struct error *error)
 {
     uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
-    struct buffer question;
+    struct buffer query;
     struct ledger_queried queried;
     enum status status;
 
-    buffer_init(&question, LEDGER_QUERY_SIZE_MAX);
+    buffer_init(&query, LEDGER_QUERY_SIZE_MAX);
     status =
-        ledger_query_write_parts(&question, tape_of(proof), &proof->source, &proof->target, error);
+        ledger_query_write_parts(&query, tape_of(proof), &proof->source, &proof->target, error);
     if (status == STATUS_OK &&
-        ledger_query_check(&queried, context, question.data, question.size) == VERDICT_VALID) {
+        ledger_query_check(&queried, context, query.data, query.size) == VERDICT_VALID) {
         partial_sums_reply_hash(hash, bytes, ledger_queried_write(bytes, &queried), reply,
                                 reply_size);
     }
-    buffer_release(&question);
+    buffer_release(&query);
     return status;
 }
 
@@ -454,9 +446,9 @@ enum status fraud_proof_judge(struct evidence_ruling *ruling, const struct fraud
                : status;
 }
 
-/* ---- what an accused tells ------------------------------------------------- */
+/* ---- the replies of an accused ---------------------------------------------- */
 
-/* A walk for what differs from one's own, which is nothing: all that is proven is one's own. */
+/* A walk in which nothing differs: everything that is proven is our own. */
 static enum status open_own(struct fraud_proof *proof, struct trace_walk *walk,
                             struct trace_server *own, const struct evidence_given *given,
                             struct error *error)
@@ -550,5 +542,5 @@ enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
         status = reply_with_parts(bytes, own, given, query, error);
         break;
     }
-    return status == STATUS_OK ? buffer_check(bytes, error, "an answer") : status;
+    return status == STATUS_OK ? buffer_check(bytes, error, "a reply") : status;
 }

@@ -1,10 +1,11 @@
 /*
  * fraud_proof.h - evidence from a walk that has ended.
  *
- * Evidence is written under the accused's own roots. What the accused told leads to the lie; all
- * that the operation read stands to the left of it and is the claimant's own, and so are the job's
- * data and constants. A conviction puts these together as an evidence_source, keeps the tensors
- * that the operation touches (one more run of the step), and writes what evidence.h judges.
+ * Evidence is written under the accused's own roots. The accused's replies lead to the first
+ * difference. Everything that the operation reads stands to the left of it and is as the claimant's
+ * own, and so are the job's data and constants. A fraud proof puts these together as an
+ * evidence_source, keeps the tensors that the operation reads and writes, and writes what
+ * evidence.h judges.
  */
 #ifndef PROOFS_DISPUTE_FRAUD_PROOF_H
 #define PROOFS_DISPUTE_FRAUD_PROOF_H
@@ -16,7 +17,7 @@
 struct fraud_proof {
     struct trace_walk *walk; /* borrowed; its end names the kind of evidence */
     struct evidence_given given;
-    struct digest *pieces[JOB_DATA_MAX]; /* nodes of a data tensor, made when it is asked for */
+    struct digest *pieces[JOB_DATA_MAX]; /* nodes of a data tensor, made when first used */
     struct evidence_source source;
     struct evidence_target target; /* TRACE_WALK_ELEMENT: the element that costs least to prove */
 };
@@ -32,22 +33,22 @@ void fraud_proof_close(struct fraud_proof *proof); /* a zero-filled one is allow
 
 /*
  * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written
- * whole while it has at most FRAUD_PROOF_WHOLE_MAX bytes; of a longer one whose rule has parts
- * (rule.h) the accused must first tell what they come to: *is_query says that the move is that
- * question. told is what he told last on the ledger, whatever it answers. After a restart the same
- * element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
+ * whole while it has at most FRAUD_PROOF_WHOLE_MAX bytes. Of a longer one whose rule has parts
+ * (rule.h), the accused must first reply what they come to: *is_query says that the move is that
+ * query. reply is the accused's last one on the ledger, whatever it is about. After a restart the
+ * same element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
  */
 #define FRAUD_PROOF_WHOLE_MAX (32 * 1024)
 MUST_CHECK enum status fraud_proof_write(struct buffer *bytes, bool *is_query,
                                          struct fraud_proof *proof, const uint8_t *reply,
                                          size_t reply_size, size_t size_max, struct error *error);
 
-/* Appends evidence of all of it, however long: where no ledger is_query anybody. STATUS_OVER_LIMIT: it
- * has more than size_max bytes. */
+/* Appends whole evidence, where no ledger could query partial sums. STATUS_OVER_LIMIT: it has more
+ * than size_max bytes. */
 MUST_CHECK enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *proof,
                                                size_t size_max, struct error *error);
 
-/* What a ledger that knows the context answers to such evidence, when `told` was told last. */
+/* How a ledger that knows the context rules on such evidence, when `reply` is the last reply. */
 MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
                                          const struct fraud_proof *proof,
                                          const struct evidence_context *context,
@@ -55,9 +56,9 @@ MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
                                          const struct buffer *evidence, struct error *error);
 
 /*
- * Appends what an accused tells who is asked; own must have run the step, of which given is. All
- * that trace_server_answer() knows, and what is told on a ledger only: a divergence, and the parts
- * of an element. STATUS_NOT_FOUND: there is no such thing.
+ * Appends the reply of an accused to a query; own must have run the step. Replies to all queries of
+ * trace_server_answer(), and to those of a ledger alone: a divergence, and the parts of an element.
+ * STATUS_NOT_FOUND: the step has no such thing.
  */
 MUST_CHECK enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
                                          const struct evidence_given *given,
@@ -65,8 +66,8 @@ MUST_CHECK enum status fraud_proof_reply(struct buffer *bytes, struct trace_serv
 
 /*
  * Appends evidence that the state after the step holds a number that ends a job: against a solver
- * who went on, or what an accused tells who is asked (TRACE_QUERY_DIVERGED). own must have run the
- * step that both agree on. STATUS_NOT_FOUND: all numbers are finite.
+ * that went on, or as the reply to TRACE_QUERY_DIVERGED. own must have run the step that both agree
+ * on. STATUS_NOT_FOUND: all numbers are finite.
  */
 MUST_CHECK enum status fraud_proof_not_finite(struct buffer *bytes, struct trace_server *own,
                                               struct error *error);

@@ -1,14 +1,14 @@
 /*
  * ledger_query.c - see ledger_query.h.
  *
- * Question: ask (15), then of an item of the program: index (4), items of the program (4), items of
- * a trace (4), path, size (2), descriptor. Behind them, by kind:
+ * Ledger query: query (15), then of an item of the program: index (4), items of the program (4),
+ * items of a trace (4), path, size (2), descriptor. Behind them, by kind:
  *   LIST, DIVERGED   nothing; the item is a state
  *   LIST_NODE        tree root (32), node (32), path of the node; the item is a state
  *   TENSOR           trace's tree root (32), path of the tensor, output (1), size (1), label,
  *                    tensor's root (32); the item is an operation that has the tensor as an output
  *   TENSOR_NODE      the same with the root of the tensor's tree for its root, node (32), its path
- * but of PARTS: ask (15), then evidence of kind 1 that need not show more than the element.
+ * but of PARTS: query (15), then evidence of kind 1 that need not show more than the element.
  * A path is the number of its siblings (1) and the siblings.
  */
 #include "proofs/dispute/ledger_query.h"
@@ -29,8 +29,8 @@ static bool is_list(const struct trace_query *query)
     return query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
 }
 
-/* docs/FORMATS.md, asked: 0 ask (15), 15 known (32); DIVERGED: 47 program root (32); the others: 47
- * leaves (8), 55 bytes of the last leaf (2), 57 size of the header (1), 58 header. */
+/* docs/FORMATS.md, queried: 0 query (15), 15 known (32); DIVERGED: 47 program root (32); the
+ * others: 47 leaves (8), 55 bytes of the last leaf (2), 57 size of the header (1), 58 header. */
 size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
                             const struct ledger_queried *queried)
 {
@@ -118,7 +118,7 @@ enum status ledger_queried_read(struct ledger_queried *queried, const uint8_t *b
     return reader_end(&reader, NULL, "queried");
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 static void put_path(struct buffer *bytes, const struct merkle_path *path)
 {
@@ -214,7 +214,7 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
     struct trace_query query;
 
     if (!trace_walk_next(&query, &known, walk)) {
-        return error_set(error, STATUS_USAGE, "nothing is asked any more");
+        return error_set(error, STATUS_USAGE, "the walk has ended and wants no reply");
     }
     if (!is_list(&query)) {
         trace_output_at(&program_item, &output, tape, query.item);
@@ -230,7 +230,7 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
     } else if (!is_list(&query)) {
         put_tensor(bytes, walk, &query, &known, output);
     }
-    return buffer_check(bytes, error, "a question");
+    return buffer_check(bytes, error, "a query");
 }
 
 enum status ledger_query_write_diverged(struct buffer *bytes, const struct tape *tape,
@@ -240,7 +240,7 @@ enum status ledger_query_write_diverged(struct buffer *bytes, const struct tape 
 
     put_ask(bytes, &(struct trace_query){.kind = TRACE_QUERY_DIVERGED});
     status = put_program_item(bytes, tape, tape->op_count, error);
-    return status == STATUS_OK ? buffer_check(bytes, error, "a question") : status;
+    return status == STATUS_OK ? buffer_check(bytes, error, "a query") : status;
 }
 
 enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *tape,
@@ -255,7 +255,7 @@ enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *ta
 
     put_ask(bytes, &query);
     status = evidence_write_committed(bytes, tape, source, target, error);
-    return status == STATUS_OK ? buffer_check(bytes, error, "a question") : status;
+    return status == STATUS_OK ? buffer_check(bytes, error, "a query") : status;
 }
 
 /* ---- checking ------------------------------------------------------------ */
@@ -390,8 +390,8 @@ static bool take_header(struct inquiry *inquiry, const struct descriptor_operand
     return digest_equal(&hash, &operand->label);
 }
 
-/* The root of the tensor; where a node is asked for, that of its tree, from which with the header
- * the tensor's follows. */
+/* The root of the tensor; where the query is about a node, that of its tree, from which with the
+ * header the tensor's follows. */
 static void take_tensor_root(struct digest *tensor, struct digest *tree, struct inquiry *inquiry)
 {
     struct trace_reply_target *target = &inquiry->queried->target;
@@ -479,7 +479,7 @@ static bool check_ask(struct inquiry *inquiry)
     return false;
 }
 
-/* What stands behind the ask is evidence of which nothing but the element is looked at. */
+/* Behind the query stands evidence, of which the element alone is read. */
 static bool check_parts(struct ledger_queried *queried, const struct evidence_context *context,
                         const uint8_t *bytes, size_t size)
 {
@@ -512,7 +512,7 @@ enum verdict ledger_query_check(struct ledger_queried *queried,
                    : VERDICT_INVALID;
     }
     if (!take_program_item(&inquiry) || !check_ask(&inquiry) ||
-        reader_end(&inquiry.reader, NULL, "question") != STATUS_OK) {
+        reader_end(&inquiry.reader, NULL, "query") != STATUS_OK) {
         return VERDICT_INVALID;
     }
     return VERDICT_VALID;

@@ -1,7 +1,7 @@
 /*
  * partial_sums.c - see partial_sums.h.
  *
- * Told: nothing, of an element that is the NaN of rules; else 0 exponent of the sum (4, two's
+ * A reply: nothing, of an element that is the NaN of rules; else 0 exponent of the sum (4, two's
  * complement; of a maximum 0), 4 what each part comes to (8 each, two's complement).
  */
 #include "proofs/dispute/partial_sums.h"
@@ -28,7 +28,8 @@ void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, siz
     sha256_end(&hash, subject);
 }
 
-/* docs/FORMATS.md, asked: 0 ask (15), 15 subject (32), 47 bits (4), 51 fold (1), 52 parts (4). */
+/* docs/FORMATS.md, queried: 0 query (15), 15 subject (32), 47 bits (4), 51 fold (1), 52 parts
+ * (4). */
 void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
                               const struct trace_query *query,
                               const struct partial_sums_target *target)

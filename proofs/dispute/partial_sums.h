@@ -1,13 +1,13 @@
 /*
- * partial_sums.h - what the parts of a long axis come to, as an accused tells it (docs/FORMATS.md
+ * partial_sums.h - what the parts of a long axis come to, as an accused replies (docs/FORMATS.md
  * 10.6).
  *
- * The operands of a long sum do not fit in a transaction. So the accused is asked what each part of
- * it comes to (engine/rules/rule.h), and its answer counts only when these values, put together as
- * the rule does, give the very element that it committed to. Whoever committed to a false element
- * then has told a false part, and evidence of that part alone convicts. An answer binds whoever
- * gave it on a ledger, by its seal; it says nothing about anybody's tensors, so it is of use
- * nowhere else.
+ * The operands of a long sum do not fit in a transaction. So the accused is queried what each part
+ * of it comes to (engine/rules/rule.h). Its reply counts only when these values, put together as
+ * the rule does, give the very element that it committed to. An accused that committed to a false
+ * element then has a false part in its reply, and evidence of that part alone convicts. The ledger
+ * stores the reply's hash, so the accused cannot retract it. A reply says nothing about anybody's
+ * tensors, so it is of use nowhere else.
  *
  * Nothing here allocates, reads files or prints.
  */
@@ -21,7 +21,7 @@
 
 #define PARTIAL_SUMS_REPLY_MAX (4 + 8 * RULE_PARTS_MAX)
 
-/* What is asked: the parts of one element, as it was committed to. */
+/* What a query is about: the parts of one element, as it was committed to. */
 struct partial_sums_target {
     struct digest subject; /* of the descriptor, the output and the element */
     uint32_t bits;         /* the element */
@@ -29,14 +29,14 @@ struct partial_sums_target {
     uint32_t count;        /* of parts, 2 to RULE_PARTS_MAX */
 };
 
-/* An answer that was checked. Borrows the bytes that it was read from. */
+/* A reply that was checked. Borrows the bytes that it was read from. */
 struct partial_sums_reply {
     bool none; /* the element is a NaN, which no sum is: there is nothing to put together */
     int exponent;
     const uint8_t *values;
 };
 
-/* What a ledger keeps the hash of while it is asked, and of that with the answer afterwards. */
+/* A ledger keeps the hash of the query, then that of the query with the reply. */
 #define PARTIAL_SUMS_QUERY_SIZE (TRACE_QUERY_SIZE + DIGEST_SIZE + 9)
 void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
                               const struct trace_query *query,
@@ -44,11 +44,11 @@ void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
 void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t queried_size,
                              const uint8_t *reply, size_t reply_size);
 
-/* What an answer is about. */
+/* What a reply is about. */
 void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, size_t descriptor_size,
                           uint32_t output, uint64_t element);
 
-/* Safe on hostile bytes; told means something only on VERDICT_VALID: what is told gives the
+/* Safe on hostile bytes; reply means something only on VERDICT_VALID: its values give the
  * element's bits. */
 MUST_CHECK enum verdict partial_sums_check(struct partial_sums_reply *reply,
                                            const struct partial_sums_target *target,
@@ -58,7 +58,7 @@ MUST_CHECK enum verdict partial_sums_check(struct partial_sums_reply *reply,
 int64_t partial_sums_value(const struct partial_sums_reply *reply, uint32_t number);
 
 /*
- * Writes what an honest accused tells of an element that has the bits which the rule gives of
+ * Writes the reply of an honest accused about an element with the bits that the rule gives of
  * call's operands; returns its size. bytes has room for PARTIAL_SUMS_REPLY_MAX.
  */
 size_t partial_sums_write(uint8_t *bytes, const struct rule_call *call, uint32_t output,

@@ -11,7 +11,7 @@
 #include "proofs/commit/commit.h"
 #include "proofs/commit/trace.h"
 
-/* ---- how far an answer reaches ------------------------------------------- */
+/* ---- how far a reply reaches --------------------------------------------- */
 
 struct trace_query_span trace_query_span(uint64_t count)
 {
@@ -137,7 +137,8 @@ enum status trace_query_check(const struct trace_query *query, const struct tape
 
 /* ---- all of them --------------------------------------------------------- */
 
-/* The asks about nodes below one that was told of: `first` is its first leaf, count its leaves. */
+/* The queries about nodes below one that a reply has shown: `first` is its first leaf, count its
+ * leaves. */
 static enum status visit_below(const struct trace_query_visitor *visitor,
                                const struct trace_query *about, uint64_t first, uint64_t count,
                                struct error *error)
@@ -148,7 +149,7 @@ static enum status visit_below(const struct trace_query_visitor *visitor,
     enum status status = STATUS_OK;
 
     if (of_list ? span.level == 0 : count <= TRACE_QUERY_LEAVES_MAX) {
-        return STATUS_OK; /* the answer has shown the items, or the leaves */
+        return STATUS_OK; /* the reply has shown the items, or the leaves */
     }
     query.kind = of_list ? TRACE_QUERY_LIST_NODE : TRACE_QUERY_TENSOR_NODE;
     query.level = span.level;
@@ -214,7 +215,7 @@ static bool canonical(const struct trace_query *query)
            query->index <= MERKLE_LEAVES_MAX >> query->level;
 }
 
-/* docs/FORMATS.md, ask: 0 kind (1), 1 list (1), 2 item (4), 6 level (1), 7 index (8). */
+/* docs/FORMATS.md, query: 0 kind (1), 1 list (1), 2 item (4), 6 level (1), 7 index (8). */
 void trace_query_write(uint8_t bytes[TRACE_QUERY_SIZE], const struct trace_query *query)
 {
     assert(canonical(query));
@@ -269,7 +270,7 @@ void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query 
         (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "parts/%u/%" PRIu64, query->item, query->index);
         return;
     }
-    assert(!"an ask of a known kind");
+    assert(!"a query of a known kind");
 }
 
 /* A number up to max at *at, which moves behind it and the slash that must follow but at the end.

@@ -1,11 +1,11 @@
 /*
- * trace_query.h - what a claimant may ask of a step that is disputed, and how many answers it
+ * trace_query.h - what a claimant may query of a step that is disputed, and how many replies it
  * takes.
  *
  * A step is committed to by the root of its trace (trace.h) and the root of the state after it. A
- * walk leads from such a root down to one leaf: each ask names a list, a tensor or a node in one of
- * their trees, and each answer (trace_reply.h) shows what lies up to eight levels below. So that a
- * contract can bound what it reads, an answer has at most 256 hashes, or 16 leaves.
+ * walk leads from such a root down to one leaf. Each query names a list, a tensor or a node in one
+ * of their trees, and each reply (trace_reply.h) shows what lies up to eight levels below. So that
+ * a contract can bound what it reads, a reply has at most 256 hashes, or 16 leaves.
  *
  * Nothing here allocates, reads files or prints.
  */
@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "engine/tape/tape.h"
 
-#define TRACE_QUERY_SIZE        15 /* bytes of every ask */
+#define TRACE_QUERY_SIZE        15 /* bytes of every query */
 #define TRACE_QUERY_TEXT_MAX    64 /* and as text, with its NUL */
-#define TRACE_QUERY_LEVELS      8  /* of a tree that one answer shows */
+#define TRACE_QUERY_LEVELS      8  /* of a tree that one reply shows */
 #define TRACE_QUERY_ENTRIES_MAX (1u << TRACE_QUERY_LEVELS)
 #define TRACE_QUERY_LEAVES_MAX  16 /* a part of a tensor with no more leaves is shown as it is */
 #define TRACE_QUERY_TRACE_REPLIES                                                                  \
@@ -46,7 +46,7 @@ struct trace_query {
     uint64_t index;             /* likewise; PARTS: the element */
 };
 
-/* What an answer shows of a node over `count` leaves: the nodes `level` levels above the leaves. */
+/* What a reply shows of a node over `count` leaves: the nodes `level` levels above the leaves. */
 struct trace_query_span {
     uint64_t count;
     uint32_t level;
@@ -64,7 +64,7 @@ uint64_t trace_query_list_count(const struct tape *tape, enum trace_query_list l
 uint64_t trace_query_tensor_count(const struct tensor *tensor);
 
 /*
- * Enough answers for the walk to any leaf of any step of tape, whatever the accused made: known
+ * Enough replies for the walk to any leaf of any step of tape, whatever the accused made: known
  * from the shapes alone.
  */
 uint32_t trace_query_replies_max(const struct tape *tape);
@@ -73,14 +73,14 @@ uint32_t trace_query_replies_max(const struct tape *tape);
 MUST_CHECK enum status trace_query_check(const struct trace_query *query, const struct tape *tape,
                                          struct error *error);
 
-/* Told of an ask; but for STATUS_OK the visit ends. */
+/* Called for a query; the visit ends with any status but STATUS_OK. */
 struct trace_query_visitor {
     enum status (*visit)(void *context, const struct trace_query *query, struct error *error);
     void *context;
 };
 
-/* Tells every ask about trees that a walk about a step of tape can come to: those about the lists,
- * then those about each tensor in turn. */
+/* Visits every query about trees that a walk about a step of tape can come to: about the lists,
+ * then about each tensor in turn. */
 MUST_CHECK enum status trace_query_visit(const struct tape *tape,
                                          const struct trace_query_visitor *visitor,
                                          struct error *error);

@@ -9,7 +9,7 @@
 
 #define HEADER_TREE_ROOT 32 /* where every header has the root of its tree */
 
-/* ---- what is asked for --------------------------------------------------- */
+/* ---- what a query is about ----------------------------------------------- */
 
 static void target_list(struct trace_reply_target *target, const struct trace_query *query,
                         const struct tape *tape)
@@ -62,7 +62,7 @@ enum status trace_reply_target(struct trace_reply_target *target, const struct t
         return status;
     }
     if (query->kind == TRACE_QUERY_DIVERGED || query->kind == TRACE_QUERY_PARTS) {
-        return error_set(error, STATUS_USAGE, "what is told of that is no tree");
+        return error_set(error, STATUS_USAGE, "the reply about that is no tree");
     }
     *target = (struct trace_reply_target){.known = *known};
     if (query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE) {
@@ -89,7 +89,7 @@ size_t trace_reply_size(const struct trace_reply_target *target)
 
 /* ---- checking ------------------------------------------------------------ */
 
-/* Is the root that an answer begins with the one that the known hash is of? */
+/* Does the known hash belong to the root that the reply begins with? */
 static bool header_fits(struct trace_reply *reply, const struct trace_reply_target *target,
                         const uint8_t *root)
 {

@@ -1,11 +1,11 @@
 /*
- * trace_reply.h - the answer to an ask: what lies below a root or a node, checked against its hash.
+ * trace_reply.h - the reply to a query: what lies below a root or a node, checked against its hash.
  *
- * What is known of the thing asked for is its hash, how many leaves it covers and, of a root, the
- * header that the hash is of. An answer is a list of hashes on one level of the tree, left to
- * right, or leaves; folding them pairwise, the odd one rising, must give the known hash. So an
- * answer is true or refused: whether it is *right* is another question, and the contract can check
- * it with nothing but these bytes.
+ * Known before the reply are the hash of the target, how many leaves it covers and, of a root, the
+ * header that the hash is of. A reply is a list of hashes on one level of the tree, left to right,
+ * or leaves. Folding them pairwise, the odd one rising, must give the known hash. So a reply
+ * belongs to its root or is refused, and a contract can check it with nothing but these bytes.
+ * Whether the step gives these numbers is another matter.
  *
  * Nothing here allocates, reads files or prints.
  */
@@ -18,9 +18,9 @@
 #define TRACE_REPLY_BYTES_MAX (DIGEST_SIZE + TRACE_QUERY_LEAVES_MAX * MERKLE_LEAF_SIZE)
 
 _Static_assert(TRACE_QUERY_ENTRIES_MAX *DIGEST_SIZE <= TRACE_QUERY_LEAVES_MAX * MERKLE_LEAF_SIZE,
-               "leaves are the longest answer");
+               "leaves are the longest reply");
 
-/* What is asked for, as far as it is known before the answer. */
+/* What a query is about, as far as it is known before the reply. */
 struct trace_reply_target {
     struct digest known; /* the node's hash, or the hash of the header */
     uint64_t count;      /* leaves below it */
@@ -32,7 +32,7 @@ struct trace_reply_target {
     uint32_t header_size;
 };
 
-/* An answer that was checked. Borrows the bytes that it was read from. */
+/* A reply that was checked. Borrows the bytes that it was read from. */
 struct trace_reply {
     struct digest tree_root; /* of the target's own tree: of a node, its hash */
     uint32_t level;          /* of the entries above the leaves */
@@ -45,22 +45,22 @@ struct trace_reply {
 /*
  * Everything of target but what is known, from the tape. known is the list's root, the tensor's
  * root or the node's hash. STATUS_NOT_FOUND: there is no such thing; STATUS_USAGE:
- * TRACE_QUERY_DIVERGED, whose answer is evidence (evidence.h), or TRACE_QUERY_PARTS
+ * TRACE_QUERY_DIVERGED, whose reply is evidence (evidence.h), or TRACE_QUERY_PARTS
  * (partial_sums.h).
  */
 MUST_CHECK enum status trace_reply_target(struct trace_reply_target *target,
                                           const struct trace_query *query, const struct tape *tape,
                                           const struct digest *known, struct error *error);
 
-/* Bytes of the one answer that a target can have. */
+/* Bytes of the one reply that a target can have. */
 size_t trace_reply_size(const struct trace_reply_target *target);
 
-/* Safe on hostile bytes; told means something only on VERDICT_VALID. */
+/* Safe on hostile bytes; reply means something only on VERDICT_VALID. */
 MUST_CHECK enum verdict trace_reply_check(struct trace_reply *reply,
                                           const struct trace_reply_target *target,
                                           const uint8_t *bytes, size_t size);
 
-/* What the answers are written from: a tree and the bytes of its leaves. */
+/* What replies are written from: a tree and the bytes of its leaves. */
 struct trace_reply_tree {
     struct merkle_leaves hashes; /* of all leaves, by hash */
     const struct digest *items;  /* of a list; NULL: a tensor */
@@ -69,8 +69,8 @@ struct trace_reply_tree {
 };
 
 /*
- * The answer to ask about tree, which is the list's or the tensor's and has the node; returns its
- * size. bytes has room for TRACE_REPLY_BYTES_MAX.
+ * The reply to a query about tree, which is the list's or the tensor's and has the node; returns
+ * its size. bytes has room for TRACE_REPLY_BYTES_MAX.
  */
 size_t trace_reply_write(uint8_t *bytes, const struct trace_query *query,
                          const struct trace_reply_tree *tree);

@@ -308,7 +308,7 @@ void trace_server_close(struct trace_server *server)
     memset(server, 0, sizeof(*server));
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------- */
 
 enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server *server,
                               const struct trace_query *query, struct error *error)
@@ -335,7 +335,7 @@ enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server
         break;
     case TRACE_QUERY_DIVERGED:
     case TRACE_QUERY_PARTS:
-        return error_set(error, STATUS_USAGE, "what is told of that is no tree");
+        return error_set(error, STATUS_USAGE, "the reply about that is no tree");
     }
     if (trace_server_tensor(server, query->item) == NULL) {
         status = trace_server_keep(server, &query->item, 1, error);

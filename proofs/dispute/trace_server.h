@@ -72,8 +72,8 @@ MUST_CHECK enum status trace_server_answer(uint8_t *bytes, size_t *size,
 MUST_CHECK enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server *server,
                                          const struct trace_query *query, struct error *error);
 
-/* Keeps these tensors, and no others, with at most one run; with none where there is a file. At most
- * TRACE_SERVER_KEPT_MAX items. */
+/* Keeps these tensors, and no others, with at most one run; with none where there is a file. At
+ * most TRACE_SERVER_KEPT_MAX items. */
 MUST_CHECK enum status trace_server_keep(struct trace_server *server, const uint32_t *items,
                                          uint32_t count, struct error *error);
 

@@ -9,9 +9,9 @@
 
 static const char saved_tag[32] = "lockstep.walk.v1";
 
-/* ---- trees that are told ------------------------------------------------- */
+/* ---- the accused's trees -------------------------------------------------- */
 
-/* A node of a told tree; false: no answer shows it. The deepest row that reaches it serves. */
+/* A node of an accused's tree; false: no reply shows it. The deepest row that reaches it serves. */
 static bool tree_node(struct digest *node, const struct trace_walk_tree *tree, uint32_t level,
                       uint64_t index)
 {
@@ -41,7 +41,7 @@ bool trace_walk_list_node(struct digest *node, const struct trace_walk *walk,
     struct merkle_leaves leaves;
 
     if (walk->list == TRACE_QUERY_TRACE && list == TRACE_QUERY_NEXT_STATE) {
-        return false; /* nothing was told of it */
+        return false; /* no reply was about it */
     }
     if (differs && !left) {
         return tree_node(node, &walk->items, level, index);
@@ -122,7 +122,7 @@ void trace_walk_node_path(struct merkle_path *path, const struct trace_walk *wal
     }
 }
 
-/* ---- the next ask -------------------------------------------------------- */
+/* ---- the next query ------------------------------------------------------ */
 
 static const struct trace_walk_row *last_row(const struct trace_walk_tree *tree)
 {
@@ -158,7 +158,7 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
     return true;
 }
 
-/* ---- taking answers ------------------------------------------------------ */
+/* ---- taking replies ------------------------------------------------------ */
 
 /* Adds a row and finds the leftmost of its nodes that is not as our own. */
 static void descend(struct trace_walk_tree *tree, const struct trace_reply *reply,
@@ -220,7 +220,7 @@ static enum status keep_reply(struct trace_walk *walk, const uint8_t *bytes, siz
     buffer_add_u16(&walk->reply, (uint16_t)size);
     buffer_add(&walk->reply, bytes, size);
     walk->reply_count++;
-    return buffer_check(&walk->reply, error, "what was told");
+    return buffer_check(&walk->reply, error, "the replies");
 }
 
 enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_t size,
@@ -234,14 +234,14 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
     enum status status;
 
     if (!trace_walk_next(&query, &known, walk)) {
-        return error_set(error, STATUS_BAD_FORMAT, "nothing is asked any more");
+        return error_set(error, STATUS_BAD_FORMAT, "the walk has ended and wants no reply");
     }
     status = trace_reply_target(&target, &query, walk->own->tape, &known, error);
     if (status == STATUS_OK && trace_reply_check(&reply, &target, bytes, size) != VERDICT_VALID) {
         char text[TRACE_QUERY_TEXT_MAX];
 
         trace_query_text(text, &query);
-        return error_set(error, STATUS_BAD_FORMAT, "what is told is no answer to '%s'", text);
+        return error_set(error, STATUS_BAD_FORMAT, "this is no reply to '%s'", text);
     }
     if (status == STATUS_OK) {
         status = trace_server_tree(&own, walk->own, &query, error);
@@ -300,7 +300,7 @@ void trace_walk_close(struct trace_walk *walk)
 
 /*
  * Saved: 0 tag (32), 32 trace root (32), 64 state root (32), 96 next root (32), 128 attestor (1),
- * 129 answers (1), then each: size (2), bytes.
+ * 129 replies (1), then each: size (2), bytes.
  */
 enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
                             struct error *error)

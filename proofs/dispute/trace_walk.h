@@ -1,16 +1,17 @@
 /*
- * trace_walk.h - the claimant's side of a walk: which ask comes next, until the lie is found.
+ * trace_walk.h - the claimant's side of a walk: which query comes next, until the first difference
+ * is found.
  *
  * The claimant has run the disputed step itself (trace_server.h). From the root that the accused
- * gave it asks its way down to the leftmost thing in which the accused's trace differs from its
+ * gave it queries its way down to the leftmost thing in which the accused's trace differs from its
  * own: a state before the step, or a leaf of an output. Everything to the left is equal to the
- * claimant's own, and every sibling above was told, so any proof of the lie and of all that the
- * operation read can be written under the accused's own root. Where the traces are equal, the state
- * that was committed to after the step may still not be the one that the trace ends in.
+ * claimant's own, and the replies show every sibling above. So any proof of the difference, and of
+ * everything that the operation reads, can be written under the accused's own root. Where the
+ * traces are equal, the state that was committed to after the step may still not be the one that
+ * the trace ends in.
  *
- * What is told may come from a ledger or from anywhere: each answer is checked, and one that is
- * not what was asked for leaves the walk as it was. Whether a silent accused loses is the ledger's
- * business.
+ * A reply may come from a ledger or from anywhere. Each one is checked, and one that does not fit
+ * the query leaves the walk as it was. Whether a silent accused loses is the ledger's business.
  */
 #ifndef PROOFS_DISPUTE_TRACE_WALK_H
 #define PROOFS_DISPUTE_TRACE_WALK_H
@@ -19,7 +20,7 @@
 #include "proofs/dispute/trace_server.h"
 
 #define TRACE_WALK_REPLIES_MAX 8 /* enough for the largest tape that there can be */
-#define TRACE_WALK_ROWS_MAX    5 /* answers about one tree */
+#define TRACE_WALK_ROWS_MAX    5 /* replies about one tree */
 #define TRACE_WALK_BYTES_MAX                                                                       \
     (32 + 3 * DIGEST_SIZE + 2 + TRACE_WALK_REPLIES_MAX * (2 + TRACE_REPLY_BYTES_MAX))
 
@@ -27,7 +28,7 @@
 struct trace_walk_case {
     struct digest trace_root;
     struct digest state_root; /* of the state before the step */
-    struct digest next_root;  /* of the state after it; an attestor answers for its trace alone */
+    struct digest next_root;  /* of the state after it; an attestor stands for its trace alone */
     bool is_attestor;
 };
 
@@ -39,7 +40,7 @@ enum trace_walk_end {
     TRACE_WALK_NEXT_STATE,  /* the state after is not what the trace ends in: item: which */
 };
 
-/* One answer about a tree: the nodes of a level that lie below a node of a higher one. */
+/* One reply about a tree: the nodes of a level that lie below a node of a higher one. */
 struct trace_walk_row {
     uint32_t top; /* the level of that node */
     uint32_t level;
@@ -48,7 +49,7 @@ struct trace_walk_row {
     struct digest hashes[TRACE_QUERY_ENTRIES_MAX];
 };
 
-/* A tree of the accused's, as far as it was told: rows, each below a node of the one before. */
+/* A tree of the accused's, as far as replies show it: rows, each below a node of the one before. */
 struct trace_walk_tree {
     uint64_t count; /* leaves */
     struct digest root;
@@ -69,7 +70,7 @@ struct trace_walk {
     uint32_t item;           /* which of the list */
     uint64_t leaf;           /* which of the tensor */
     uint8_t leaf_bytes[MERKLE_LEAF_SIZE];
-    struct buffer reply; /* every answer so far: size (2), bytes */
+    struct buffer reply; /* every reply so far: size (2), bytes */
     uint32_t reply_count;
 };
 
@@ -78,16 +79,16 @@ MUST_CHECK enum status trace_walk_open(struct trace_walk *walk, struct trace_ser
                                        const struct trace_walk_case *accused, struct error *error);
 void trace_walk_close(struct trace_walk *walk); /* a zero-filled one is allowed */
 
-/* What to ask now, and the hash it is known by; false: the walk has ended. */
+/* The next query, and the hash that its target is known by; false: the walk has ended. */
 bool trace_walk_next(struct trace_query *query, struct digest *known,
                      const struct trace_walk *walk);
 
-/* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask elsewhere. */
+/* Takes the reply. STATUS_BAD_FORMAT: it is no reply to the query; look elsewhere. */
 MUST_CHECK enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_t size,
                                        struct error *error);
 
 /* A walk outlives its process: bytes are appended to buffer. Reading walks it again, with every
- * answer checked as the first time. */
+ * reply checked as the first time. */
 MUST_CHECK enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
                                        struct error *error);
 MUST_CHECK enum status trace_walk_load(struct trace_walk *walk, struct trace_server *own,
@@ -95,7 +96,7 @@ MUST_CHECK enum status trace_walk_load(struct trace_walk *walk, struct trace_ser
 
 /* ---- what is known of the accused's trees -------------------------------- */
 
-/* The root of the tree over the items of the accused's trace, known from the first answer on. */
+/* The root of the tree over the items of the accused's trace, known from the first reply on. */
 void trace_walk_trace_tree(struct digest *root, const struct trace_walk *walk);
 
 /*
@@ -106,12 +107,12 @@ void trace_walk_item(struct digest *root, struct merkle_path *path, const struct
                      uint32_t item);
 
 /* The siblings above the node that trace_walk_next() names, up to the root of its tree: the path
- * of a leaf at ask->index of a tree whose leaves are the nodes of that level. */
+ * of a leaf at query->index of a tree whose leaves are the nodes of that level. */
 void trace_walk_node_path(struct merkle_path *path, const struct trace_walk *walk,
                           const struct trace_query *query);
 
 /* Any node that is known of the accused's lists, and of the tensor that differs; false: it was
- * not told, and is not to the left of what differs. */
+ * not shown, and is not to the left of what differs. */
 MUST_CHECK bool trace_walk_list_node(struct digest *node, const struct trace_walk *walk,
                                      enum trace_query_list list, uint32_t level, uint64_t index);
 MUST_CHECK bool trace_walk_tensor_node(struct digest *node, const struct trace_walk *walk,

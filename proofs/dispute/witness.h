@@ -2,7 +2,7 @@
  * witness.h - which elements of an accused's a rule reads, and where their proofs are.
  *
  * What a rule needs is not worked out a second time here: the rule is run once on the accused's
- * elements, and what it asked for is what is shown. For evidence_write.c.
+ * elements, and what it reads is what is shown. For evidence_write.c.
  */
 #ifndef PROOFS_DISPUTE_WITNESS_H
 #define PROOFS_DISPUTE_WITNESS_H
@@ -13,11 +13,11 @@
 
 struct witness_leaf {
     uint64_t index;
-    uint32_t round; /* in which it was last asked for */
+    uint32_t round; /* in which it was last read */
     uint8_t *bytes;
 };
 
-/* The leaves of one operand that were asked for, by rising index. */
+/* The leaves of one operand that were read, by rising index. */
 struct witness_operand {
     struct witness_leaf *leaves;
     uint32_t count;
@@ -28,7 +28,7 @@ struct witness_operand {
     const struct tensor *tensor;
 };
 
-/* Leaves stay when a rule is run again; `round` tells which it needs now. */
+/* Leaves stay when a rule is run again; `round` says which it needs now. */
 struct witness {
     const struct evidence_source *source;
     const struct op *op;
@@ -40,13 +40,13 @@ struct witness {
     struct error *error;
 };
 
-/* All but gather is borrowed until witness_release(). */
+/* All but witness is borrowed until witness_release(). */
 void witness_init(struct witness *witness, const struct tape *tape,
                   const struct evidence_source *source, const struct descriptor_places *places,
                   uint32_t op_index, struct error *error);
 void witness_release(struct witness *witness);
 
-/* The accused's element; its leaf is needed in this round. A failure is in gather->status. */
+/* The accused's element; its leaf is needed in this round. A failure is in witness->status. */
 uint32_t witness_found(struct witness *witness, const struct evidence_target *target);
 
 /* Begins a round and runs the rule; *wrong says whether the accused's element is another one. */

@@ -1,9 +1,9 @@
 /*
  * dispute_next.h - decides the next move of a dispute: the only place that does.
  *
- * The node, `lockstep verifier claim` and `lockstep audit` all ask here. A node knows the ledger and
- * not the step: it asks without the step, and starts a child where the answer is DISPUTE_RUN. The
- * child has the step and asks again. An audit has the step and no ledger.
+ * The node, `lockstep verifier claim` and `lockstep audit` all ask here. A node knows the ledger
+ * and not the step: it asks without the step, and starts a child where the answer is DISPUTE_RUN.
+ * The child has the step and asks again. An audit has the step and no ledger.
  */
 #ifndef VERIFIER_DISPUTE_DISPUTE_NEXT_H
 #define VERIFIER_DISPUTE_DISPUTE_NEXT_H

@@ -2,8 +2,8 @@
  * trace_source.h - walks through an accused's trace: finds each reply that the walk wants, in what
  * the ledger said, in a checkpoint of the state after the step, or at the mirrors.
  *
- * A reply is checked against the root that it is wanted by. Only the root of the trace itself can be
- * anybody's word: a ledger alone holds the accused to it.
+ * A reply is checked against the root that it is wanted by. Only the root of the trace itself can
+ * be anybody's word: a ledger alone holds the accused to it.
  */
 #ifndef VERIFIER_DISPUTE_TRACE_SOURCE_H
 #define VERIFIER_DISPUTE_TRACE_SOURCE_H
@@ -29,8 +29,8 @@ MUST_CHECK enum status trace_source_open(struct trace_walk *walk, struct trace_s
                                          const struct trace_walk_case *accused,
                                          struct error *error);
 
-/* Until the walk has ended or nobody has the next reply. The walk then goes on, and error says where
- * the reply was looked for. */
+/* Until the walk has ended or nobody has the next reply. The walk then goes on, and error says
+ * where the reply was looked for. */
 MUST_CHECK enum status trace_source_walk(struct trace_walk *walk, const struct trace_source *source,
                                          struct error *error);
 

@@ -109,8 +109,8 @@ static bool grow(struct cached **files, size_t count, size_t *room)
     return true;
 }
 
-/* Removes the files that were not read for longest until the rest fits. A check that loses a file it
- * uses cannot tell, and is tried again. */
+/* Removes the files that were not read for longest until the rest fits. A check that loses a
+ * file it uses cannot tell, and is tried again. */
 static void sweep_cache(struct node *node)
 {
     struct cached *files = NULL;

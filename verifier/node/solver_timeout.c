@@ -55,7 +55,8 @@ static bool is_ours(const struct node *node, uint64_t since_s, const struct hash
     return node->clock.time_s > since_s + node->options.grace_s + place_of(node, about);
 }
 
-/* Only the first segment of a job that is not final waits for the solver; the others wait for it. */
+/* Only the first segment of a job that is not final waits for the solver; the others wait for
+ * it. */
 static bool is_due(const struct node *node, const struct store_segment *first)
 {
     return is_ours(node, node_claim_end(first), &first->hash) &&

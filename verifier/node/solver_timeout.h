@@ -23,7 +23,8 @@
 #define SOLVER_TIMEOUT_REACH    64
 #define SOLVER_TIMEOUT_RENEWALS 3
 
-/* Plans the moves that are due, and forgets planned ones that no longer are. Inside a transaction. */
+/* Plans the moves that are due, and forgets planned ones that no longer are. Inside a
+ * transaction. */
 MUST_CHECK enum status solver_timeout_round(struct node *node, struct error *error);
 
 /* Is it a kind of moves that anybody may make, so that somebody else may have? */

@@ -530,7 +530,7 @@ static void test_parts_that_were_not_told_are_refused(void **state)
     } while (!forgery_of(&reply, &part, &exhibit, &target, &random) || reply.size == 0);
     exhibit_part_evidence(&bytes, &exhibit, &target, part, &reply);
     ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
-    assert_int_equal(ruling.reason, EVIDENCE_NOT_TOLD);
+    assert_int_equal(ruling.reason, EVIDENCE_NOT_REPLIED);
     assert_true(exhibit_tell(&exhibit, &target, &reply));
     assert_int_equal(exhibit_judge(&exhibit, bytes.data, bytes.size).answer, EVIDENCE_UPHELD);
     buffer_release(&bytes);
@@ -538,14 +538,14 @@ static void test_parts_that_were_not_told_are_refused(void **state)
         reply.data[at] ^= 1;
         exhibit_part_evidence(&bytes, &exhibit, &target, part, &reply);
         ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
-        assert_int_equal(ruling.reason, EVIDENCE_NOT_TOLD);
+        assert_int_equal(ruling.reason, EVIDENCE_NOT_REPLIED);
         buffer_release(&bytes);
         reply.data[at] ^= 1;
     }
     exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 2);
     exhibit_part_evidence(&bytes, &exhibit, &target, part, &reply);
     ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
-    assert_int_equal(ruling.reason, EVIDENCE_NOT_TOLD);
+    assert_int_equal(ruling.reason, EVIDENCE_NOT_REPLIED);
     buffer_release(&bytes);
     buffer_release(&reply);
     exhibit_close(&exhibit);
@@ -726,11 +726,10 @@ static void test_evidence_is_of_one_context(void **state)
     exhibit_close(&exhibit);
 }
 
-static void test_reasons_have_names_and_sentences(void **state)
+static void test_reasons_have_sentences(void **state)
 {
     (void)state;
     for (int i = 0; i < EVIDENCE_REASON_COUNT; i++) {
-        assert_true(strlen(evidence_reason_name((enum evidence_reason)i)) > 3);
         assert_true(strlen(evidence_reason_text((enum evidence_reason)i)) > 10);
     }
 }
@@ -754,7 +753,7 @@ int main(void)
         cmocka_unit_test(test_damaged_evidence_of_ends_is_refused),
         cmocka_unit_test(test_leaf_that_is_left_out_is_missed),
         cmocka_unit_test(test_evidence_is_of_one_context),
-        cmocka_unit_test(test_reasons_have_names_and_sentences),
+        cmocka_unit_test(test_reasons_have_sentences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
