@@ -145,7 +145,7 @@ static struct check_request *request_of(const struct pairs *pairs, bool traced)
     (void)snprintf(request->data[0], sizeof(request->data[0]), "%s", pairs->data);
     request->memory_max = (uint64_t)8 << 30;
     request->file_max = (uint64_t)1 << 33;
-    request->ledger_retry_s = 5;
+    request->mirror_timeout_s = 5;
     request->processor_s = 3600;
     request->threads = (uint32_t)setting("NODE_THREADS", 1);
     return request;

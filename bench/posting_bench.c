@@ -234,7 +234,7 @@ static enum status measure(struct bench *bench, const char *folder, struct error
     TRY_OUT(machine_options_default(&machine, error));
     TRY_OUT(run_open(&run, bundle_job(paid.bundle), &path, 1, &machine, error));
     TRY_OUT(solver_new(&paid.solver, &solver, job_segments(bundle_job(paid.bundle)), error));
-    TRY_OUT(poster_start(&paid.poster, paid.solver, &stopping, NULL, 0.3, error));
+    TRY_OUT(poster_start(&paid.poster, paid.solver, &solver.job, &stopping, NULL, 0.3, error));
     TRY_OUT(run_paid(bench, &paid, &run, error));
 out:
     poster_stop(paid.poster);
@@ -247,20 +247,23 @@ out:
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/lockstep-bench-XXXXXX";
-    char command[64];
+    const char *place = getenv("TMPDIR");
+    char folder[400];
+    char command[440];
     struct bench bench;
     struct error error;
     enum status status;
 
     error_init(&error);
     bench_init(&bench, "posting", "", argc, argv);
+    (void)snprintf(folder, sizeof(folder), "%s/lockstep-bench-XXXXXX",
+                   place == NULL ? "/tmp" : place);
     if (mkdtemp(folder) == NULL) {
         perror(folder);
         return 1;
     }
     status = measure(&bench, folder, &error);
-    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    (void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     if (system(command) != 0 || status != STATUS_OK) {
         (void)fprintf(stderr, "posting: %s\n", error.text);
         return 1;

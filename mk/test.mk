@@ -61,6 +61,9 @@ test check asan soak: $(sudden_death)
 
 evm_ready := $(BUILD)/setup/evm.ok
 
+# Benchmarks are tried where their peer is: tests/bench/bench_test.sh.
+test soak: $(if $(shell pkg-config --exists openblas 2>/dev/null && echo yes),$(addprefix $(BUILD)/,$(bench_names)))
+
 test: $(host_tests) $(program) $(evm_ready) ## run all tests; installs what is missing first
 	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) -a $(host_tests)
 

@@ -62,6 +62,13 @@ static void set_quantize(struct op *op, const struct contract_shape *shape, int6
     memcpy(op->attributes, attributes, sizeof(attributes));
 }
 
+static size_t scratch_of(const struct contract_case *one, const struct op *op)
+{
+    const struct kernel *kernel = &one->table.kernels[op->kind];
+
+    return kernel->scratch_size == NULL ? 0 : kernel->scratch_size(op, one->thread_count);
+}
+
 void contract_case_init(struct contract_case *one, const struct contract_shape *shape, enum isa isa,
                         int thread_count)
 {
@@ -91,10 +98,8 @@ void contract_case_init(struct contract_case *one, const struct contract_shape *
         one->q[i] = take(contraction_packed_size(&one->quantize[i]));
     }
     one->out = take((size_t)(shape->batch * shape->m * shape->n) * sizeof(float));
-    one->scratch =
-        take(one->table.kernels[OP_CONTRACT].scratch_size(&one->contract, thread_count) +
-             one->table.kernels[OP_QUANTIZE].scratch_size(&one->quantize[0], thread_count) +
-             one->table.kernels[OP_QUANTIZE].scratch_size(&one->quantize[1], thread_count));
+    one->scratch = take(scratch_of(one, &one->contract) + scratch_of(one, &one->quantize[0]) +
+                        scratch_of(one, &one->quantize[1]));
 }
 
 void contract_case_release(struct contract_case *one)
