@@ -698,17 +698,6 @@ enum status outbox_work(struct outbox *outbox, struct error *error)
     return start_waiting(outbox, error);
 }
 
-enum status outbox_unfinished(struct outbox *outbox, uint64_t *count, struct error *error)
-{
-    int64_t number = 0;
-    enum status status =
-        database_number(&outbox->sql, &number, 0, error,
-                        "SELECT count(*) FROM intents WHERE state < ?", "i", (int64_t)OUTBOX_FINAL);
-
-    *count = (uint64_t)number;
-    return status;
-}
-
 enum status outbox_look(struct outbox *outbox, struct outbox_status *found, const char *name,
                         struct error *error)
 {

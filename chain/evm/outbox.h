@@ -78,8 +78,4 @@ MUST_CHECK enum status outbox_send(struct outbox *outbox, struct error *error);
 MUST_CHECK enum status outbox_look(struct outbox *outbox, struct outbox_status *status,
                                    const char *name, struct error *error);
 
-/* How many are not final yet. */
-MUST_CHECK enum status outbox_unfinished(struct outbox *outbox, uint64_t *count,
-                                         struct error *error);
-
 #endif /* CHAIN_EVM_OUTBOX_H */

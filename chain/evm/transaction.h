@@ -2,7 +2,6 @@
  * transaction.h - EVM transactions: EIP-1559 where a chain has a base fee, EIP-155 elsewhere.
  *
  * Both kinds bind the chain's id, so that what is signed for one chain is worth nothing on another.
- * Decoding accepts only what encoding makes, and finds the sender.
  */
 #ifndef CHAIN_EVM_TRANSACTION_H
 #define CHAIN_EVM_TRANSACTION_H
@@ -49,10 +48,5 @@ MUST_CHECK enum status transaction_signing_hash(const struct transaction *transa
 MUST_CHECK enum status transaction_sign(const struct transaction *transaction, uint8_t *bytes,
                                         size_t *size, struct hash32 *hash,
                                         const struct signer *signer, struct error *error);
-
-/* Decodes signed bytes; transaction->data points into them. STATUS_BAD_FORMAT for anything that is
- * not one of the two kinds in its one canonical form with a valid low-s signature. */
-MUST_CHECK enum status transaction_decode(struct transaction *transaction, struct address *sender,
-                                          const uint8_t *bytes, size_t size);
 
 #endif /* CHAIN_EVM_TRANSACTION_H */

@@ -162,11 +162,6 @@ MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei
 MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock,
                                         struct error *error);
 
-/* The segment as its commit told it, from the event log. STATUS_NOT_FOUND: none stands there. */
-MUST_CHECK enum status ledger_get_segment(struct ledger *ledger, struct game_segment *segment,
-                                          const struct hash32 *job, uint32_t index,
-                                          struct error *error);
-
 /* ---- the calls, typed ----------------------------------------------------------- */
 
 MUST_CHECK enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,

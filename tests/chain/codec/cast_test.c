@@ -13,6 +13,7 @@
 
 #include "chain/codec/hex_data.h"
 #include "chain/evm/transaction.h"
+#include "tests/support/chain/transaction_reader.h"
 #include "tests/support/game/anvil.h"
 
 enum {

@@ -12,6 +12,7 @@
 
 #include "chain/codec/rlp.h"
 #include "tests/chain/codec/hex_bytes.h"
+#include "tests/support/chain/rlp_reader.h"
 
 static void expect(const struct rlp_writer *writer, const char *hex)
 {

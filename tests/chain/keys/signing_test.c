@@ -16,6 +16,7 @@
 #include "chain/evm/transaction.h"
 #include "chain/keys/signer.h"
 #include "tests/chain/codec/hex_bytes.h"
+#include "tests/support/chain/transaction_reader.h"
 
 #define ORDER "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141"
 #define HALF  "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0"

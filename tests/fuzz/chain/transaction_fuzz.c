@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/evm/transaction.h"
+#include "tests/support/chain/transaction_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,6 +4,7 @@
  * that attest, keep silent, claim and convict. One test replaces the solver before every round, as a
  * crash would. Money is counted to the wei.
  */
+#include "tests/support/chain/standing_segment.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -197,7 +198,7 @@ static struct game_segment segment_at(struct world *world, uint32_t index)
     struct error error;
 
     error_init(&error);
-    check(ledger_get_segment(world->ledgers[CLIENT], &segment, &world->job, index, &error), &error);
+    check(standing_segment(world->ledgers[CLIENT], &segment, &world->job, index, &error), &error);
     return segment;
 }
 

@@ -1,5 +1,6 @@
 /* market.c - see market.h. */
 #include "tests/support/game/market.h"
+#include "tests/support/chain/standing_segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,7 +311,7 @@ struct game_segment market_segment(struct market *market, const struct hash32 *j
     for (int i = 0; i < LOOKS_MAX; i++) {
         error_init(&error);
         (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
-        if (ledger_get_segment(market->ledgers[MARKET_CLIENT], &segment, job, index, &error) ==
+        if (standing_segment(market->ledgers[MARKET_CLIENT], &segment, job, index, &error) ==
             STATUS_OK) {
             return segment;
         }

@@ -1,5 +1,6 @@
 /* stage.c - see stage.h. */
 #include "tests/support/game/stage.h"
+#include "tests/support/chain/standing_segment.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -232,7 +233,7 @@ struct game_segment stage_segment(struct stage *stage, int player, const struct 
         enum status status;
 
         stage_work(stage->ledgers[player]);
-        status = ledger_get_segment(stage->ledgers[player], &segment, job, index, &error);
+        status = standing_segment(stage->ledgers[player], &segment, job, index, &error);
         if (status == STATUS_OK) {
             return segment;
         }
