@@ -226,7 +226,7 @@ static bool find_at(bool *found, struct fusion *fusion, const struct tape *tape,
                     const struct readers *readers, uint32_t at)
 {
     const struct op *op = &fusion->ops[at];
-    const bool held = (fusion->facts.disabled >> VARIANT_HELD & 1) == 0;
+    const bool held = fusion_allows(fusion, VARIANT_HELD);
     struct epilogue_match group = {.count = 0};
     struct op maker;
 

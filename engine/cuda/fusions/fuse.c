@@ -25,15 +25,12 @@ const struct fusion_pattern *fuse_pattern(enum kernel_variant variant)
     return NULL;
 }
 
-static bool is_disabled(const struct fusion *fusion, const struct fusion_pattern *pattern)
-{
-    return pattern->variant != VARIANT_COUNT && (fusion->facts.disabled >> pattern->variant & 1);
-}
-
 static bool find_all(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     for (size_t i = 0; i < PATTERN_COUNT; i++) {
-        if (!is_disabled(fusion, patterns[i]) &&
+        const enum kernel_variant variant = patterns[i]->variant;
+
+        if ((variant == VARIANT_COUNT || fusion_allows(fusion, variant)) &&
             (!readers_again(readers, fusion, tape) || !patterns[i]->match(fusion, tape, readers))) {
             return false;
         }

@@ -44,6 +44,11 @@ void fusion_release(struct fusion *fusion)
     memset(fusion, 0, sizeof(*fusion));
 }
 
+bool fusion_allows(const struct fusion *fusion, enum kernel_variant variant)
+{
+    return (fusion->facts.disabled >> variant & 1) == 0;
+}
+
 /* ---- groups ---------------------------------------------------------------------------- */
 
 const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at)

@@ -21,7 +21,6 @@ struct fusion_pattern; /* pattern.h */
 /* What is known of the device when a tape is looked through. */
 struct fusion_facts {
     uint32_t disabled;   /* as launcher.disabled */
-    int32_t capability;  /* as the launcher's; 0: not known */
     uint32_t shared_max; /* 0: not known, enough */
     bool in_legs;        /* steps are cut: outputs are read, and inputs arrive, between two legs */
 };
@@ -83,6 +82,8 @@ void fusion_release(struct fusion *fusion);
 
 /* The group that operation `at` executes, or NULL. */
 const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at);
+
+bool fusion_allows(const struct fusion *fusion, enum kernel_variant variant);
 
 /* Is operation `at` outside of every group and no start of a unit? */
 bool fusion_may_take(const struct fusion *fusion, uint32_t at);

@@ -91,7 +91,6 @@ static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
     cuda->tape = *cuda->machine.tape;
     if (cuda->fused) {
         const struct fusion_facts facts = {.disabled = cuda->config.disabled,
-                                           .capability = cuda->facts.capability,
                                            .shared_max = cuda->facts.shared_max,
                                            .in_legs = cuda->options.in_legs};
 

@@ -234,7 +234,6 @@ static enum device_result run(bool *right, struct selftest *test, struct launche
 static enum device_result run_fused(bool *right, struct selftest *test, struct launcher *launcher)
 {
     const struct fusion_facts facts = {.disabled = launcher->disabled,
-                                       .capability = launcher->capability,
                                        .shared_max = launcher->shared_max};
     struct tape rewritten = test->tape.tape;
     enum device_result result;
