@@ -8,6 +8,7 @@
 #include "base/io/notify.h"
 #include "base/io/strict_json.h"
 #include "chain/commands/commands.h"
+#include "chain/commands/policy_options.h"
 #include "verifier/check/self_test.h"
 #include "verifier/commands/claim_command.h"
 #include "verifier/commands/commands.h"
@@ -59,6 +60,8 @@ static const struct option_spec run_options[] = {
      .maximum = NODE_CHECKS_MAX,
      .help = "checks at once, each in a process of its own; a dispute has one more to itself"},
     NODE_WORK_OPTIONS,
+    POLICY_OPTIONS,
+    POLICY_NODE_OPTIONS,
     {.name = "withdraw-at",
      .kind = OPTION_TEXT,
      .value = "AMOUNT",
@@ -127,7 +130,7 @@ static enum status read_options(struct node_options *options, const struct optio
     if (wei_parse(&options->withdraw_at, options_text(given, "withdraw-at")) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
     }
-    return STATUS_OK;
+    return policy_options_node(&options->policy, given, error);
 }
 
 static enum status open_server(struct running_node *running, struct error *error)

@@ -9,6 +9,7 @@
 #define VERIFIER_NODE_NODE_H
 
 #include "base/io/log.h"
+#include "chain/game/policy.h"
 #include "verifier/check/workers.h"
 #include "verifier/store/queue.h"
 #include "verifier/store/verdict_db.h"
@@ -45,6 +46,7 @@ struct node_options {
     const char *device;     /* where a check computes; NULL: on the CPU */
     uint64_t device_memory; /* of each device; 0: all of it */
     wei withdraw_at;        /* owed; 0: never */
+    struct policy policy;   /* which bonds are locked; zeros: any */
     uint32_t grace_s;       /* until moves that anybody may make are made for who did not */
 };
 
@@ -78,6 +80,8 @@ struct node {
     uint32_t running_count;
     int64_t disputes;       /* children that were started for disputes */
     struct action *actions; /* QUEUE_ACTIONS_MAX of them */
+    bool purse_is_known;    /* of this round: what the account has, and is owed */
+    wei purse;
 };
 
 /* Borrows all of options and ports. */

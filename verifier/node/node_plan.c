@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verifier/node/attestation_audit.h"
+#include "verifier/node/node_policy.h"
 #include "verifier/node/node_statements.h"
 #include "verifier/node/solver_timeout.h"
 
@@ -15,10 +16,13 @@ enum {
 };
 
 #define QUEUE_IS_FULL "the queue is full"
+#define NO_ROOM       "no room for its bond: "
 
 /* A round looks at some segments only. Those that found no room come last, in random order, so that
  * they do not keep out a segment whose job has room. */
-#define IN_TURN "CASE s.reason WHEN '" QUEUE_IS_FULL "' THEN abs(random() / 2) ELSE -1 END"
+#define IN_TURN                                                                                    \
+    "CASE WHEN s.reason = '" QUEUE_IS_FULL "' OR s.reason LIKE '" NO_ROOM                          \
+    "%' THEN abs(random() / 2) ELSE -1 END"
 
 /* ---- choosing ------------------------------------------------------------ */
 
@@ -81,10 +85,36 @@ static enum status add_extra(struct node *node, const struct store_segment *segm
     return store_choose(node->ports.store, segment->row, STORE_EXTRA, reason, error);
 }
 
+/* One for which there is no room now stays undecided: other bonds come back. */
+static enum status choose_to_attest(struct node *node, const struct store_segment *segment,
+                                    char why[STORE_REASON_MAX], struct error *error)
+{
+    struct policy_refusal refusal;
+    enum status status = node_policy_choose(node, &refusal, segment, error);
+
+    why[0] = '\0';
+    if (status == STATUS_UNREACHABLE) {
+        return STATUS_OK; /* the next round looks at the account again */
+    }
+    TRY(status);
+    if (refusal.term == POLICY_AGREED) {
+        return store_choose(node->ports.store, segment->row, STORE_ATTEST, "to be attested", error);
+    }
+    if (!refusal.for_now) {
+        (void)snprintf(why, STORE_REASON_MAX, "the policy: %s", refusal.text);
+        return STATUS_OK;
+    }
+    (void)snprintf(why, STORE_REASON_MAX, NO_ROOM "%s", refusal.text);
+    status = store_choose(node->ports.store, segment->row, segment->choice, why, error);
+    why[0] = '\0';
+    return status;
+}
+
 static enum status choose(void *context, const struct store_segment *segment, struct error *error)
 {
     struct node *node = context;
     const char *why = why_not_at_all(node, segment);
+    char refusal[STORE_REASON_MAX];
     bool claimed = false;
 
     if (why != NULL) {
@@ -97,7 +127,11 @@ static enum status choose(void *context, const struct store_segment *segment, st
     }
     why = why_not_attest(node, segment);
     if (why == NULL) {
-        return store_choose(node->ports.store, segment->row, STORE_ATTEST, "to be attested", error);
+        TRY(choose_to_attest(node, segment, refusal, error));
+        if (refusal[0] == '\0') {
+            return STATUS_OK;
+        }
+        why = refusal;
     }
     if (falls_into(node, segment, "extra", node->options.extra)) {
         return add_extra(node, segment, why, error);
@@ -258,6 +292,7 @@ static enum status plan_all(struct node *node, struct error *error)
     };
     bool signs = node->options.mode != NODE_OBSERVE;
 
+    node->purse_is_known = false;
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
         bool of_itself = plans[i].visit != settle;
 

@@ -7,6 +7,7 @@
 
 #include "verifier/dispute/dispute_send.h"
 #include "verifier/node/node_disputes.h"
+#include "verifier/node/node_policy.h"
 #include "verifier/node/solver_timeout.h"
 
 static bool is_statement(enum action_kind kind)
@@ -130,6 +131,7 @@ static enum status send_about_segment(struct node *node, const struct action *ac
         TRY(check_step(node, action, segment, error));
     }
     if (is_statement(action->kind)) {
+        TRY(node_policy_sign(node, action, segment, error));
         TRY(enter_statement(node, action, segment, error));
     }
     switch (action->kind) {

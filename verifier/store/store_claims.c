@@ -133,7 +133,7 @@ static enum status convict_attestor(struct store *store, const struct job_change
     return database_run(&store->sql, error,
                         "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
                         " choice = iif(mine = :not_mine AND choice IN (:extra, :passed_over),"
-                        " :undecided, choice), mine = iif(a.attestor = ?, :settled, mine)"
+                        " :undecided, choice), mine = iif(a.attestor = ?, :lost, mine)"
                         " FROM disputes AS a WHERE a.key = ? AND s.hash = a.segment"
                         " AND a.attestor <> ?",
                         "bbb", BLOB(*own), BLOB(change->claim), BLOB(solver));

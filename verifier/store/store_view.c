@@ -128,18 +128,20 @@ static enum status take_finalized(struct store *store, const struct job_change *
 static enum status take_settled(struct store *store, const struct job_change *change,
                                 const struct address *own, struct error *error)
 {
+    bool paid = address_equal(&change->payee, own);
+
     if (!address_equal(&change->account, own)) {
         return STATUS_OK;
     }
-    TRY(database_run(&store->sql, error,
-                     "UPDATE segments SET mine = :settled WHERE job = ? AND idx = ? AND mine IN"
-                     " (:sealed, :revealed) AND generation = (SELECT min(generation) FROM"
-                     " segments WHERE job = ? AND idx = ? AND mine IN (:sealed, :revealed))",
-                     "bibi", BLOB(change->job), (int64_t)change->index, BLOB(change->job),
-                     (int64_t)change->index));
-    return address_equal(&change->payee, own)
-               ? store_take_payment(store, change, "attestation", change->amount, error)
-               : STATUS_OK;
+    TRY(database_run(
+        &store->sql, error,
+        "UPDATE segments SET mine = iif(?, :settled, :lost) WHERE job = ? AND idx = ? AND mine IN"
+        " (:sealed, :revealed) AND generation = (SELECT min(generation) FROM"
+        " segments WHERE job = ? AND idx = ? AND mine IN (:sealed, :revealed))",
+        "ibibi", (int64_t)paid, BLOB(change->job), (int64_t)change->index, BLOB(change->job),
+        (int64_t)change->index));
+    return paid ? store_take_payment(store, change, "attestation", change->amount, error)
+                : STATUS_OK;
 }
 
 static enum status take_attestation(struct store *store, const struct job_change *change,

@@ -65,6 +65,7 @@ enum store_mine {
     STORE_MINE_SEALED,
     STORE_MINE_REVEALED,
     STORE_MINE_SETTLED,
+    STORE_MINE_LOST, /* settled, and the bond went to somebody else */
 };
 
 /* The audit of an attestation: a trace root that somebody else revealed. */

@@ -207,6 +207,9 @@ static struct hash32 commit_some(struct market *market, struct bundle *bundle, u
     struct error error;
 
     error_init(&error);
+    if (market->retouch != NULL) {
+        market->retouch(&terms);
+    }
     PLAY(market, MARKET_CLIENT, ledger_open_job, &key, &terms);
     PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms);
     for (uint32_t i = 0; i < segments; i++) {
@@ -298,6 +301,20 @@ void market_reveal(struct market *market, enum market_player player, const struc
     PLAY(market, player, ledger_reveal, job, &segment, trace_root);
 }
 
+void market_settle(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct address *attestor)
+{
+    struct game_segment segment = market_segment(market, job, index);
+
+    PLAY(market, player, ledger_settle, job, &segment, attestor);
+}
+
+void market_answer(struct market *market, enum market_player player, const struct hash32 *claim,
+                   const struct digest *trace_root)
+{
+    PLAY(market, player, ledger_answer, claim, trace_root);
+}
+
 void market_timeout(struct market *market, enum market_player player, const struct hash32 *claim)
 {
     PLAY(market, player, ledger_timeout, claim);
@@ -338,17 +355,32 @@ void market_finalize(struct market *market, const struct hash32 *job, uint32_t i
     PLAY(market, MARKET_SOLVER, ledger_finalize, job, &segment);
 }
 
-wei market_owed(struct market *market, enum market_player player)
+static void look_at_money(struct market *market, enum market_player player, wei *purse, wei *owed)
 {
     struct error error;
-    wei purse;
-    wei owed;
 
     error_init(&error);
-    check(ledger_get_account(market->ledgers[MARKET_CLIENT], &purse, &owed,
+    check(ledger_get_account(market->ledgers[MARKET_CLIENT], purse, owed,
                              signer_address(market->signers[player]), &error),
           &error);
+}
+
+wei market_owed(struct market *market, enum market_player player)
+{
+    wei purse = 0;
+    wei owed = 0;
+
+    look_at_money(market, player, &purse, &owed);
     return owed;
+}
+
+wei market_money(struct market *market, enum market_player player)
+{
+    wei purse = 0;
+    wei owed = 0;
+
+    look_at_money(market, player, &purse, &owed);
+    return purse + owed;
 }
 
 uint32_t market_count(struct market *market, enum game_event_kind kind,

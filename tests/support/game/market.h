@@ -43,6 +43,7 @@ struct market {
     uint32_t moves;
     uint64_t salt;
     uint32_t attestors; /* of each segment, in the terms; 1 where nobody says otherwise */
+    void (*retouch)(struct game_terms *terms); /* before a job is opened; NULL: nothing is */
 };
 
 void market_open(struct market *market, bool embedded, const char *name);
@@ -69,12 +70,19 @@ void market_attest(struct market *market, enum market_player player, const struc
 void market_reveal(struct market *market, enum market_player player, const struct hash32 *job,
                    uint32_t index, const struct digest *trace_root);
 
+/* The bond of an attestor, or what became of it, is paid to whom it belongs. */
+void market_settle(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct address *attestor);
+
+void market_answer(struct market *market, enum market_player player, const struct hash32 *claim,
+                   const struct digest *trace_root);
 void market_timeout(struct market *market, enum market_player player, const struct hash32 *claim);
 
 struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index);
 struct ledger_job market_job(struct market *market, const struct hash32 *job);
 void market_finalize(struct market *market, const struct hash32 *job, uint32_t index);
 wei market_owed(struct market *market, enum market_player player);
+wei market_money(struct market *market, enum market_player player); /* in the purse, and owed */
 
 /* How often an event of this kind is told of this account (NULL: of anybody). */
 uint32_t market_count(struct market *market, enum game_event_kind kind,

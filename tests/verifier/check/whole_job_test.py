@@ -35,7 +35,9 @@ def path(name):
 
 def environment(who):
     home = dict(os.environ, LOCKSTEP_PASSPHRASE="pass words",
-                LOCKSTEP_LEDGER="local:" + path("try.ledger"))
+                LOCKSTEP_LEDGER="local:" + path("try.ledger"),
+                LOCKSTEP_LOCK_MOST="100%", LOCKSTEP_LOCK_JOB_MOST="100%",
+                LOCKSTEP_LOCK_PARTY_MOST="100%")  # most of the purse is in bonds
     for place in ("DATA", "STATE", "CONFIG"):
         home["XDG_%s_HOME" % place] = path(who + "-" + place.lower())
     return home

@@ -1,0 +1,25 @@
+/*
+ * node_policy.h - asks the node's policy (chain/game/policy.h) before money is locked: what the
+ * node's bonds lock already, and how long the checks of a job take here, are in its database.
+ *
+ * A bond that was lost counts as locked for NODE_POLICY_LOST_S more: whoever robs a node of its
+ * bonds gets no more than the limit of such a time.
+ */
+#ifndef VERIFIER_NODE_NODE_POLICY_H
+#define VERIFIER_NODE_NODE_POLICY_H
+
+#include "verifier/node/node.h"
+
+#define NODE_POLICY_LOST_S (30 * 86400)
+
+/* May a segment be chosen to be attested? Checks that are under way to that end count as locked.
+ * refusal->term is POLICY_AGREED when it may. */
+MUST_CHECK enum status node_policy_choose(struct node *node, struct policy_refusal *refusal,
+                                          const struct store_segment *segment, struct error *error);
+
+/* May the bond of an attestation, a seal or a claim be locked now? STATUS_REFUSED: no, for the
+ * reason in error. The first time that a claim is not made the log says so. */
+MUST_CHECK enum status node_policy_sign(struct node *node, const struct action *action,
+                                        const struct store_segment *segment, struct error *error);
+
+#endif /* VERIFIER_NODE_NODE_POLICY_H */
