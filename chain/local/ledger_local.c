@@ -375,7 +375,6 @@ static void close_local(void *self)
 {
     struct local *local = self;
 
-    local_store_close(&local->store);
     database_close(&local->sql);
     free(local);
 }
@@ -417,7 +416,7 @@ static enum status open_file(struct local *local, const char *path, struct error
     enum status status;
 
     TRY(database_open(&local->sql, path, schema, error));
-    status = local_store_open(&local->store, local->sql.database, &local->store_error);
+    status = local_store_open(&local->store, &local->sql, &local->store_error);
     if (status != STATUS_OK) {
         *error = local->store_error;
     }

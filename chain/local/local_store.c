@@ -99,39 +99,14 @@ static const struct field account_fields[] = {
 static const struct field hash_fields[] = {{0, FIELD_BYTES32, 0}};
 static const struct field height_fields[] = {{0, FIELD_U64, 0}};
 
-static enum status database_failed(struct local_store *store)
+enum status local_store_open(struct local_store *store, struct database *sql, struct error *error)
 {
-    return error_set(store->error, STATUS_IO, "the ledger's file: %s",
-                     sqlite3_errmsg(store->database));
-}
-
-enum status local_store_open(struct local_store *store, sqlite3 *database, struct error *error)
-{
-    memset(store, 0, sizeof(*store));
-    store->database = database;
-    store->error = error;
-    if (sqlite3_exec(database,
-                     "CREATE TABLE IF NOT EXISTS records (kind INTEGER NOT NULL, key BLOB NOT NULL,"
-                     " value BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID",
-                     NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(database, "SELECT value FROM records WHERE kind = ? AND key = ?", -1,
-                           &store->get, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(database, "INSERT OR REPLACE INTO records VALUES (?, ?, ?)", -1,
-                           &store->put, NULL) != SQLITE_OK) {
-        enum status status = database_failed(store);
-
-        local_store_close(store);
-        return status;
-    }
-    return STATUS_OK;
-}
-
-void local_store_close(struct local_store *store)
-{
-    (void)sqlite3_finalize(store->get);
-    (void)sqlite3_finalize(store->put);
-    store->get = NULL;
-    store->put = NULL;
+    *store = (struct local_store){.sql = sql, .error = error};
+    return database_execute(
+        sql,
+        "CREATE TABLE IF NOT EXISTS records (kind INTEGER NOT NULL, key BLOB NOT NULL,"
+        " value BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID",
+        error);
 }
 
 struct record_key {
@@ -163,48 +138,38 @@ static struct record_key key_of_pair(enum record_kind kind, const struct hash32 
 static enum status get(struct local_store *store, void *record, const struct record_key *key,
                        const struct field *fields, size_t field_count)
 {
-    enum status status = STATUS_OK;
-    int result;
+    const struct database_blob key_blob = {key->bytes, key->size};
+    struct abi_reader reader;
+    sqlite3_stmt *row = NULL;
+    enum status status;
 
-    if (sqlite3_bind_int(store->get, 1, (int)key->kind) != SQLITE_OK ||
-        sqlite3_bind_blob(store->get, 2, key->bytes, (int)key->size, SQLITE_STATIC) != SQLITE_OK) {
-        return database_failed(store);
+    TRY_OUT(database_first(&row, store->sql, store->error,
+                           "SELECT value FROM records WHERE kind = ? AND key = ?", "ib",
+                           (int64_t)key->kind, &key_blob));
+    abi_reader_init(&reader, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
+    status = fields_decode(&reader, record, fields, field_count);
+    if (status != STATUS_OK || reader.at != reader.size) {
+        status = error_set(store->error, STATUS_BAD_FORMAT, "the ledger's file is damaged");
     }
-    result = sqlite3_step(store->get);
-    if (result == SQLITE_ROW) {
-        struct abi_reader reader;
-
-        abi_reader_init(&reader, sqlite3_column_blob(store->get, 0),
-                        (size_t)sqlite3_column_bytes(store->get, 0));
-        status = fields_decode(&reader, record, fields, field_count);
-        if (status != STATUS_OK || reader.at != reader.size) {
-            status = error_set(store->error, STATUS_BAD_FORMAT, "the ledger's file is damaged");
-        }
-    } else if (result != SQLITE_DONE) {
-        status = database_failed(store);
-    }
-    (void)sqlite3_reset(store->get);
-    return status;
+out:
+    database_done(store->sql, row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 static enum status put(struct local_store *store, const void *record, const struct record_key *key,
                        const struct field *fields, size_t field_count)
 {
+    const struct database_blob key_blob = {key->bytes, key->size};
     uint8_t bytes[RECORD_SIZE_MAX];
+    struct database_blob value = {.bytes = bytes};
     struct abi_writer writer;
-    enum status status = STATUS_OK;
 
     abi_writer_init(&writer, bytes, sizeof(bytes));
     fields_encode(&writer, record, fields, field_count);
     assert(!writer.overflowed);
-    if (sqlite3_bind_int(store->put, 1, (int)key->kind) != SQLITE_OK ||
-        sqlite3_bind_blob(store->put, 2, key->bytes, (int)key->size, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_blob(store->put, 3, bytes, (int)writer.used, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_step(store->put) != SQLITE_DONE) {
-        status = database_failed(store);
-    }
-    (void)sqlite3_reset(store->put);
-    return status;
+    value.size = writer.used;
+    return database_run(store->sql, store->error, "INSERT OR REPLACE INTO records VALUES (?, ?, ?)",
+                        "ibb", (int64_t)key->kind, &key_blob, &value);
 }
 
 enum status local_get_job(struct local_store *store, struct local_job *job,

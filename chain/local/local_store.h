@@ -8,10 +8,10 @@
 #ifndef CHAIN_LOCAL_LOCAL_STORE_H
 #define CHAIN_LOCAL_LOCAL_STORE_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/io/database.h"
 #include "chain/game/game.h"
 
 struct local_job {
@@ -70,16 +70,13 @@ struct local_account {
 };
 
 struct local_store {
-    sqlite3 *database; /* borrowed */
-    sqlite3_stmt *get;
-    sqlite3_stmt *put;
+    struct database *sql; /* borrowed */
     struct error *error;
 };
 
 /* Makes the table where it is missing. */
-MUST_CHECK enum status local_store_open(struct local_store *store, sqlite3 *database,
+MUST_CHECK enum status local_store_open(struct local_store *store, struct database *sql,
                                         struct error *error);
-void local_store_close(struct local_store *store);
 
 MUST_CHECK enum status local_get_job(struct local_store *store, struct local_job *job,
                                      const struct hash32 *key);

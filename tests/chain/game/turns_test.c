@@ -250,7 +250,7 @@ static struct game_move about(const struct search *search, enum game_move_kind k
 
 static void sql(struct search *search, const char *text)
 {
-    assert_int_equal(sqlite3_exec(search->court.twins.database, text, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(database_execute(&search->court.twins.sql, text, NULL), STATUS_OK);
 }
 
 static bool play(struct search *search, const struct game_move *move, uint32_t player)

@@ -71,11 +71,10 @@ wei promised_money(struct local_store *store, const struct promised_segment *seg
     sqlite3_stmt *rows = NULL;
     wei sum = 0;
 
-    assert_int_equal(sqlite3_prepare_v2(store->database,
-                                        "SELECT kind, key FROM records WHERE kind IN (1, 4, 5)", -1,
-                                        &rows, NULL),
-                     SQLITE_OK);
-    while (sqlite3_step(rows) == SQLITE_ROW) {
+    assert_int_equal(database_prepare(&rows, store->sql, store->error,
+                                      "SELECT kind, key FROM records WHERE kind IN (1, 4, 5)", ""),
+                     STATUS_OK);
+    while (database_step(store->sql, rows, store->error) == STATUS_OK) {
         int kind = sqlite3_column_int(rows, 0);
         struct hash32 key;
 
@@ -92,6 +91,6 @@ wei promised_money(struct local_store *store, const struct promised_segment *seg
             sum += promised_by_attestation(store, segments, count, &key, &attestor);
         }
     }
-    (void)sqlite3_finalize(rows);
+    database_done(store->sql, rows);
     return sum;
 }

@@ -37,7 +37,7 @@ static enum status fake_block_hash(void *context, struct hash32 *hash, uint64_t 
 
 static void sql(struct twins *twins, const char *text)
 {
-    assert_int_equal(sqlite3_exec(twins->database, text, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(database_execute(&twins->sql, text, &twins->error), STATUS_OK);
 }
 
 static void keep_log(struct twins *twins, const struct game_event *event)
@@ -336,14 +336,13 @@ uint64_t twins_compare(struct twins *twins, wei promised)
 
 static void open_store(struct twins *twins)
 {
-    assert_int_equal(sqlite3_open(":memory:", &twins->database), SQLITE_OK);
-    assert_int_equal(local_store_open(&twins->store, twins->database, &twins->error), STATUS_OK);
+    assert_int_equal(database_open(&twins->sql, ":memory:", "", &twins->error), STATUS_OK);
+    assert_int_equal(local_store_open(&twins->store, &twins->sql, &twins->error), STATUS_OK);
 }
 
 static void close_store(struct twins *twins)
 {
-    local_store_close(&twins->store);
-    (void)sqlite3_close(twins->database);
+    database_close(&twins->sql);
 }
 
 static struct address read_player(const struct twins *twins, uint32_t number)

@@ -9,8 +9,6 @@
 #ifndef TESTS_SUPPORT_GAME_TWINS_H
 #define TESTS_SUPPORT_GAME_TWINS_H
 
-#include <sqlite3.h>
-
 #include "base/buffer.h"
 #include "chain/local/local_game.h"
 #include "tests/support/game/anvil.h"
@@ -21,7 +19,7 @@
 
 struct twins {
     /* The embedded side. */
-    sqlite3 *database;
+    struct database sql;
     struct local_store store;
     struct error error;
     uint64_t now_s;

@@ -360,7 +360,7 @@ struct virtual_chain *virtual_chain_new(uint64_t seed, uint64_t start_s)
     error_init(&chain->error);
     chain->random = seed;
     must(chain, database_open(&chain->sql, ":memory:", "", &chain->error));
-    must(chain, local_store_open(&chain->store, chain->sql.database, &chain->error));
+    must(chain, local_store_open(&chain->store, &chain->sql, &chain->error));
     chain->blocks[0].time_s = start_s;
     return chain;
 }
@@ -373,7 +373,6 @@ void virtual_chain_free(struct virtual_chain *chain)
     for (uint32_t i = 0; i < chain->move_count; i++) {
         free(chain->moves[i].bytes);
     }
-    local_store_close(&chain->store);
     database_close(&chain->sql);
     free(chain);
 }
