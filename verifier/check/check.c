@@ -33,13 +33,12 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
         return status;
     }
     options.room_to_trace = request->traced && !other;
-    /* Data that was seen before is hashed again only for a second opinion and in a dispute: before
-     * anybody is accused. */
+    /* Known data is hashed again before anybody is accused: in a second replay and a dispute. */
     return (other || request->disputed ? run_open : run_open_compared)(
         run, checker->job, checker->paths, checker->path_count, &options, error);
 }
 
-/* What is wrong with the state after a step that has the committed root: nothing, usually. */
+/* A state that has the committed root can still be wrong: finite or not, against the journal. */
 static enum check_flaw judge_finite(const struct checker *checker, uint32_t place, uint32_t step,
                                     bool finite)
 {
@@ -53,7 +52,7 @@ static enum check_flaw judge_finite(const struct checker *checker, uint32_t plac
     return end ? CHECK_FLAW_NONE : CHECK_FLAW_WENT_ON;
 }
 
-/* The second opinion: from the same start to the end of the same step, elsewhere on the chip. */
+/* Runs from the same start to the end of the same step with another instruction set. */
 static enum status replay_again(struct checker *checker, struct digest *root, bool *finite,
                                 uint32_t place, uint32_t step, struct error *error)
 {
@@ -116,7 +115,7 @@ static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
     return STATUS_OK;
 }
 
-/* Where a plot of the job gets its points: the last step of what was checked. */
+/* The loss after the last step that was checked: a point of the status page's plot. */
 static enum status note_loss(struct checker *checker, uint32_t place, uint32_t step,
                              struct error *error)
 {
@@ -157,7 +156,7 @@ static enum status trace_step(struct checker *checker, struct digest *root, bool
     return run_return(run, error);
 }
 
-/* The second opinion about a trace that somebody else has attested otherwise. */
+/* Makes the trace again with another instruction set: somebody attested another root. */
 static enum status confirm_trace(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;

@@ -1,13 +1,13 @@
 /*
  * check.h - one piece of work: is this segment, as it was committed, what its job gives?
  *
- * The job, the state roots of the segment, a checkpoint and the data are fetched by their roots
- * (fetch.h), the steps are run again and every state is compared on the way. A difference is only
- * REFUTED once a second replay on another instruction set gave the same true state; when the two
- * replays disagree the machine is at FAULT. Everything that could not be had or done is CANNOT_TELL
- * with a reason, and `permanent` when trying again makes no sense.
+ * A check fetches the job, the state roots of the segment, a checkpoint and the data by their roots
+ * (fetch.h), runs the steps again and compares every state. A difference is REFUTED only after a
+ * second replay on another instruction set gave the same true state; two replays that disagree mean
+ * a FAULT of this machine. All other trouble is CANNOT_TELL with a reason; `permanent` says that
+ * another try would fail too.
  *
- * It runs in a child process (workers.h), since every byte it reads is a stranger's.
+ * A check runs in a child process (workers.h): every byte it reads is a stranger's.
  */
 #ifndef VERIFIER_CHECK_CHECK_H
 #define VERIFIER_CHECK_CHECK_H
@@ -37,17 +37,17 @@ struct check_request {
     uint32_t index;                                     /* of the segment to check */
     uint32_t segment_count;                             /* the last is the one to check */
     struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
-    uint32_t reach; /* at how many segments before it the replay may begin */
-    bool diverged;  /* it is said to end in a NaN or an infinity */
-    bool traced;    /* the trace root of one step is wanted: */
+    uint32_t reach; /* the replay may begin so many segments earlier */
+    bool diverged;  /* the solver says that it ends in a NaN or an infinity */
+    bool traced;    /* make the trace root of one step: */
     uint32_t traced_step;
-    bool audited; /* and somebody has attested another root, perhaps: where it is not ours, a second
-                     replay must give ours again */
+    bool audited; /* and compare it with an attested root; when they differ, a second replay must
+                     give ours again */
     struct digest audited_root;
 
     char cache[FILE_PATH_MAX];
     uint32_t mirror_count;
-    uint32_t mirrors_tired; /* that many of the last: they failed lately, and get less patience */
+    uint32_t mirrors_tired; /* the last so many failed lately, and get a shorter timeout */
     char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
     uint32_t data_count;
     char data[CHECK_DATA_MAX][FILE_PATH_MAX];
@@ -60,7 +60,7 @@ struct check_request {
     char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
     uint64_t device_memory;        /* of each device; 0: all of it */
     bool other;    /* compute with the other instruction set: for tests and the self-test */
-    bool disagree; /* the self-test: pretend that the second replay disagrees */
+    bool disagree; /* for the self-test: spoil the second replay */
 
     /* A dispute instead of a check: what a visitor does with a step of the last segment. */
     bool disputed;
@@ -75,18 +75,18 @@ enum check_outcome {
     CHECK_FAULT, /* of this machine */
 };
 
-/* Why a step is refuted; how a claim about it is shown to be right depends on it. */
+/* Why a step is refuted. The evidence of a claim depends on it. */
 enum check_flaw {
     CHECK_FLAW_NONE = 0,
     CHECK_FLAW_STATE,        /* the step gives another state */
     CHECK_FLAW_WENT_ON,      /* the state after it is not finite, and the job went on */
-    CHECK_FLAW_NOT_DIVERGED, /* the job is said to have diverged there, and did not */
+    CHECK_FLAW_NOT_DIVERGED, /* the solver says that the job diverged there; it did not */
 };
 
 struct check_mirror_note {
-    uint32_t good;   /* answers that were what they should be */
-    uint32_t bad;    /* and that were something else */
-    uint32_t silent; /* times that it could not be asked, or gave up in the middle */
+    uint32_t good;   /* replies with the content of the root */
+    uint32_t bad;    /* replies with other content */
+    uint32_t silent; /* requests without a whole reply */
     uint64_t bytes;
     char trouble[CHECK_NOTE_MAX]; /* the last */
 };
@@ -131,9 +131,9 @@ struct check_step {
     uint64_t runs; /* how often the visitor has run the step */
 };
 
-/* Given from above, since a check knows nothing of disputes. */
+/* A check knows nothing of disputes: its caller gives it the visitor. */
 struct check_visitor {
-    /* Is the step known, so that no machine need be brought before it? */
+    /* Is the result of the step known? Then no machine needs to compute the state before it. */
     bool (*knows)(const struct check_request *request);
     enum status (*visit)(struct check_step *step, struct error *error);
 };
@@ -158,7 +158,7 @@ json_t *check_request_json(const struct check_request *request); /* NULL: no mem
 MUST_CHECK enum status check_request_parse(struct check_request *request, const void *bytes,
                                            size_t size, struct error *error);
 json_t *check_result_json(const struct check_result *result);
-/* What a child says is checked as a stranger's words: it read hostile bytes. */
+/* Checks every field: the child read hostile bytes. */
 MUST_CHECK enum status check_result_parse(struct check_result *result, const void *bytes,
                                           size_t size, struct error *error);
 

@@ -32,7 +32,7 @@ static enum status take_job(void *context, const char *path, struct error *error
 
     checker->unknown_rules = job_unknown_rules(path, &checker->request->job_id);
     if (checker->unknown_rules != 0) {
-        return STATUS_OK; /* who gives it gives what was asked for */
+        return STATUS_OK; /* it is the job; the caller refuses it */
     }
     status = job_read(&job, path, error);
     if (status == STATUS_OK && !digest_equal(&job->id, &checker->request->job_id)) {
@@ -291,7 +291,7 @@ out:
     return status;
 }
 
-/* Loading is the check: what the machine then holds is hashed. */
+/* Loads the file into the machine and hashes what the machine holds. */
 static enum status take_state(void *context, const char *path, struct error *error)
 {
     const struct wanted_state *wanted = context;

@@ -1,8 +1,8 @@
 /*
- * check_inputs.h - what a check needs and has fetched by its roots; for check.c alone.
+ * check_inputs.h - fetches what a check needs: job, data, state roots, a checkpoint. For check.c.
  *
- * Whatever comes from a mirror is held to a root before it is used. What can never be had, however
- * often it is tried, is marked as permanent in the result.
+ * Nothing from a mirror is used before it matched its root. A failure that no further try can mend
+ * is marked `permanent` in the result.
  */
 #ifndef VERIFIER_CHECK_CHECK_INPUTS_H
 #define VERIFIER_CHECK_CHECK_INPUTS_H
@@ -17,13 +17,14 @@ struct checker {
     struct check_result *result;
     struct fetch *fetch;
     struct job *job;
-    uint32_t unknown_rules; /* the job is made for this version, which is not ours; 0: it is not */
+    uint32_t
+        unknown_rules; /* the job needs this version of the rules, which is not ours; 0: ours */
     struct digest
         *lists[CHECK_REACH_MAX + 1]; /* state roots of request->segments; NULL: not here */
     char data[JOB_DATA_MAX][FILE_PATH_MAX];
     const char *paths[JOB_DATA_MAX];
     uint32_t path_count;
-    uint32_t start; /* the segment, by its place in the request, that the replay begins with */
+    uint32_t start; /* place of the first segment that is replayed */
     struct run run;
 };
 
@@ -33,7 +34,7 @@ uint64_t check_first_step_at(const struct checker *checker, uint32_t place);
 
 MUST_CHECK enum status check_get_job(struct checker *checker, struct error *error);
 MUST_CHECK enum status check_get_data(struct checker *checker, struct error *error);
-/* The state roots of the segment at place; nothing where they are here already. */
+/* Fetches the state roots of the segment at place, unless they are there already. */
 MUST_CHECK enum status check_get_list(struct checker *checker, uint32_t place, struct error *error);
 
 /* The root of the state that a segment begins with. */
@@ -42,7 +43,7 @@ MUST_CHECK enum status check_first_root(struct digest *root, struct checker *che
 /* Puts machine into the state that the segment at place begins with. */
 MUST_CHECK enum status check_begin_at(struct checker *checker, struct machine *machine,
                                       uint32_t place, struct error *error);
-/* Begins at the nearest checkpoint before or at the segment to check. */
+/* Loads the nearest checkpoint at or before the segment to check, and sets start. */
 MUST_CHECK enum status check_find_start(struct checker *checker, struct error *error);
 
 #endif /* VERIFIER_CHECK_CHECK_INPUTS_H */

@@ -11,7 +11,7 @@ enum {
     DEPTH_MAX = 4,
 };
 
-/* Numbers above what JSON can hold are as good as no limit. */
+/* JSON holds no larger number; as a limit it means none. */
 #define NUMBER_MAX ((uint64_t)INT64_MAX)
 
 static json_t *number_json(uint64_t number)
@@ -36,7 +36,7 @@ enum field_kind {
     FIELD_DIGEST,
 };
 
-struct field {
+struct wire_field {
     const char *key;
     enum field_kind kind;
     size_t offset;
@@ -52,7 +52,7 @@ struct field {
 #name, kind, offsetof(struct check_result, name), maximum                                  \
     }
 
-static const struct field request_fields[] = {
+static const struct wire_field request_fields[] = {
     REQUEST(job_id, FIELD_DIGEST, 0),
     REQUEST(steps, FIELD_U64, NUMBER_MAX),
     REQUEST(segment_steps, FIELD_U32, GAME_PERIOD_MAX),
@@ -77,7 +77,7 @@ static const struct field request_fields[] = {
     REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
 };
 
-static const struct field result_fields[] = {
+static const struct wire_field result_fields[] = {
     RESULT(permanent, FIELD_FLAG, 0),
     RESULT(trace_root, FIELD_DIGEST, 0),
     RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
@@ -91,13 +91,14 @@ static const struct field result_fields[] = {
     RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
 
-/* Not in the results that an older program kept. */
-static const struct field attestation_audit_fields[] = {RESULT(confirmed, FIELD_FLAG, 0)};
-static const struct field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
+/* Results of older programs lack them. */
+static const struct wire_field audit_fields[] = {RESULT(confirmed, FIELD_FLAG, 0)};
+static const struct wire_field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void write_fields(json_t *object, const void *from, const struct field *fields, size_t count)
+static void write_fields(json_t *object, const void *from, const struct wire_field *fields,
+                         size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const void *at = (const uint8_t *)from + fields[i].offset;
@@ -121,7 +122,7 @@ static void write_fields(json_t *object, const void *from, const struct field *f
     }
 }
 
-static enum status read_fields(void *to, const json_t *object, const struct field *fields,
+static enum status read_fields(void *to, const json_t *object, const struct wire_field *fields,
                                size_t count, struct error *error)
 {
     for (size_t i = 0; i < count; i++) {
@@ -274,7 +275,7 @@ out:
 
 /* ---- results ------------------------------------------------------------ */
 
-/* What is left of a stranger's words in a reason must be UTF-8 for the pipe. */
+/* A reason may quote a stranger's bytes: the pipe takes ASCII only. */
 static json_t *plain_json(const char *text)
 {
     char plain[ERROR_TEXT_MAX];
@@ -400,8 +401,7 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
         TRY_OUT(read_fields(result, object, loss_fields, COUNT(loss_fields), error));
     }
     if (json_object_get(object, "confirmed") != NULL) {
-        TRY_OUT(read_fields(result, object, attestation_audit_fields,
-                            COUNT(attestation_audit_fields), error));
+        TRY_OUT(read_fields(result, object, audit_fields, COUNT(audit_fields), error));
     }
     TRY_OUT(read_words(result, object, error));
 out:

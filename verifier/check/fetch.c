@@ -13,18 +13,18 @@
 #include "verifier/check/fetch_http.h"
 
 enum {
-    LOCK_WAITS_MAX = 600, /* of a tenth of a second: another child is fetching the same */
+    LOCK_WAITS_MAX = 600, /* so often LOCK_WAIT_US, while another child fetches the same */
     LOCK_WAIT_US = 100000,
     NPY_MAGIC_SIZE = 6,
-    FETCH_TIRED = 8, /* the share of patience with one that failed lately */
+    FETCH_TIRED = 8, /* a mirror that failed lately gets this part of the timeout */
 };
 
 struct fetch {
     const struct check_request *request;
     struct check_result *result;
     struct fetch_http *http;
-    bool unreachable;                /* some mirror could not be asked */
-    bool avoided[CHECK_MIRRORS_MAX]; /* did not answer before: asked last */
+    bool unreachable;                /* some mirror did not answer */
+    bool avoided[CHECK_MIRRORS_MAX]; /* it did not answer before: ask it last */
 };
 
 enum status fetch_open(struct fetch **fetch, const struct check_request *request,
@@ -103,7 +103,7 @@ static enum status cache_path(char path[FILE_PATH_MAX], const struct fetch *fetc
                : error_set(error, STATUS_USAGE, "the path of the cache is too long");
 }
 
-/* A dataset says by its name's end what it is; what comes from a mirror says it by its start. */
+/* A local dataset is known by the end of its name, a fetched one by its first bytes. */
 static bool is_npy(const char *path)
 {
     static const char magic[] = "\x93NUMPY";
@@ -141,7 +141,7 @@ static bool is_wrong_content(enum status status)
     return status == STATUS_BAD_FORMAT || status == STATUS_REFUSED || status == STATUS_OVER_LIMIT;
 }
 
-/* A file that lies there: STATUS_NOT_FOUND when it is not the content, and says so. */
+/* Is the candidate the content? STATUS_NOT_FOUND: there is no such file. */
 static enum status judge(char *path, const char *candidate, const struct fetch_request *wanted,
                          struct error *error)
 {
@@ -247,8 +247,8 @@ static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
 
 /* ---- endpoints ---------------------------------------------------------- */
 
-/* One that failed lately is not waited for as long again. What a solver tells of a step it may have
- * to compute first: that takes its time. */
+/* A mirror that failed lately gets a shorter timeout. Replies about a trace do not: the solver may
+ * have to compute the step first. */
 static uint32_t timeout_of(const struct fetch *fetch, uint32_t mirror,
                            const struct fetch_request *wanted)
 {
@@ -260,7 +260,7 @@ static uint32_t timeout_of(const struct fetch *fetch, uint32_t mirror,
                                                 : request->mirror_timeout_s;
 }
 
-/* The download into its own part file; so what is resumed comes from one mirror alone. */
+/* Each mirror has its own part file, so that bytes of two mirrors never mix. */
 static enum status download(struct fetch *fetch, uint32_t mirror, const char *part,
                             const struct fetch_request *wanted, struct error *error)
 {
@@ -326,7 +326,7 @@ static enum status try_cache(char *path, struct fetch *fetch, const struct fetch
     return STATUS_NOT_FOUND;
 }
 
-/* STATUS_NOT_FOUND: not there, or not the content: the next one is to be tried. */
+/* STATUS_NOT_FOUND: it has not the content; try the next mirror. */
 static enum status try_mirror(char *path, struct fetch *fetch, uint32_t mirror,
                               const struct fetch_request *wanted, struct error *error)
 {
@@ -382,7 +382,7 @@ static const char *kind_name(enum fetch_kind kind)
     return names[kind];
 }
 
-/* Waits while another child fetches the same; then it is in the cache, or that child failed. */
+/* Waits while another child fetches the same. Then it is in the cache, or that child failed. */
 static enum status lock_root(struct file_lock *lock, char *path, struct fetch *fetch,
                              const struct fetch_request *wanted, struct error *error)
 {

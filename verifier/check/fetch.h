@@ -1,12 +1,11 @@
 /*
  * fetch.h - content by its root, from any of several mirrors.
  *
- * A mirror is http(s)://HOST/PREFIX, which serves the tree
- * that `lockstep prover publish` writes; a folder
- * with the same tree; or a bundle. A mirror is believed nothing: what it gives is shown to the
- * caller's check, and when it is not the content of that root, the mirror is marked and the next
- * one is tried. Downloads are bounded in size and in patience, slow ones are given up, broken ones
- * are resumed; they lie in a cache folder under the root's name.
+ * A mirror is http(s)://HOST/PREFIX, which serves the tree that `lockstep prover publish` writes; a
+ * folder with the same tree; or a bundle. A mirror is not trusted: the caller's check judges what
+ * it gives. Content that has another root is noted against the mirror, and the next one is asked.
+ * Downloads have a limit of size and a timeout; broken ones are resumed. They lie in a cache folder
+ * under the root's name.
  */
 #ifndef VERIFIER_CHECK_FETCH_H
 #define VERIFIER_CHECK_FETCH_H
@@ -18,22 +17,21 @@ enum fetch_kind {
     FETCH_SEGMENT,    /* root: of the segment; the bytes are its state roots */
     FETCH_CHECKPOINT, /* root: of the state; a safetensors file */
     FETCH_DATA,       /* root: of the data */
-    FETCH_TRACE,      /* root: the hash that is asked about; what a solver tells of a step */
+    FETCH_TRACE,      /* root: the hash that is queried; a solver's reply about a step */
 };
 
 struct fetch_request {
     enum fetch_kind kind;
     struct digest root;
     struct digest job;
-    uint64_t number;   /* SEGMENT: its index; CHECKPOINT: the step that it is the state before;
-                        TRACE: the step */
+    uint64_t number;   /* SEGMENT: its index; CHECKPOINT: the step after it; TRACE: the step */
     const char *query; /* TRACE: as proofs/dispute/trace_query.h writes it */
     uint64_t first;    /* SEGMENT: its first step */
     uint64_t count;    /* SEGMENT: its steps */
     uint64_t size_max;
     /*
-     * Looks at a file that is said to be the content. STATUS_BAD_FORMAT or STATUS_REFUSED: it is
-     * not; anything else that is not STATUS_OK is our own trouble and ends the fetch.
+     * Is the file at path the content? STATUS_BAD_FORMAT, STATUS_REFUSED, STATUS_OVER_LIMIT: no.
+     * Any other failure is our own and ends the fetch.
      */
     enum status (*check)(void *context, const char *path, struct error *error);
     void *context;
@@ -47,7 +45,7 @@ MUST_CHECK enum status fetch_open(struct fetch **fetch, const struct check_reque
 void fetch_close(struct fetch *fetch); /* NULL is fine */
 
 /* path has room for FILE_PATH_MAX. STATUS_NOT_FOUND: no mirror has it; STATUS_UNREACHABLE: some
- * could not be asked. */
+ * did not answer. */
 MUST_CHECK enum status fetch_get(char *path, struct fetch *fetch,
                                  const struct fetch_request *wanted, struct error *error);
 

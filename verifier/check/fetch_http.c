@@ -39,9 +39,9 @@ struct transfer {
     uint64_t size_max;
     bool begun; /* the first byte of the body was seen */
     bool over;
-    bool not_content; /* an answer whose body is not for the file */
+    bool not_content; /* an error page: its body is not the file */
     bool disk_failed;
-    bool stalled; /* silence, or a trickle: patience is not spent twice on it */
+    bool stalled; /* it timed out: do not wait for it again */
 };
 
 enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, uint32_t timeout_s,
@@ -91,7 +91,7 @@ uint32_t fetch_http_mark(const char *mirror)
     return mark;
 }
 
-/* With the first byte it is known what the body is: all of it, the rest of it, or an excuse. */
+/* At the first byte of a body: is it the whole file, the rest of it, or an error page? */
 static bool begin_body(struct transfer *transfer)
 {
     long code = 0;
@@ -146,7 +146,7 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
     CURL *curl = http->curl;
     char range[32];
 
-    /* Not libcurl's own resuming, which gives up where a server sends all of it instead. */
+    /* libcurl's own resume fails when a server sends the whole file instead. */
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     curl_easy_reset(curl);
     http->curl_error[0] = '\0';
@@ -177,7 +177,7 @@ static enum status unreachable(const struct fetch_http *http, const char *base, 
     return error_set(error, STATUS_UNREACHABLE, "%.*s: %s", LABEL_MAX, base, why);
 }
 
-/* STATUS_UNREACHABLE with transfer->came > 0 may be gone on with at once. */
+/* STATUS_UNREACHABLE with transfer->came > 0 may be resumed at once. */
 static enum status transfer_once(struct fetch_http *http, struct transfer *transfer,
                                  const char *base, const char *url, struct error *error)
 {

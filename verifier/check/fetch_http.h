@@ -1,8 +1,8 @@
 /*
- * fetch_http.h - one file by HTTP, into a part file that can be gone on with. Used by fetch.c only.
+ * fetch_http.h - gets one file by HTTP into a part file, which a later call resumes. For fetch.c.
  *
- * Refused: other protocols, redirects, more bytes than asked for, and endpoints that trickle: less
- * than FETCH_TRICKLE bytes a second over the whole patience is silence.
+ * Refused: other protocols, redirects, and more bytes than the limit. Less than FETCH_TRICKLE bytes
+ * a second over the whole timeout is silence.
  */
 #ifndef VERIFIER_CHECK_FETCH_HTTP_H
 #define VERIFIER_CHECK_FETCH_HTTP_H
@@ -18,14 +18,14 @@ struct fetch_http;
 
 MUST_CHECK enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max,
                                        uint32_t timeout_s, struct error *error);
-/* From now on; at least a second. */
+/* For the calls that follow; at least a second. */
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s);
 void fetch_http_close(struct fetch_http *http); /* NULL is fine */
 
 /*
- * Gets base/name into part, going on where an earlier call left it; *bytes is what came over the
- * line. STATUS_NOT_FOUND: the endpoint says it has none. STATUS_UNREACHABLE: it failed, and part
- * may be gone on with. STATUS_OVER_LIMIT: it sends more than size_max; part is gone.
+ * Gets base/name into part, and resumes what part holds; *bytes counts what came over the line.
+ * STATUS_NOT_FOUND: the endpoint has no such file. STATUS_UNREACHABLE: it failed; part stays for
+ * the next call. STATUS_OVER_LIMIT: it sends more than size_max; part is deleted.
  */
 MUST_CHECK enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char *base,
                                       const char *name, const char *part, uint64_t size_max,

@@ -1,9 +1,9 @@
 /*
- * known_data.h - data files that were hashed before, so that each check need not hash them again.
+ * known_data.h - remembers data files that were hashed, so that not every check hashes them again.
  *
- * A note in the cache says which file had a root: its device, inode, size and times. The file is
- * the same while all of these are, as far as its file system tells; so a note spares time and
- * proves nothing. Whoever accuses anybody hashes the data (check.c).
+ * A note in the cache names the file of a root by device, inode, size and times. While these stay,
+ * the file is taken for unchanged. A note saves time and proves nothing: before anybody is accused,
+ * the data is hashed again (check.c).
  */
 #ifndef VERIFIER_CHECK_KNOWN_DATA_H
 #define VERIFIER_CHECK_KNOWN_DATA_H
@@ -14,14 +14,15 @@
 
 /* A file as it was when it was looked at. */
 struct known_data {
-    char text[192]; /* "": it may be changing just now */
+    char text[192]; /* "": not a file, or changed within the last seconds */
 };
 
-/* Had the file at path this root, and is it still the same? known is filled in either way. */
+/* Does a note say that this file, unchanged since, has the root? Fills in known either way. */
 bool known_data_find(struct known_data *known, const char *cache, const struct digest *root,
                      const char *path);
 
-/* It has. known is of the moment before it was hashed; a note that cannot be kept is no trouble. */
+/* Notes that it has the root. known is from before the hashing. A note that cannot be written is no
+ * failure. */
 void known_data_note(const struct known_data *known, const char *cache, const struct digest *root,
                      const char *path);
 

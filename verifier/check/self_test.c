@@ -26,11 +26,11 @@ enum {
     CHECK_TIME_S = 120,
 };
 
-/* What a round is about. */
+/* What a round does to its run. */
 enum trick {
     TRICK_NONE,     /* must be proven */
     TRICK_FALSE,    /* one element of one step, one unit in the last place: must be refuted there */
-    TRICK_WITHHOLD, /* the segment's first state is nowhere: cannot be told */
+    TRICK_WITHHOLD, /* the segment's first state is missing: CANNOT_TELL */
     TRICK_DISAGREE, /* the second replay is made to disagree: a fault of the machine */
     TRICK_COUNT,
 };
@@ -39,7 +39,7 @@ struct round {
     const struct self_test_options *options;
     uint64_t number;
     enum trick trick;
-    uint32_t step; /* of the job, that is false */
+    uint32_t step; /* of the job: the false one */
     struct digest roots[STEPS];
     struct check_request *request;
     char bundle[FILE_PATH_MAX];
@@ -204,7 +204,7 @@ static void fill_request(struct round *round, const struct digest *job_id)
         commit_list_root(&segment->root, COMMIT_SEGMENT, (uint64_t)i * SEGMENT,
                          &round->roots[i * SEGMENT], SEGMENT);
     }
-    if (alone) { /* only the segment itself is in reach, and its first state is gone */
+    if (alone) { /* only the segment is in reach; its first state is gone */
         request->segments[0] = request->segments[request->index];
         request->segment_count = 1;
     }

@@ -1,9 +1,9 @@
 /*
  * self_test.h - does this machine, with this program, tell true steps from false ones?
  *
- * Each round trains a small job of its own making, sometimes lies about one element of one step,
- * sometimes withholds a state, and hands it to the same checks that a node makes, in the same
- * children. What must come out is known; anything else is told with the seed that gave it.
+ * Each round trains a small job, sometimes falsifies one element of one step, sometimes withholds a
+ * state, and gives the run to the checks that a node makes, in the same children. The right answer
+ * is known; any other is reported with its seed.
  */
 #ifndef VERIFIER_CHECK_SELF_TEST_H
 #define VERIFIER_CHECK_SELF_TEST_H
@@ -12,7 +12,7 @@
 #include "verifier/check/workers.h"
 
 struct self_test_options {
-    const char *folder; /* for its files; made, and emptied again */
+    const char *folder; /* for its files; emptied at the end */
     uint64_t rounds;    /* 0: until it is stopped */
     uint64_t seed;
     uint32_t threads;
@@ -28,8 +28,8 @@ struct self_test_result {
     uint64_t proven;
     uint64_t refuted;
     uint64_t cannot_tell;
-    uint64_t fault; /* pretended ones, that were seen */
-    uint64_t wrong; /* answers that should have been others */
+    uint64_t fault; /* pretended faults that were found */
+    uint64_t wrong; /* wrong answers */
     char first_wrong[512];
 };
 

@@ -29,7 +29,7 @@ enum {
     READ_SIZE = 65536,
     FILES_MAX = 256,
     NICENESS = 5,
-    GOODBYE_MS = 10, /* to wait at once for the end of a child that has said all */
+    GOODBYE_MS = 10, /* how long to wait for the exit of a child that closed its pipe */
 };
 
 struct worker {
@@ -114,7 +114,7 @@ void workers_close(struct workers *workers)
     free(workers);
 }
 
-/* The child's signals are as they are by default: it must not inherit what the node waits for. */
+/* The child has the default signals: it must not inherit the node's mask. */
 static int spawn_child(struct worker *worker, const char *program, int input, int output)
 {
     char *const arguments[] = {(char *)(uintptr_t) "lockstep", (char *)(uintptr_t)WORKER_WORD,
@@ -252,7 +252,7 @@ static void explain_death(struct check_result *result, int how, bool late)
     }
 }
 
-/* A child that has said all is about to end, sooner or later: how it ends is part of the answer. */
+/* A child that closed its pipe exits soon; its exit code is part of the answer. */
 static bool has_ended(struct worker *worker, int *how)
 {
     const struct timespec pause = {0, 1000000};
@@ -352,12 +352,12 @@ static void limit(int what, uint64_t value)
 
 /* ---- memory, and the drivers of devices ----
  *
- * RLIMIT_AS would end CUDA before it began: its driver reserves hundreds of gigabytes of addresses
- * that nobody touches. RLIMIT_DATA counts private memory that may be written, touched or not. What
- * a driver takes of that is its own affair and differs from one to the next, so it is not charged
- * to the job: the device is started, and its kernels proven, before there is a limit, and what the
- * process has then comes on top. That reads nothing of a stranger's. Later the driver may still
- * take some more, for code that it loads late, and for copies.
+ * RLIMIT_AS would stop CUDA at once: its driver reserves hundreds of gigabytes of addresses that it
+ * never touches. RLIMIT_DATA counts private writable memory, touched or not. How much of it a
+ * driver takes differs from driver to driver and is not charged to the job: the device starts and
+ * its kernels pass their self-test before the limit is set, and the limit is what the process has
+ * then and the job's memory. Nothing of a stranger's is read before. DRIVER_LATER is for code and
+ * copies that the driver loads later.
  */
 
 #define DRIVER_LATER ((uint64_t)512 << 20)
@@ -380,7 +380,7 @@ static uint64_t data_now(void)
     return (uint64_t)kib << 10;
 }
 
-/* One that does not start, or is not sound, is told of by the check, which opens it again. */
+/* A failure is no matter here: the check opens the device again and reports it. */
 static void start_device(uint32_t device)
 {
     const struct device_calls *calls = NULL;
@@ -394,7 +394,7 @@ static void start_device(uint32_t device)
     }
 }
 
-/* The limit of a check, with what the drivers of its devices have taken by now. */
+/* The memory limit of a check, with what the drivers of its devices took. */
 static uint64_t data_max(const struct check_request *request)
 {
     struct machine_options options;

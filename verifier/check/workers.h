@@ -1,10 +1,10 @@
 /*
  * workers.h - checks in child processes, so that no hostile job can take the node down.
  *
- * A child is this very program, started anew with one hidden word. It gets its request by a pipe,
- * limits its own memory, processor time and files before it reads a stranger's byte, and answers
- * with one result. A child that answers anything else, dies, or takes too long is killed and its
- * answer is "cannot tell". Children die with the node.
+ * A child is this program, started with one hidden argument. It gets its request through a pipe,
+ * limits its own memory, processor time and files before it reads a stranger's byte, and gives back
+ * one result. A child that dies, takes too long or sends anything else is killed, and its result is
+ * CANNOT_TELL. Children die with the node.
  */
 #ifndef VERIFIER_CHECK_WORKERS_H
 #define VERIFIER_CHECK_WORKERS_H
@@ -14,15 +14,14 @@
 #define WORKERS_MAX 256
 
 /*
- * The node's view of whatever does checks; the simulation has another one. All calls return at
- * once.
+ * What makes checks, as the node sees it; the simulation has its own. All calls return at once.
  */
 struct check_port {
     void *context;
-    /* number: the caller's, to tell checks apart. Copies request. */
+    /* number: the caller's name for this check. Copies request. */
     enum status (*start)(void *context, uint64_t number, const struct check_request *request,
                          struct error *error);
-    /* One that has ended; STATUS_NOT_FOUND: none has. */
+    /* Takes the result of one that has ended; STATUS_NOT_FOUND: none has. */
     enum status (*take)(void *context, uint64_t *number, struct check_result *result,
                         struct error *error);
 };

@@ -89,7 +89,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
 /* What a check may take of training, and usually does; segments that are too short are told of. */
 #define REPLAY_USUAL 1.05
 
-struct plan {
+struct planning {
     const struct options *given;
     uint32_t segments;
     uint32_t bad;
@@ -159,7 +159,7 @@ static enum status take_machine(struct machine_options *machine, const struct op
     return machine_options_device(machine, options_text(given, "device"), error);
 }
 
-static enum status measure(struct plan *plan, const struct job *job, struct error *error)
+static enum status measure(struct planning *plan, const struct job *job, struct error *error)
 {
     const char *paths[JOB_DATA_MAX];
     struct machine_options machine;
@@ -179,7 +179,7 @@ static enum status measure(struct plan *plan, const struct job *job, struct erro
 }
 
 /* What the replay of a segment takes beside computing it. */
-static enum status take_replay(struct plan *plan, struct error *error)
+static enum status take_replay(struct planning *plan, struct error *error)
 {
     plan->replay = REPLAY_USUAL;
     if (options_given(plan->given, "replay")) {
@@ -193,7 +193,7 @@ static enum status take_replay(struct plan *plan, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take_job(struct plan *plan, const char *path, struct error *error)
+static enum status take_job(struct planning *plan, const char *path, struct error *error)
 {
     struct job *job = NULL;
     enum status status;
@@ -217,7 +217,7 @@ out:
     return status;
 }
 
-static enum status take_size(struct plan *plan, struct error *error)
+static enum status take_size(struct planning *plan, struct error *error)
 {
     const struct options *given = plan->given;
 
@@ -246,7 +246,7 @@ static enum status take_size(struct plan *plan, struct error *error)
 }
 
 /* What is not given follows as in 'job open'. */
-static enum status take_money(struct plan *plan, struct error *error)
+static enum status take_money(struct planning *plan, struct error *error)
 {
     const struct options *given = plan->given;
     struct plan_terms *terms = &plan->terms;
@@ -278,7 +278,7 @@ static enum status take_money(struct plan *plan, struct error *error)
     return status;
 }
 
-static void conclude(struct plan *plan)
+static void conclude(struct planning *plan)
 {
     plan->samples = plan_samples(plan->segments, plan->bad, plan->confidence);
     plan_economy(&plan->economy, &plan->terms);
@@ -288,24 +288,24 @@ static void conclude(struct plan *plan)
 /* ---- telling --------------------------------------------------------------------------- */
 
 /* Seconds on this machine for so many segments. */
-static double replay_seconds(const struct plan *plan, double segments)
+static double replay_seconds(const struct planning *plan, double segments)
 {
     return segments * (double)plan->segment_steps * plan->seconds_per_step * plan->replay;
 }
 
-static double stream_samples(const struct plan *plan)
+static double stream_samples(const struct planning *plan)
 {
     return plan_samples_of_stream((double)plan->bad / plan->segments, plan->confidence);
 }
 
 /* A rate that every watcher needs, when there are any. */
-static double watch_rate(const struct plan *plan)
+static double watch_rate(const struct planning *plan)
 {
     return plan->terms.watchers > 0.0 ? plan_rate(plan->bad, plan->terms.watchers, plan->confidence)
                                       : 1.0;
 }
 
-static double job_found(const struct plan *plan)
+static double job_found(const struct planning *plan)
 {
     return plan_found_by_rate(plan->bad, 1.0, plan->economy.detection);
 }
@@ -316,7 +316,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *money_json(const struct plan *plan)
+static json_t *money_json(const struct planning *plan)
 {
     const struct plan_economy *economy = &plan->economy;
 
@@ -332,7 +332,7 @@ static json_t *money_json(const struct plan *plan)
         number(plan->equilibrium.check_rate), "cheating_pays", economy->value > 0.0);
 }
 
-static json_t *plan_json(const struct plan *plan)
+static json_t *plan_json(const struct planning *plan)
 {
     bool timed = plan->seconds_per_step > 0.0;
 
@@ -380,7 +380,7 @@ static void show_share(FILE *out, const char *what, double share, const char *wh
     fprintf(out, "%-26s %.4g %%%s\n", what, 100.0 * share, why);
 }
 
-static void show_money(FILE *out, const struct plan *plan)
+static void show_money(FILE *out, const struct planning *plan)
 {
     const struct plan_economy *economy = &plan->economy;
 
@@ -400,7 +400,7 @@ static void show_money(FILE *out, const struct plan *plan)
     show_share(out, "unpaid watching pays from", economy->watch_least, " of segments cheated");
 }
 
-static void show(FILE *out, const struct plan *plan)
+static void show(FILE *out, const struct planning *plan)
 {
     fprintf(out, "Confidence\n%-26s %u of %" PRIu64 " steps, of them bad: %u\n", "segments",
             plan->segments, plan->segment_steps, plan->bad);
@@ -440,7 +440,7 @@ static void show(FILE *out, const struct plan *plan)
 
 int plan_command(struct command_context *context)
 {
-    struct plan plan = {.given = context->options, .segment_steps = 1};
+    struct planning plan = {.given = context->options, .segment_steps = 1};
     struct error error;
     enum status status;
 
