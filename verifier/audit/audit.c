@@ -9,7 +9,7 @@
 #include "engine/ops/philox.h"
 #include "proofs/commit/state_root.h"
 
-/* The stream of the auditor's draws; steps of a job never use step numbers this high. */
+/* The stream of the auditor's draws; no step of a job has so high a number. */
 #define SAMPLE_STREAM UINT32_MAX
 
 const char *audit_answer_name(enum audit_answer answer)
@@ -42,7 +42,7 @@ struct auditor {
     const struct audit_options *options;
     const char *const *paths;
     size_t path_count;
-    uint64_t diverged; /* the step that the run is said to have ended in; UINT64_MAX: none */
+    uint64_t diverged; /* the step in which the run ended, by the journal; UINT64_MAX: none */
     struct run run;
 };
 
@@ -101,8 +101,8 @@ out:
     return status;
 }
 
-/* What is wrong with a step that gives this state: nothing, usually. A journal that ends with a
- * state that is not finite may be one that was cut off before the end was said. */
+/* Judges a step that gave this state. A journal may be cut off after a state that is not finite,
+ * before it says that the run diverged: that is no flaw. */
 static enum audit_flaw judge_step(const struct auditor *auditor, const struct bundle_step *entry,
                                   const struct digest *root, bool finite)
 {
@@ -116,23 +116,23 @@ static enum audit_flaw judge_step(const struct auditor *auditor, const struct bu
                                                                          : AUDIT_FLAW_NONE;
 }
 
-static void look_into(struct auditor *auditor)
+static void locate(struct auditor *auditor)
 {
     const struct audit_options *options = auditor->options;
     struct audit_result *result = auditor->result;
-    const struct fault_location_request wish = {.step = result->wrong_step,
-                                                .went_on = result->flaw == AUDIT_FLAW_WENT_ON,
-                                                .after = result->wrong_root,
-                                                .paths = auditor->paths,
-                                                .path_count = auditor->path_count,
-                                                .machine = &options->machine,
-                                                .sources = options->sources,
-                                                .source_count = options->source_count,
-                                                .stop = options->stop};
+    const struct fault_location_request request = {.step = result->wrong_step,
+                                                   .went_on = result->flaw == AUDIT_FLAW_WENT_ON,
+                                                   .after = result->wrong_root,
+                                                   .paths = auditor->paths,
+                                                   .path_count = auditor->path_count,
+                                                   .machine = &options->machine,
+                                                   .sources = options->sources,
+                                                   .source_count = options->source_count,
+                                                   .stop = options->stop};
 
     run_close(&auditor->run); /* one machine at a time */
     if (options->seek && result->flaw != AUDIT_FLAW_NOT_DIVERGED) {
-        fault_location_make(&result->location, auditor->bundle, &wish);
+        fault_location_make(&result->location, auditor->bundle, &request);
     }
 }
 
@@ -161,7 +161,7 @@ static enum status judge_difference(struct auditor *auditor, const struct bundle
     auditor->result->wrong_step = entry->step;
     auditor->result->wrong_root = entry->root;
     auditor->result->true_root = again;
-    look_into(auditor);
+    locate(auditor);
     return STATUS_OK;
 }
 
@@ -175,7 +175,7 @@ static uint64_t now_ns(void)
 
 /* ---- replaying ---------------------------------------------------------- */
 
-/* STATUS_OK with answer REFUTED ends the audit. counted: is this step one of those wanted? */
+/* STATUS_OK with answer REFUTED ends the audit. counted: the step is in a chosen segment. */
 static enum status replay_step(struct auditor *auditor, uint64_t step, bool counted,
                                struct error *error)
 {
@@ -200,13 +200,13 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
     flaw = judge_step(auditor, &entry, &root, finite);
     if (flaw != AUDIT_FLAW_NONE) {
         TRY(judge_difference(auditor, &entry, &root, flaw, error));
-        if (auditor->options->reply != NULL) {
-            auditor->options->reply(auditor->options->told_context, &entry, end - start, false);
+        if (auditor->options->on_step != NULL) {
+            auditor->options->on_step(auditor->options->step_context, &entry, end - start, false);
         }
         return STATUS_OK;
     }
-    if (counted && auditor->options->reply != NULL) {
-        auditor->options->reply(auditor->options->told_context, &entry, end - start, true);
+    if (counted && auditor->options->on_step != NULL) {
+        auditor->options->on_step(auditor->options->step_context, &entry, end - start, true);
     }
     auditor->result->steps_checked += counted;
     if (counted && auditor->options->progress != NULL) {
@@ -224,8 +224,8 @@ static uint64_t segment_end(const struct auditor *auditor, uint64_t segment)
 }
 
 /*
- * Segments in order. Where the machine already stands at a segment's first step it goes straight
- * on; otherwise it takes up the newest checkpoint before it.
+ * Segments in order. A machine that stands at the segment's first step goes on; any other loads the
+ * newest checkpoint before it.
  */
 static enum status replay_segments(struct auditor *auditor, const bool *chosen, uint64_t count,
                                    struct error *error)
@@ -253,7 +253,7 @@ static enum status replay_segments(struct auditor *auditor, const bool *chosen, 
     return STATUS_OK;
 }
 
-/* Leaves only this share of the chosen segments chosen, and counts their steps. */
+/* Keeps this share of the chosen segments, and counts their steps. */
 static void deal_out(struct auditor *auditor, bool *chosen, uint64_t count, uint64_t wanted)
 {
     const struct audit_options *options = auditor->options;

@@ -1,10 +1,10 @@
 /*
  * audit.h - replays a bundle and says whether its journal is true. No network, no key.
  *
- * A step is only ever called right after it was re-executed. A difference is confirmed by a second
- * replay with another instruction set before it is called one: if the two replays disagree, this
- * machine is at fault and the answer is "cannot tell". What cannot be read or reached is "cannot
- * tell" as well, never "refuted".
+ * Only a step that was run again is called proven. A difference is called one only after a second
+ * replay with another instruction set gave the same true state. If the two replays disagree, this
+ * machine is at fault and the answer is CANNOT_TELL. So it is when something cannot be read or
+ * reached.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_H
 #define VERIFIER_AUDIT_AUDIT_H
@@ -24,46 +24,46 @@ enum audit_flaw {
     AUDIT_FLAW_NONE = 0,
     AUDIT_FLAW_STATE,        /* the step gives another state */
     AUDIT_FLAW_WENT_ON,      /* the state after it is not finite, and the run went on */
-    AUDIT_FLAW_NOT_DIVERGED, /* the run is said to have diverged there, and did not */
+    AUDIT_FLAW_NOT_DIVERGED, /* the journal says that the run diverged there; it did not */
 };
 
 struct audit_options {
     uint64_t sample; /* segments to replay, drawn by seed; 0: all of them */
     uint64_t sample_seed;
-    /* Of these only the part number `share` of share_count, in order; share_count 0: all. */
+    /* Replay only part `share` of share_count equal parts, in order; share_count 0: all. */
     uint32_t share;
     uint32_t share_count;
     struct machine_options machine; /* what replays */
     struct stop *stop;
-    /* Look into a difference (fault_location.h), with answers about the trace from these places. */
+    /* Locate a difference (fault_location.h), with trace replies from these places. */
     bool seek;
     const char *const *sources;
     size_t source_count;
     void (*progress)(void *context, uint64_t steps_done, uint64_t steps_wanted);
     void *progress_context;
-    /* Told of every step that was run again, and whether its bits were the journal's; or NULL. */
-    void (*reply)(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal);
-    void *told_context;
+    /* NULL, or called after every step; equal: its bits were the journal's. */
+    void (*on_step)(void *context, const struct bundle_step *entry, uint64_t nanoseconds,
+                    bool equal);
+    void *step_context;
 };
 
 struct audit_result {
     enum audit_answer answer;
     struct digest job_id;
     uint64_t steps_of_job;
-    uint64_t steps_journaled;       /* without a gap, from the first */
-    uint64_t steps_wanted;          /* how many were to be replayed */
+    uint64_t steps_journaled;       /* from the first, without a gap */
+    uint64_t steps_wanted;          /* steps of the chosen segments */
     uint64_t steps_due;             /* of these, by this share */
-    uint64_t steps_checked;         /* re-executed, with the journal's root */
+    uint64_t steps_checked;         /* run again, with the journal's root */
     enum audit_flaw flaw;           /* REFUTED */
-    uint64_t wrong_step;            /* REFUTED: the first step found that is not true */
-    struct digest wrong_root;       /* what the journal says of it */
-    struct digest true_root;        /* and what two replays gave */
-    struct fault_location location; /* REFUTED, and seek was wanted */
+    uint64_t wrong_step;            /* REFUTED: the first false step that was found */
+    struct digest wrong_root;       /* in the journal */
+    struct digest true_root;        /* by two replays */
+    struct fault_location location; /* REFUTED, with seek */
     struct error reason;            /* CANNOT_TELL: why */
 };
 
-/* Replays; the answer and all else is in result, which is released with audit_result_release().
- * paths name the job's data. */
+/* Replays and fills in result; release it with audit_result_release(). paths: the job's data. */
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options);
 
@@ -71,7 +71,7 @@ void audit_result_release(struct audit_result *result); /* a zero-filled one is 
 
 const char *audit_answer_name(enum audit_answer answer);
 
-/* "does not give what the journal says": what a step does that has the flaw. */
+/* "does not give what the journal says": of a step with the flaw. */
 const char *audit_flaw_words(enum audit_flaw flaw);
 const char *audit_flaw_name(enum audit_flaw flaw); /* "state" */
 

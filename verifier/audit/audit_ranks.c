@@ -24,7 +24,7 @@ bool audit_ranks_wanted(struct audit_ranks *ranks)
     return mpi_wanted(&ranks->rank, &ranks->count);
 }
 
-/* Bundles begin with another rank in turn, so that many of one segment keep all ranks busy. */
+/* Each bundle starts at another rank: bundles of one segment keep all ranks busy. */
 static uint32_t share_of(const struct audit_ranks *ranks, uint32_t rank, size_t index)
 {
     return (uint32_t)((rank + index) % ranks->count);
@@ -50,7 +50,7 @@ static bool write_all(int pipe_end, const struct buffer *bytes)
     return true;
 }
 
-/* Each bundle's record goes out when it is done. Does not return. */
+/* Writes each bundle's record when it is done. Does not return. */
 static void be_child(const struct audit_ranks *ranks, bool with_reports, int pipe_end)
 {
     struct audit_result *result = calloc(1, sizeof(*result));
@@ -92,7 +92,7 @@ static enum status start_child(struct child *child, const struct audit_ranks *ra
 {
     int ends[2];
 
-    (void)fflush(NULL); /* or the child would tell it again */
+    (void)fflush(NULL); /* or the child would print it again */
     if (pipe(ends) != 0) {
         return error_set_errno(error, "cannot make a pipe");
     }
@@ -119,7 +119,7 @@ static void drop_child(const struct child *child)
     (void)waitpid(child->process, &code, 0);
 }
 
-/* Reads until the child has ended; trouble says how it ended, "" when well. */
+/* Reads until the child ends; trouble says how it ended: "" when well. */
 static void hear_child(struct buffer *bytes, char trouble[TROUBLE_MAX], const struct child *child,
                        struct stop *stop)
 {
@@ -137,7 +137,7 @@ static void hear_child(struct buffer *bytes, char trouble[TROUBLE_MAX], const st
             break;
         }
         if (!reply && stop_requested(stop)) {
-            (void)kill(child->process, SIGTERM); /* it tells how far it came */
+            (void)kill(child->process, SIGTERM); /* it reports how far it came */
             reply = true;
         }
         if (waits[0].revents != 0) {
@@ -161,7 +161,7 @@ static void hear_child(struct buffer *bytes, char trouble[TROUBLE_MAX], const st
 
 /* ---- rank 0 ---------------------------------------------------------------------- */
 
-/* What a rank has sent: its trouble, then records. */
+/* The message of a rank: its trouble, then its records. */
 struct heard {
     struct buffer bytes;
     struct reader reader;
@@ -187,7 +187,7 @@ static void take_trouble(struct heard *heard, enum status status, const struct e
     }
 }
 
-/* The next record of a rank; what is not there is "cannot tell". */
+/* The next record of a rank; a missing one is CANNOT_TELL. */
 static void take_record(struct audit_result *result, struct report *report, struct heard *heard,
                         uint32_t rank)
 {
@@ -198,7 +198,7 @@ static void take_record(struct audit_result *result, struct report *report, stru
         audit_wire_read(result, report, &heard->reader, &error) == STATUS_OK) {
         return;
     }
-    heard->reader.failed = true; /* what follows means nothing */
+    heard->reader.failed = true; /* the rest cannot be read */
     audit_result_release(result);
     memset(result, 0, sizeof(*result));
     error_init(&result->reason);
@@ -251,8 +251,9 @@ void audit_ranks_merge(struct audit_result *results, struct report *reports, uin
         struct audit_result first = results[0];
 
         results[0] = results[decides];
-        results[decides] = first;           /* each is released once */
-        if (results[0].steps_of_job == 0) { /* its rank is gone: what another knows of the bundle */
+        results[decides] = first; /* each is released once */
+        if (results[0].steps_of_job ==
+            0) { /* its rank is gone: take the bundle's data from another */
             results[0].job_id = first.job_id;
             results[0].steps_of_job = first.steps_of_job;
             results[0].steps_journaled = first.steps_journaled;
@@ -329,7 +330,7 @@ static enum status witness(struct audit_view *views, struct report *reports,
     return status;
 }
 
-/* The child's records, behind what its rank has to say. */
+/* The rank's trouble, then the child's records. */
 static void add_words(struct buffer *message, const struct buffer *records, const char *trouble)
 {
     buffer_add_u16(message, (uint16_t)strlen(trouble));

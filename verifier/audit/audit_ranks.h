@@ -1,11 +1,10 @@
 /*
- * audit_ranks.h - an audit that mpirun has started several times: each process replays a share of
- * the segments of each bundle, and the first one tells what all of them found.
+ * audit_ranks.h - one audit in several processes that mpirun started: each rank replays a share of
+ * the segments of each bundle, and rank 0 reports for all.
  *
- * The replay itself runs in a child of each rank, so that one that is killed, for its memory or by
- * a machine's fault, is told of by its rank: its share is then "cannot tell". Shares are looked at
- * in the order of the steps, so the answer is that of a single process; a share that nobody knows
- * of decides like a step that cannot be told.
+ * Each rank replays in a child. If the child is killed, for its memory or by a fault of the
+ * machine, the rank still reports, and its share is CANNOT_TELL. Shares are merged in the order of
+ * the steps, so the answer is that of a single process. A missing share is CANNOT_TELL too.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_RANKS_H
 #define VERIFIER_AUDIT_AUDIT_RANKS_H
@@ -25,20 +24,19 @@ struct audit_ranks {
     void *context;
 };
 
-/* Were we started by mpirun, as one of several? Sets rank and count. */
+/* Did mpirun start this process as one of several? Sets rank and count. */
 bool audit_ranks_wanted(struct audit_ranks *ranks);
 
 /*
- * Replays and, at rank 0, fills views (their results) and reports (NULL: none), one for each
- * bundle; the other ranks get nothing. Call it before a thread is started. Failure is of this rank
- * alone.
+ * Replays. Rank 0 gets the results in views, and reports (NULL: none), one for each bundle; the
+ * other ranks get nothing. Call it before the process starts a thread. A failure is this rank's.
  */
 MUST_CHECK enum status audit_ranks_run(struct audit_view *views, struct report *reports,
                                        const struct audit_ranks *ranks, struct error *error);
 
 /*
- * Of the parts of one bundle, in the order of the steps: merges count of them into the first. A
- * part whose answer is "cannot tell" decides when none before it is refuted.
+ * Merges the parts of one bundle, in the order of the steps, into the first. The first part that is
+ * not PROVEN decides.
  */
 void audit_ranks_merge(struct audit_result *results, struct report *reports, uint32_t count);
 

@@ -1,5 +1,5 @@
 /*
- * audit_views.h - what an audit came to, as text and as JSON.
+ * audit_views.h - the result of an audit, as text and as JSON.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_VIEWS_H
 #define VERIFIER_AUDIT_AUDIT_VIEWS_H
@@ -14,11 +14,11 @@
 struct audit_view {
     const char *path;
     struct audit_result result;
-    char evidence[FILE_PATH_MAX]; /* where the evidence was written; "": there is none */
+    char evidence[FILE_PATH_MAX]; /* path of the evidence file; "": there is none */
 };
 
 /* Writes the evidence of a refuted bundle into folder, under a name that follows from job and step;
- * what keeps it from being written is said in the finding. */
+ * a failure is noted in the fault location. */
 void audit_view_keep(struct audit_view *view, const char *folder);
 
 json_t *audit_view_json(const struct audit_view *view); /* NULL: no memory */

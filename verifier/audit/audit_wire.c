@@ -25,7 +25,7 @@ static void put_double(struct buffer *bytes, double value)
     buffer_add_u64(bytes, bits);
 }
 
-/* A text that does not fit, or ends before its end, makes the reader fail. */
+/* A text that does not fit or contains a zero byte makes the reader fail. */
 static void get_text(char *text, size_t size, struct reader *reader)
 {
     size_t length = reader_u16(reader);
@@ -50,7 +50,7 @@ static double get_double(struct reader *reader)
     return value;
 }
 
-/* A number below count; another makes the reader fail. */
+/* A number that is not below count makes the reader fail. */
 static uint8_t get_below(struct reader *reader, uint8_t count)
 {
     uint8_t value = reader_u8(reader);

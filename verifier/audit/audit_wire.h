@@ -1,5 +1,5 @@
 /*
- * audit_wire.h - what an audit came to, as bytes for another process of the same audit.
+ * audit_wire.h - the result of an audit, as bytes for another process of the same audit.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_WIRE_H
 #define VERIFIER_AUDIT_AUDIT_WIRE_H
@@ -14,8 +14,8 @@
 void audit_wire_write(struct buffer *bytes, const struct audit_result *result,
                       const struct report *report);
 
-/* Reads one that begins where the reader stands; report as it was written. The result is released
- * whatever becomes of it. STATUS_BAD_FORMAT: these bytes are none. */
+/* Reads the next one; report NULL exactly when it was written without. Release result on any
+ * status. */
 MUST_CHECK enum status audit_wire_read(struct audit_result *result, struct report *report,
                                        struct reader *reader, struct error *error);
 

@@ -66,7 +66,7 @@ bool mpi_wanted(uint32_t *rank, uint32_t *rank_count)
     return wanted;
 }
 
-/* A function's address comes as that of an object: POSIX lets it be copied. */
+/* dlsym() gives the address of a function as one of an object: POSIX allows the copy. */
 static bool find(void *function, void *library, const char *name)
 {
     void *found = dlsym(library, name);
@@ -93,7 +93,7 @@ static enum status load(struct mpi *mpi, struct error *error)
 {
     static const char *const names[] = {"libmpi.so.40", "libmpi.so"};
 
-    /* Its own plugins look for its symbols among the global ones. */
+    /* Global: its plugins need its symbols. */
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && mpi->library == NULL; i++) {
         mpi->library = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
     }
@@ -266,7 +266,7 @@ void mpi_close(struct mpi *mpi, struct stop *stop)
     for (uint32_t i = 1; mpi->rank == 0 && i < mpi->rank_count && status == STATUS_OK; i++) {
         status = send_to(mpi, i, TAG_DONE, &done, 1, stop, &ignored);
     }
-    if (status == STATUS_OK) { /* else the others would be waited for in vain */
+    if (status == STATUS_OK) { /* otherwise it would wait for ever */
         (void)mpi->finalize();
     }
     free(mpi);

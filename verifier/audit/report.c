@@ -20,8 +20,8 @@
 #define PLOT_BOTTOM   24
 #define MAP_COLUMNS   60
 #define MAP_CELL      12
-#define SPIKE         4  /* a highest value so many times above most others leaves the plot */
-#define SPIKES_IN     20 /* most: all but one in so many */
+#define SPIKE         4  /* values so many times above most others are left out of the plot */
+#define SPIKES_IN     20 /* "most": all but one in so many */
 
 /* ---- gathering ---------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static double milliseconds(uint64_t nanoseconds)
     return (double)nanoseconds / 1e6;
 }
 
-/* The mean of count values, of which `value` is the last. */
+/* The mean of count values; `value` is the last of them. */
 static double next_mean(double mean, double value, uint64_t count)
 {
     return mean + (value - mean) / (double)count;
@@ -81,7 +81,7 @@ enum status report_journal(struct report *report, struct bundle *bundle, struct 
     return status;
 }
 
-void report_told(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal)
+void report_step(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal)
 {
     struct report *report = context;
     uint64_t at = entry->step / report->cell_steps;
@@ -170,7 +170,7 @@ static void add_style(struct buffer *page)
         ".k2{background:var(--good)}.k3{background:var(--bad)}.ka{background:var(--loss)}"
         ".kb{background:var(--open)}\n"
         "footer{color:var(--dim);margin-top:3rem;font-size:.85rem}\n"
-        /* A telephone: a value below its name, and words in plots as large as they were. */
+        /* Small screens: values below their names, and plots with words of full size. */
         "@media(max-width:36rem){body{margin:1rem auto}td{display:block;padding:.1rem 0 .4rem}"
         "td:first-child{width:auto;border:0;padding:.4rem 0 0}svg text{font-size:20px}}\n"
         "</style>\n");
@@ -185,7 +185,7 @@ struct series {
 
 struct plot {
     const char *name;
-    bool from_zero; /* and without the highest few: single steps take long where others work too */
+    bool from_zero; /* and without the few highest: single steps take long on a busy machine */
     const struct series *series;
     size_t series_count;
 };
@@ -217,8 +217,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /*
- * From the lowest value to the highest, *most. Of times the range ends above most of them where a
- * few would press all others to the ground; those leave the plot, and the page says so.
+ * The range of the values; *most is the highest of all. A few very long times would flatten the
+ * plot: the range ends below them, and the page says how many are left out.
  */
 static bool plot_range(double *low, double *high, double *most, const struct report *report,
                        const struct plot *plot)
@@ -273,7 +273,7 @@ static void add_line(struct buffer *page, const struct report *report, const str
             drawing = false;
             continue;
         }
-        /* A lone point is drawn as a short stroke, so that it is seen. */
+        /* A lone point is drawn as a short stroke: otherwise nobody sees it. */
         buffer_add_format(page, "%s%.1f %.1f%s", drawing ? "L" : "M", place_x(report, i),
                           place_y(value, low, high), drawing ? "" : "h1");
         drawing = true;
@@ -316,7 +316,7 @@ static void add_plot(struct buffer *page, const struct report *report, const str
     }
 }
 
-/* A square of which only a part was run again is paler. */
+/* A square is paler when only a part of it was run again. */
 static double shade(const struct report_cell *cell)
 {
     return report_mark(cell) == REPORT_CHECKED && cell->checked < cell->count
@@ -499,7 +499,7 @@ static void add_unchecked(struct buffer *page, const struct audit_result *result
                     "<li>Whether the data is good, and whether the model is.</li>\n</ul>\n");
 }
 
-/* Of many, what became of each: the way to it. */
+/* A table of all audits, with links to each. */
 static void add_list(struct buffer *page, const struct report *reports, size_t count)
 {
     buffer_add_text(page, "<table>\n");
@@ -528,7 +528,7 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
     buffer_add_text(page, "</h2>\n");
     add_verdict(page, report);
     add_facts(page, report);
-    if (report->cell_count == 0) { /* the bundle did not even open */
+    if (report->cell_count == 0) { /* the bundle did not open */
         buffer_add_text(page, "</section>\n");
         return;
     }

@@ -1,9 +1,9 @@
 /*
- * report.h - an audit as one page: verdict, loss, where it was checked, timing, and what was not.
+ * report.h - an audit as one page: verdict, loss, time, and which steps were checked.
  *
- * The page is HTML without scripts and without anything from elsewhere: it can be mailed, archived
- * and opened years later. What a solver wrote (names, losses, times) is shown as its words, escaped
- * and bounded; only what was re-executed is called checked.
+ * The page is HTML without scripts and links: it can be mailed, archived and opened years later.
+ * What the solver wrote (names, losses, times) is marked as its words, escaped and bounded. Only a
+ * step that was run again is called checked.
  */
 #ifndef VERIFIER_AUDIT_REPORT_H
 #define VERIFIER_AUDIT_REPORT_H
@@ -14,20 +14,20 @@
 #define REPORT_POINTS_MAX 600
 
 enum report_mark {
-    REPORT_NOT_RUN = 0, /* the journal does not go that far */
+    REPORT_NOT_RUN = 0, /* behind the end of the journal */
     REPORT_NOT_CHECKED,
     REPORT_CHECKED,
     REPORT_WRONG,
 };
 
-/* One cell: a run of consecutive steps. Times are in milliseconds, of one step, on average. */
+/* One cell: consecutive steps. Times are the mean of one step, in milliseconds. */
 struct report_cell {
     uint64_t first;
     uint64_t count;
     uint64_t journaled;
     uint64_t checked;
     bool wrong;
-    uint64_t losses; /* how many finite ones the mean is of */
+    uint64_t losses; /* number of finite losses in the mean */
     double loss;
     double solver_time;
     double replay_time; /* of the checked ones */
@@ -37,9 +37,9 @@ struct report {
     char title[256];
     struct digest job_id;
     struct audit_result result;
-    char evidence[256]; /* where it was written; "": there is none */
+    char evidence[256]; /* path of the evidence file; "": there is none */
     char device[128];   /* what replayed */
-    double seconds;     /* that the audit took */
+    double seconds;     /* duration of the audit */
     uint32_t cell_count;
     uint64_t cell_steps;
     struct report_cell cells[REPORT_POINTS_MAX];
@@ -48,19 +48,19 @@ struct report {
 /* Prepares the cells for a job of so many steps. */
 void report_begin(struct report *report, const char *title, const struct job *job);
 
-/* Enters every step that the journal holds, as the solver's words. */
+/* Enters every step of the journal. */
 MUST_CHECK enum status report_journal(struct report *report, struct bundle *bundle,
                                       struct error *error);
 
-/* An audit's told(): enters a step that was run again. context is the report. */
-void report_told(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal);
+/* The audit's on_step: enters a step that was run again. context is the report. */
+void report_step(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal);
 
-/* The audit has ended so. What the view's finding owns is not used. */
+/* Enters the end of the audit. Uses nothing that the view's fault location owns. */
 void report_end(struct report *report, const struct audit_view *view);
 
 enum report_mark report_mark(const struct report_cell *cell);
 
-/* Writes one page about them all, whole or not at all. */
+/* Writes one page about all of them, whole or not at all. */
 MUST_CHECK enum status report_write(const char *path, const struct report *reports, size_t count,
                                     struct error *error);
 

@@ -149,8 +149,8 @@ static void watch(struct report *report, struct audit_options *audit_options, co
 {
     report_begin(report, path, bundle_job(bundle));
     run_describe(report->device, sizeof(report->device), &audit_options->machine);
-    audit_options->reply = report_told;
-    audit_options->told_context = report;
+    audit_options->on_step = report_step;
+    audit_options->step_context = report;
 }
 
 /* Which part of each bundle this process replays; share_count 0: all of it. */

@@ -54,7 +54,7 @@ static enum status read_health(struct mirrors_health *health, struct store *stor
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Is a to be asked before b? Where both are as good, the order of the configuration stays. */
+/* Is a asked before b? Equals keep the order of the configuration. */
 static bool goes_before(const struct mirrors_health *a, const struct mirrors_health *b,
                         uint64_t now_ms)
 {
@@ -93,9 +93,9 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
     return STATUS_OK;
 }
 
-static void tell(const struct log *log, const char *name, const struct check_mirror_note *note,
-                 const struct mirrors_health *before, const struct mirrors_health *after,
-                 uint64_t now_ms)
+static void log_change(const struct log *log, const char *name,
+                       const struct check_mirror_note *note, const struct mirrors_health *before,
+                       const struct mirrors_health *after, uint64_t now_ms)
 {
     if (mirrors_rests(after, now_ms)) {
         log_warn(log, "verifier", "mirror %.300s is asked last for %" PRIu64 " s: %s", name,
@@ -130,7 +130,7 @@ static enum status note_one(struct store *store, const char *name,
                      "tiiiitii", name, (int64_t)note->good, (int64_t)note->bad,
                      (int64_t)note->silent, (int64_t)note->bytes, note->trouble,
                      (int64_t)after.failures, (int64_t)after.rest_until_ms));
-    tell(log, name, note, &before, &after, now_ms);
+    log_change(log, name, note, &before, &after, now_ms);
     return STATUS_OK;
 }
 

@@ -9,7 +9,7 @@
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
 
-/* Failures of a job from which on it stands behind the others. */
+/* After so many failed tries a job comes behind the others. */
 #define POISON_FROM 3
 
 /* ---- checks -------------------------------------------------------------- */
@@ -19,7 +19,7 @@ static int64_t traced_column(bool traced, uint32_t step)
     return traced ? (int64_t)step : -1;
 }
 
-/* What waits or runs already needs no place. */
+/* A check that waits or runs already needs no new place. */
 static enum status find_room(struct store *store, bool *full, const struct store_segment *segment,
                              const struct task *task, struct error *error)
 {

@@ -46,7 +46,7 @@ static const char *const migrations[] = {
     "CREATE TABLE mirrors (name TEXT PRIMARY KEY, good INTEGER NOT NULL DEFAULT 0,"
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '');",
-    /* What the ledger told is read anew: an older program passed over some of it. */
+    /* The event log is read again: an older program skipped some of it. */
     "ALTER TABLE actions ADD COLUMN attestor BLOB NOT NULL DEFAULT"
     " X'0000000000000000000000000000000000000000';"
     "ALTER TABLE actions ADD COLUMN refusal INTEGER NOT NULL DEFAULT 0;"
@@ -64,7 +64,7 @@ static const char *const migrations[] = {
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
     "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
     "DELETE FROM facts WHERE name = 'cursor';",
-    /* What holds up segments: everybody's claims, and what must be covered. Read anew too. */
+    /* Everybody's claims and the mandatory segments. The event log is read again. */
     "ALTER TABLE segments ADD COLUMN mandatory INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN finalized_s INTEGER NOT NULL DEFAULT 0;"
     "DROP TABLE accusations;"

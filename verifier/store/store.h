@@ -1,16 +1,14 @@
 /*
- * store.h - what the node remembers: the ledger as it saw it, its queue, and what it means to do.
+ * store.h - the node's database: the ledger as the node saw it, its checks, and its moves.
  *
- * One sqlite3 file with a write-ahead log; other processes may read it meanwhile. Its tables carry
- * a version and are brought up to date when an older file is opened.
+ * One sqlite3 file with a write-ahead log, which other processes may read meanwhile. It has a
+ * version; opening an older file brings it up to date.
  *
- * What the ledger told (jobs, segments, claims, payments) follows from events alone: after a
- * reorganization it is dropped and read anew. What the node found out (tasks) stays, since it is
- * about roots, whatever block they are in. A loss of power may take the last changes back, all of
- * them behind some point and none before it: the node then does again what it had done, to the same
- * verdicts (verdict_db.h) under the same names. What the node means to do (actions) has names that
- * follow from what it is about, so a crash between deciding and sending neither loses nor doubles
- * anything.
+ * Jobs, segments, claims and payments follow from the ledger's events alone: after a reorganization
+ * they are dropped and read again. Tasks are about roots, whatever block these are in, and stay. A
+ * loss of power may undo the last changes, all of them after some moment: the node then does the
+ * same work again, to the same verdicts (verdict_db.h), under the same names. The name of an action
+ * follows from its content, so a crash between plan and send neither loses nor doubles a move.
  */
 #ifndef VERIFIER_STORE_STORE_H
 #define VERIFIER_STORE_STORE_H
@@ -23,7 +21,7 @@
 #include "verifier/store/store_words.h"
 
 #define STORE_REASON_MAX 512
-#define STORE_VISIT_MAX  256 /* segments at a time: what is left over comes in the next round */
+#define STORE_VISIT_MAX  256 /* segments at a time; the next round visits the rest */
 #define STORE_CLAIMS_MAX 64
 #define STORE_TASKS_MAX  100000 /* checks that wait at a time */
 
@@ -38,16 +36,16 @@ enum store_mode {
     STORE_READ,
 };
 
-/* STATUS_NOT_FOUND: there is none to read. STATUS_REFUSED: its version is newer than ours. */
+/* STATUS_NOT_FOUND: no file to read. STATUS_REFUSED: its version is newer than ours. */
 MUST_CHECK enum status store_open(struct store *store, const char *path, enum store_mode mode,
                                   struct error *error);
 void store_close(struct store *store); /* a zero-filled one is fine */
 
-/* Several changes that are on disk together or not at all. */
+/* Changes between the two are on disk together or not at all. */
 MUST_CHECK enum status store_begin(struct store *store, struct error *error);
 MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
 
-/* What was changed until now outlives a loss of power. Not inside a transaction. */
+/* Changes until now survive a loss of power. Not inside a transaction. */
 MUST_CHECK enum status store_secure(struct store *store, struct error *error);
 
 /* ---- facts by name ---- */
@@ -64,7 +62,7 @@ MUST_CHECK enum status store_text(struct store *store, char *text, const char *n
 MUST_CHECK enum status store_set_text(struct store *store, const char *name, const char *text,
                                       struct error *error);
 
-/* ---- the ledger as it was told ---- */
+/* ---- the ledger as the node saw it ---- */
 
 /* Enters one event, or forgets everything at a rewind, and moves the cursor. */
 MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
@@ -81,7 +79,7 @@ struct store_segment {
     uint32_t attested;
     uint32_t revealed;
     bool diverged;
-    bool is_void; /* the job was convicted or expired since */
+    bool is_void; /* its solver was convicted, or its job expired */
     enum store_mine mine;
     enum store_choice choice;
     struct digest job_id;
@@ -89,7 +87,7 @@ struct store_segment {
     enum game_phase phase; /* of the job */
     uint32_t finalized;    /* of the job's segments, */
     uint64_t finalized_s;  /* the last of them then; 0: none is */
-    bool mandatory;        /* drawn to be covered; where the terms cover all it need not be */
+    bool mandatory;        /* the draw demands attestations of it */
 };
 
 /* What chain/job says of it, with no claims open. Borrows the terms. */
@@ -110,7 +108,7 @@ MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_s
 MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
                                     const char *reason, struct error *error);
 
-/* Does a claim of ours stand against this job's solver, in the generation that is on? */
+/* Does a claim of ours stand against this job's present solver? */
 MUST_CHECK enum status store_job_is_claimed(struct store *store, bool *claimed,
                                             const struct hash32 *job, struct error *error);
 
@@ -126,10 +124,10 @@ struct store_claim {
     enum game_claim_phase phase;
     enum game_turn turn;
     uint32_t generation;
-    struct address attestor; /* zero: the solver is accused; the states are then those claimed */
-    bool accused;            /* we are: it is somebody else's claim */
-    uint8_t queried[GAME_QUERIED_MAX]; /* of us, last; */
-    size_t queried_size;               /* 0: nothing yet */
+    struct address attestor; /* zero: the solver is accused, and the states are the claimed ones */
+    bool accused;            /* somebody else's claim, against us */
+    uint8_t queried[GAME_QUERIED_MAX]; /* the last query to us */
+    size_t queried_size;               /* 0: none yet */
 };
 
 /* Claims that are not closed: ours, and those against our attestations. */
@@ -146,8 +144,8 @@ MUST_CHECK enum status store_claim(struct store *store, struct store_claim *clai
 MUST_CHECK enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
                                            const struct hash32 *key, struct error *error);
 
-/* What a claim costs us in tries: the child that is to find the next move has failed, and is not
- * started again before next_ms. No row, all zeros: nothing has failed since the last success. */
+/* Failed tries to find the next move of a claim; the child starts again at next_ms. All zero: none
+ * failed since the last success. */
 struct store_retry {
     uint32_t tries;
     uint64_t next_ms;
@@ -162,12 +160,12 @@ MUST_CHECK enum status store_end_retry(struct store *store, const struct hash32 
 
 /* ---- claims of everybody ---- */
 
-/* A claim that is open on a segment that stands. */
+/* An open claim about a segment that stands. */
 struct store_dispute {
     struct hash32 key;
     uint32_t index; /* of the segment */
     uint64_t deadline_s;
-    bool gone; /* the attestor that it accuses was convicted by another */
+    bool gone; /* another claim convicted the accused attestor */
 };
 
 MUST_CHECK enum status store_disputes(struct store *store,
@@ -176,11 +174,11 @@ MUST_CHECK enum status store_disputes(struct store *store,
                                                            struct error *error),
                                       void *context, const struct hash32 *job, struct error *error);
 
-/* What of ours waits in a job for its segments to be final, or void. */
+/* Our attestations in a job whose segments are not final yet. */
 struct store_stake {
     uint32_t unsettled; /* attestations */
-    bool revealed;      /* at least one of them, */
-    uint32_t nearest;   /* the first of which is about this segment */
+    bool revealed;      /* at least one of them is; */
+    uint32_t nearest;   /* the first revealed one is about this segment */
 };
 MUST_CHECK enum status store_stake(struct store *store, struct store_stake *stake,
                                    const struct hash32 *job, struct error *error);
@@ -196,8 +194,8 @@ struct store_reveal {
     enum store_audit audit;
 };
 
-/* Those that nothing is decided about, some at a time: the next call goes on behind them, so that
- * what waits keeps nobody from his turn. */
+/* Reveals without a decision, some at a time; the next call goes on behind them, so all get their
+ * turn. */
 MUST_CHECK enum status store_open_reveals(struct store *store,
                                           enum status (*visit)(void *context,
                                                                const struct store_reveal *reveal,
@@ -206,7 +204,7 @@ MUST_CHECK enum status store_open_reveals(struct store *store,
 MUST_CHECK enum status store_reveal(struct store *store, struct store_reveal *reveal,
                                     const struct hash32 *segment, const struct address *attestor,
                                     struct error *error);
-/* One of a segment whose check is in the queue and whose attestor drew step. */
+/* A reveal of the segment whose check is in the queue and whose attestor drew step. */
 MUST_CHECK enum status store_audited(struct store *store, struct store_reveal *reveal,
                                      const struct store_segment *segment, uint32_t step,
                                      struct error *error);
@@ -218,12 +216,12 @@ MUST_CHECK enum status store_judge_reveal(struct store *store, const struct stor
 
 MUST_CHECK enum status store_take_claim(struct store *store, const struct job_change *change,
                                         const struct address *own, struct error *error);
-/* Our account was credited with it: "attestation", "claim"; or it was withdrawn. */
+/* kind: "attestation", "claim" for money that we got; "withdrawal". */
 MUST_CHECK enum status store_take_payment(struct store *store, const struct job_change *change,
                                           const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_take_reveal(struct store *store, const struct job_change *change,
                                          struct error *error);
-/* In the new round there is time again to accuse who revealed in an earlier one. */
+/* In a new round those who revealed in an earlier one may be accused again. */
 MUST_CHECK enum status store_renew_reveals(struct store *store, const struct job_change *change,
                                            struct error *error);
 

@@ -85,9 +85,8 @@ static enum status load_secret(struct verdict_db *verdicts, struct error *error)
 }
 
 /*
- * A node that was killed while it started a child leaves the lock with that child for a moment; it
- * must not keep the node from starting again at once. sqlite's own lock is for programs that know
- * nothing of ours.
+ * A node that is killed while it starts a child leaves the lock to that child for a moment: so try
+ * for a while. sqlite's own lock keeps programs out that do not know ours.
  */
 static enum status lock_database(struct verdict_db *verdicts, const char *path, struct error *error)
 {
@@ -240,7 +239,7 @@ static enum status contradicts(const struct verdict_db_entry *entry, const char 
                      entry->segment, entry->step, what);
 }
 
-/* Rows of other steps of the same segment that cannot stand beside entry. */
+/* Does a row of another step of the segment contradict entry? */
 static enum status check_others(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
                                 struct error *error)
 {

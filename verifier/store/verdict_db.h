@@ -1,17 +1,14 @@
 /*
- * verdict_db.h - the verdict database: what this node has ever found, written before anything is
- * signed.
+ * verdict_db.h - every verdict of this node, on disk before the node signs anything about it.
  *
- * One row for each step that was judged, by chain, contract, job, segment, and what was committed:
- * the state before the segment and its root. A row is on disk before verdict_db_enter() returns. A
- * row that contradicts one that is there is refused, whoever asks and whatever else was lost: a
- * step cannot become true and false, a traced step cannot get another trace, and a segment that was
- * refuted is never proven. So whoever signs only what the book has taken cannot sign two statements
- * that contradict each other.
+ * It has one row for each judged step, by chain, contract, job, segment and commitment (the state
+ * before the segment, and its root). A row is on disk before verdict_db_enter() returns. A row that
+ * contradicts an older one is refused: no step becomes true and false, no traced step gets another
+ * trace, no refuted segment is ever proven. A node that signs only what the database took cannot
+ * sign two statements that contradict each other.
  *
- * The file is locked for one process: a second node with the same book is refused. It also keeps
- * a secret of the node's, from which salts and secret samples are drawn, and whether this machine
- * was found at fault: what must not be said must be remembered as well as what was.
+ * The file is locked for one process, so a second node with it is refused. It also holds the node's
+ * secret, the source of salts and secret samples, and whether this machine was found at fault.
  */
 #ifndef VERIFIER_STORE_VERDICT_DB_H
 #define VERIFIER_STORE_VERDICT_DB_H
@@ -33,11 +30,11 @@ struct verdict_db_entry {
     struct ledger_place place;
     struct hash32 job;
     uint32_t segment;
-    struct digest before; /* the state root that the segment begins with, */
-    struct digest root;   /* and its own, as they were committed */
+    struct digest before; /* the committed state root before the segment, */
+    struct digest root;   /* and its own committed root */
     uint32_t step;        /* counted within the segment */
     enum verdict_db_verdict verdict;
-    struct digest pre_state; /* REFUTED: as they were committed */
+    struct digest pre_state; /* REFUTED: the committed ones */
     struct digest post_state;
     struct digest trace_root; /* PROVEN: of that step */
 };
@@ -49,7 +46,7 @@ MUST_CHECK enum status verdict_db_open(struct verdict_db **verdicts, const char 
                                        struct error *error);
 void verdict_db_close(struct verdict_db *verdicts); /* NULL is fine */
 
-/* STATUS_OK: it is in the book, now or since before. STATUS_REFUSED: it contradicts the book. */
+/* STATUS_OK: the row is there, new or old. STATUS_REFUSED: it contradicts an older row. */
 MUST_CHECK enum status verdict_db_enter(struct verdict_db *verdicts,
                                         const struct verdict_db_entry *entry, struct error *error);
 
@@ -63,23 +60,22 @@ MUST_CHECK enum status verdict_db_find(struct verdict_db_entry *entry, struct ve
 MUST_CHECK enum status verdict_db_find_proven(struct verdict_db_entry *entry,
                                               struct verdict_db *verdicts, struct error *error);
 
-/* keccak256(the book's secret, words, bytes): the same for ever, and nobody else's guess. */
+/* keccak256(the secret, words, bytes): always the same, and nobody else can guess it. */
 struct hash32 verdict_db_derive(const struct verdict_db *verdicts, const char *words,
                                 const void *bytes, size_t size);
 
-/* Why nothing is to be signed on this machine; empty: no fault was found, or it was looked into. It
- * is on disk before verdict_db_set_fault() returns, and no part of an export: it is the machine's.
- */
+/* Why this machine must not sign; empty: it may. On disk before verdict_db_set_fault() returns; not
+ * in an export, since it is about the machine. */
 MUST_CHECK enum status verdict_db_fault(struct verdict_db *verdicts,
                                         char text[VERDICT_DB_FAULT_MAX], struct error *error);
 MUST_CHECK enum status verdict_db_set_fault(struct verdict_db *verdicts, const char *text,
                                             struct error *error);
 
-/* All rows and the secret; *view is the caller's. Whoever reads it can foresee secret samples. */
+/* All rows and the secret; *view is the caller's. Who reads it can foresee secret samples. */
 MUST_CHECK enum status verdict_db_export(json_t **view, struct verdict_db *verdicts,
                                          struct error *error);
 
-/* Takes all rows of an export or, if one contradicts, none. An empty book takes the secret too. */
+/* Takes all rows of an export, or none if one contradicts. An empty database takes the secret too. */
 MUST_CHECK enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts,
                                          const json_t *view, struct error *error);
 

@@ -76,11 +76,11 @@ static void test_report_only_what_was_run_again_is_marked_checked(void **state)
     (void)state;
     begin(&report, "r", 10);
     report.cells[3].journaled = report.cells[4].journaled = report.cells[5].journaled = 1;
-    report_told(&report, &entry, 1000, true);
+    report_step(&report, &entry, 1000, true);
     entry.step = 4;
-    report_told(&report, &entry, 1000, false);
+    report_step(&report, &entry, 1000, false);
     entry.step = 400; /* a step of no cell is nobody's */
-    report_told(&report, &entry, 1000, true);
+    report_step(&report, &entry, 1000, true);
     assert_int_equal(report_mark(&report.cells[2]), REPORT_NOT_RUN);
     assert_int_equal(report_mark(&report.cells[3]), REPORT_CHECKED);
     assert_int_equal(report_mark(&report.cells[4]), REPORT_WRONG);
@@ -104,7 +104,7 @@ static void test_report_a_square_that_was_checked_in_part_is_paler(void **state)
     begin(&report, "r", 4 * (uint64_t)REPORT_POINTS_MAX);
     assert_int_equal(report.cell_steps, 4);
     for (entry.step = 0; entry.step < 5; entry.step++) {
-        report_told(&report, &entry, 1000, true);
+        report_step(&report, &entry, 1000, true);
     }
     page = page_of(&report, 1);
     assert_int_equal(count_of(page, "<rect class=\"m2\" x="), 1);
