@@ -314,8 +314,8 @@ static void count(struct self_test_result *result, const struct round *round,
     if (result->wrong++ == 0) {
         memcpy(result->first_wrong, line, sizeof(line));
     }
-    if (round->options->reply != NULL) {
-        round->options->reply(round->options->context, line);
+    if (round->options->on_wrong != NULL) {
+        round->options->on_wrong(round->options->context, line);
     }
 }
 

@@ -20,7 +20,7 @@ struct self_test_options {
     uint64_t device_memory;
     struct stop *stop;
     struct check_port checks;
-    void (*reply)(void *context, const char *line); /* NULL: nobody */
+    void (*on_wrong)(void *context, const char *line); /* NULL: none */
     void *context;
 };
 

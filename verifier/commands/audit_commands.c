@@ -143,7 +143,7 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
                                : status;
 }
 
-/* The audit as it goes, for the page. */
+/* The page follows the audit. */
 static void watch(struct report *report, struct audit_options *audit_options, const char *path,
                   struct bundle *bundle)
 {
@@ -158,10 +158,10 @@ struct audit_part {
     uint32_t share;
     uint32_t share_count;
     struct stop *stop;
-    bool quiet; /* another process shows how far the audit is */
+    bool quiet; /* another process shows the progress */
 };
 
-/* report NULL: none is wanted. */
+/* report NULL: no page. */
 static void audit_path(struct audit_result *result, struct report *report,
                        struct command_context *context, const char *path,
                        const struct audit_part *part)
@@ -227,13 +227,13 @@ static int worse(int code, enum audit_answer answer)
 struct audits {
     struct command_context *context;
     struct audit_view *views; /* one for each bundle */
-    struct report *reports;   /* likewise; NULL: no page is wanted */
+    struct report *reports;   /* likewise; NULL: no page */
     size_t count;
     json_t *json;
     int code;
 };
 
-/* Tells a bundle whose audit has ended. */
+/* Prints the result of one bundle. */
 static void tell_one(struct audits *audits, size_t index)
 {
     struct command_context *context = audits->context;
@@ -251,7 +251,7 @@ static void tell_one(struct audits *audits, size_t index)
     }
 }
 
-/* One after another; each is told as it ends. */
+/* One after another; prints each when it ends. */
 static enum status audit_here(struct audits *audits, struct error *error)
 {
     struct stop stop = {.descriptor = -1};
@@ -339,7 +339,7 @@ static int run_audit(struct command_context *context)
     error_init(&error);
     status = audits_open(&audits, context, page != NULL, &error);
     if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
-        context->json = false; /* the first rank speaks; what fails here goes to stderr */
+        context->json = false; /* rank 0 prints the JSON; failures here go to stderr */
     }
     if (status == STATUS_OK) {
         status = ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
@@ -351,7 +351,7 @@ static int run_audit(struct command_context *context)
     code = audits.code;
     if (status != STATUS_OK) {
         code = command_fail(context, &error);
-        /* What cannot be done is not what was found. */
+        /* A failure is not a finding. */
         code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
     } else if (context->json && ranks.rank == 0) {
         int emitted = command_emit(context, json_pack("{s:O}", "audits", audits.json));

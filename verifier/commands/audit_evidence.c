@@ -7,10 +7,10 @@
 #include "base/io/file.h"
 #include "proofs/dispute/evidence_file.h"
 
-/* One file, and what became of it. */
+/* One file and its verdict. */
 struct judged {
     const char *path;
-    enum status status; /* but for STATUS_OK the file is not evidence at all */
+    enum status status; /* not STATUS_OK: the file is no evidence */
     struct error error;
     struct evidence_ruling ruling;
     uint64_t step;

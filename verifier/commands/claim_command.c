@@ -24,7 +24,7 @@ enum {
     CHECK_NUMBER = 1,
 };
 
-/* Of a whole dispute, by docs/GAS.md: seal, claim, six questions, evidence of the worst rule. */
+/* Of a whole dispute, by docs/GAS.md: seal, claim, six queries, evidence of the worst rule. */
 #define GAS_LEAST 700000
 #define GAS_MOST  8000000
 
@@ -50,7 +50,7 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
      .command_line_only = true},
 };
 
-/* A claim that is being made by hand. */
+/* A claim by hand. */
 struct claiming {
     struct node_setup setup;
     struct hash32 job;
@@ -66,7 +66,7 @@ struct claiming {
     struct check_result *result;
     struct hash32 claim;
     wei purse;
-    char outcome[16]; /* "upheld"; empty: it is not over */
+    char outcome[16]; /* "upheld"; empty: it is open */
     char last[STORE_REASON_MAX];
 };
 
@@ -87,7 +87,7 @@ static enum status read_step(uint64_t *step, const char *text, struct error *err
                : error_set(error, STATUS_USAGE, "'%.40s' is not the number of a step", text);
 }
 
-/* Which step: as the evidence says, or as it was named; not two of them. */
+/* The step is named, or the evidence has it; both must agree. */
 static enum status find_step(struct claiming *claiming, struct error *error)
 {
     const struct options *given = claiming->setup.context->options;
@@ -147,7 +147,7 @@ static enum status stopped(struct claiming *claiming, struct error *error)
     return STATUS_STOPPED;
 }
 
-/* As far as the ledger is told now. Nothing is signed meanwhile. */
+/* Follows the ledger to its end. Signs nothing. */
 static enum status catch_up(struct claiming *claiming, struct error *error)
 {
     struct node_setup *setup = &claiming->setup;
@@ -267,7 +267,7 @@ static enum status wins_against_attestor(const struct claiming *claiming, struct
                : error_set(error, STATUS_UNREACHABLE, "no second replay has confirmed it");
 }
 
-/* STATUS_OK: a claim would win. */
+/* STATUS_OK: the claim would win. */
 static enum status would_win(struct claiming *claiming, struct error *error)
 {
     const struct check_result *result = claiming->result;
@@ -416,7 +416,7 @@ static void name_claim(struct claiming *claiming)
                                            &result->pre_state, &result->post_state);
 }
 
-/* Once: planned again it is the same claim. */
+/* A second plan of the same claim changes nothing. */
 static enum status plan(struct claiming *claiming, struct error *error)
 {
     struct node *node = &claiming->setup.node;
@@ -438,8 +438,16 @@ static enum status plan(struct claiming *claiming, struct error *error)
     return store_end(&claiming->setup.store, status, error);
 }
 
-/* Tells what the newest move about the claim has come to, when it is news. */
-static enum status tell_progress(struct claiming *claiming, struct error *error)
+static void log_place(const struct claiming *claiming, const char *what)
+{
+    char place[STORE_PLACE_TEXT];
+
+    store_place_text(place, &claiming->job, claiming->segment.committed.index);
+    log_info(claiming->setup.context->log, "claim", "%s: %s", place, what);
+}
+
+/* Logs the state of the newest move about the claim when it changed. */
+static enum status log_progress(struct claiming *claiming, struct error *error)
 {
     char line[STORE_REASON_MAX] = "";
     sqlite3_stmt *row = database_query(
@@ -463,12 +471,12 @@ static enum status tell_progress(struct claiming *claiming, struct error *error)
     database_done(&claiming->setup.store.sql, row);
     if (strcmp(line, claiming->last) != 0) {
         memcpy(claiming->last, line, sizeof(line));
-        log_info(claiming->setup.context->log, "claim", "%s", line);
+        log_place(claiming, line);
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* The claim never came to be: refused, or too late. */
+/* Has the claim ended? Refused: it was never made. */
 static enum status look_at_claim(struct claiming *claiming, struct error *error)
 {
     struct store_claim standing;
@@ -505,7 +513,7 @@ static enum status follow_through(struct claiming *claiming, struct error *error
         bool busy = false;
 
         TRY(node_round(&setup->node, &busy, error));
-        TRY(tell_progress(claiming, error));
+        TRY(log_progress(claiming, error));
         TRY(look_at_claim(claiming, error));
         node_setup_wait(setup, busy ? 0 : IDLE_MS);
         if (claiming->outcome[0] == '\0') {
@@ -530,8 +538,7 @@ static enum status claim(struct claiming *claiming, struct error *error)
         TRY(claim_evidence_fits(&claiming->evidence, &claiming->segment,
                                 claiming->against_attestor ? &claiming->reveal : NULL, error));
     }
-    log_info(claiming->setup.context->log, "claim", "segment %" PRIu32 " is run again",
-             claiming->segment.committed.index);
+    log_place(claiming, "the replay begins");
     TRY(run_check(claiming, error));
     TRY(would_win(claiming, error));
     if (has_evidence(claiming) && !claiming->against_attestor) {

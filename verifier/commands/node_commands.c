@@ -151,7 +151,7 @@ static enum status open_server(struct running_node *running, struct error *error
     return STATUS_OK;
 }
 
-/* The page is there before the ledger is: it says what the node waits for. */
+/* Opens the page before the ledger: it shows what the node waits for. */
 static enum status open_node(struct running_node *running, struct error *error)
 {
     struct node_setup *setup = &running->setup;
@@ -186,7 +186,7 @@ static void work(struct running_node *running)
             node_setup_wait(&running->setup, busy ? 0 : IDLE_MS);
             continue;
         }
-        /* A disk that is full today has room tomorrow; a node that is gone misses deadlines. */
+        /* A full disk may have room later; a node that ends would miss deadlines. */
         if (error.status != STATUS_STOPPED) {
             log_error(running->setup.context->log, "verifier", "%s", error.text);
         }
@@ -196,11 +196,11 @@ static void work(struct running_node *running)
 
 /* ---- the self-test -------------------------------------------------------- */
 
-static void tell_wrong(void *context, const char *line)
+static void log_wrong(void *context, const char *line)
 {
-    const struct command_context *reply = context;
+    const struct command_context *command = context;
 
-    log_error(reply->log, "self-test", "%s", line);
+    log_error(command->log, "self-test", "%s", line);
 }
 
 static int show_self_test(struct command_context *context, const struct self_test_result *result)
@@ -237,7 +237,7 @@ static int run_self_test(struct running_node *running)
                                         .seed = options_number(context->options, "seed"),
                                         .stop = &running->setup.stop,
                                         .folder = folder,
-                                        .reply = tell_wrong,
+                                        .on_wrong = log_wrong,
                                         .context = context};
     struct self_test_result result;
     struct error error;
@@ -443,11 +443,10 @@ static const struct command commands[] = {
     {.name = "run",
      .summary = "check what solvers commit, attest what is true, claim what is not",
      .description =
-         "Follows the ledger, checks segments by running them again, and attests or whistles. "
-         "Everything is fetched by its root from mirrors that are believed nothing. Verdicts are "
-         "in the verdict database before anything is signed, and a difference is only claimed "
-         "after a "
-         "second replay with other instructions. Stop it with SIGTERM; it goes on where it was.",
+         "Follows the ledger, checks segments by running them again, and attests or claims. "
+         "Fetches everything by its root from mirrors that it does not trust. Writes each verdict "
+         "into the verdict database before it signs, and claims a difference only after a second "
+         "replay with other instructions. Stop it with SIGTERM; it resumes where it was.",
      .example = "lockstep verifier run --ledger local:try.ledger --mirror text.run\n"
                 "lockstep verifier run --mode observe --mirror https://solver.example\n"
                 "lockstep verifier run --self-test --rounds 20",
@@ -456,12 +455,12 @@ static const struct command commands[] = {
     {.name = "status",
      .summary = "what the node does, has found, and earns",
      .description = "Reads the node's database, whether the node runs or not: jobs, the queue, "
-                    "every segment that was not checked with the reason, moves, mirrors, money.",
+                    "every segment that was not checked and why, moves, mirrors, money.",
      .example = "lockstep verifier status",
      OPTIONS(view_options),
      .run = run_status},
     {.name = "claims",
-     .summary = "the node's claims, and what became of them",
+     .summary = "the node's claims and their outcomes",
      .example = "lockstep verifier claims --json",
      OPTIONS(view_options),
      .run = run_claims},

@@ -1,8 +1,8 @@
 /*
  * plan_commands.c - `lockstep verifier plan`: what to check, how long that takes, what it earns.
  *
- * All of it is advice. What is not given follows as in 'lockstep job open', so that a plan made
- * before a job is opened is the plan of that job. Nothing is sent, nothing is written.
+ * All of it is advice. Terms that are not given are those of 'lockstep job open', so the plan fits
+ * the job that is opened next. Sends and writes nothing.
  */
 #include "verifier/commands/plan_commands.h"
 
@@ -86,7 +86,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
         "time of an attested check over that of training (default: measured with --data, or 1.05)"),
 };
 
-/* What a check may take of training, and usually does; segments that are too short are told of. */
+/* A check should take at most this much of the time of training; shorter segments get a note. */
 #define REPLAY_USUAL 1.05
 
 struct planning {
@@ -96,12 +96,12 @@ struct planning {
     uint32_t samples;
     double confidence;
     uint64_t segment_steps;
-    double seconds_per_step; /* 0: not known */
-    double replay;           /* time of an attested check over that of training */
+    double seconds_per_step; /* 0: unknown */
+    double replay;           /* time of an attested check, relative to training */
     struct step_time measured;
-    struct plan_times times; /* where they are measured */
+    struct plan_times times; /* when measured */
     bool has_money;
-    double price; /* of an hour; 0: not known */
+    double price; /* of an hour; 0: unknown */
     struct plan_terms terms;
     struct plan_economy economy;
     struct plan_equilibrium equilibrium;
@@ -178,7 +178,7 @@ static enum status measure(struct planning *plan, const struct job *job, struct 
     return STATUS_OK;
 }
 
-/* What the replay of a segment takes beside computing it. */
+/* The overhead of a replay over computing the segment. */
 static enum status take_replay(struct planning *plan, struct error *error)
 {
     plan->replay = REPLAY_USUAL;
@@ -245,7 +245,7 @@ static enum status take_size(struct planning *plan, struct error *error)
     return STATUS_OK;
 }
 
-/* What is not given follows as in 'job open'. */
+/* Defaults are those of 'job open'. */
 static enum status take_money(struct planning *plan, struct error *error)
 {
     const struct options *given = plan->given;
@@ -310,7 +310,7 @@ static double job_found(const struct planning *plan)
     return plan_found_by_rate(plan->bad, 1.0, plan->economy.detection);
 }
 
-/* JSON has no infinity: null. */
+/* JSON has no infinity: it becomes null. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();

@@ -1,5 +1,5 @@
 /*
- * plan_commands.h - inside verifier/: `lockstep verifier plan`.
+ * plan_commands.h - `lockstep verifier plan`.
  */
 #ifndef VERIFIER_COMMANDS_PLAN_COMMANDS_H
 #define VERIFIER_COMMANDS_PLAN_COMMANDS_H

@@ -309,21 +309,21 @@ static void tell_changes(const struct watching *watching)
     (void)fflush(watching->context->out);
 }
 
-/* Weather is told once and waited out: whoever watches must not go away when it rains. */
+/* A ledger that does not answer is reported once and waited for: the watch goes on. */
 static enum status follow(struct watching *watching, struct error *error)
 {
     double interval_s = (double)options_number(watching->context->options, "interval");
-    bool raining = false;
-    bool looked = false; /* a healthy ledger has nothing to tell, and must not look like a hang */
+    bool unreachable = false;
+    bool looked = false; /* the first look is reported, so that silence does not seem a hang */
 
     for (;;) {
         enum status status = look(watching, error);
 
         if (status == STATUS_UNREACHABLE) {
-            if (!raining) {
+            if (!unreachable) {
                 log_warn(watching->context->log, "watch", "%s", error->text);
             }
-            raining = true;
+            unreachable = true;
         } else if (status != STATUS_OK) {
             return status == STATUS_STOPPED ? STATUS_OK : status;
         } else {
@@ -334,7 +334,7 @@ static enum status follow(struct watching *watching, struct error *error)
                          watching->watch.job_count, watching->alarm_count);
             }
             looked = true;
-            raining = false;
+            unreachable = false;
             tell_changes(watching);
         }
         notify_alive(&watching->notify);

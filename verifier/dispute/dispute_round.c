@@ -218,15 +218,15 @@ static enum status note_missed(const struct dispute_ports *ports, const struct s
                                struct error *error)
 {
     static const char why[] = "our turn passed without a move: the claim is lost";
-    char text[HEX_SIZE(HASH32_SIZE)];
+    char place[STORE_PLACE_TEXT];
     struct store_retry retry;
 
     TRY(store_retry(ports->store, &retry, &claim->key, error));
     if (retry.next_ms == NEVER_MS) {
         return STATUS_OK;
     }
-    hex_encode(text, claim->key.bytes, HASH32_SIZE);
-    log_error(ports->log, "verifier", "claim %.16s...: %s", text, why);
+    store_place_text(place, &claim->job, claim->index);
+    log_error(ports->log, "verifier", "%s: %s", place, why);
     retry.next_ms = NEVER_MS;
     return store_set_retry(ports->store, &claim->key, &retry, why, error);
 }
@@ -281,15 +281,18 @@ enum status dispute_round(const struct dispute_ports *ports, bool *busy, struct 
 enum status dispute_take(const struct dispute_ports *ports, const struct hash32 *claim,
                          const struct check_result *result, struct error *error)
 {
-    char text[HEX_SIZE(HASH32_SIZE)];
+    char place[STORE_PLACE_TEXT] = "a dispute";
     char why[STORE_REASON_MAX];
+    struct store_claim standing;
 
     if (result->outcome == CHECK_PROVEN) {
         return store_end_retry(ports->store, claim, error);
     }
-    hex_encode(text, claim->bytes, HASH32_SIZE);
+    if (store_claim(ports->store, &standing, claim, error) == STATUS_OK) {
+        store_place_text(place, &standing.job, standing.index);
+    }
     (void)snprintf(why, sizeof(why), "the next move is not found: %.400s",
                    result->reason[0] == '\0' ? "an earlier step is false" : result->reason);
-    log_warn(ports->log, "verifier", "claim %.16s...: %s", text, why);
+    log_warn(ports->log, "verifier", "%s: %s", place, why);
     return dispute_failed(ports, claim, why, error);
 }

@@ -169,14 +169,13 @@ static enum status stop_signing(struct node *node, const struct check_result *re
 static enum status count_result(struct node *node, const struct task *task,
                                 const struct check_result *result, struct error *error)
 {
-    char job[HEX_SIZE(HASH32_SIZE)];
+    char place[STORE_PLACE_TEXT];
     char name[64];
 
-    hex_encode(job, task->job.bytes, HASH32_SIZE);
+    store_place_text(place, &task->job, task->index);
     log_write(node->ports.log, result->outcome == CHECK_PROVEN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-              "verifier", "job %.8s segment %" PRIu32 ": %s%s%s", job, task->index,
-              check_outcome_name(result->outcome), result->reason[0] == '\0' ? "" : ": ",
-              result->reason);
+              "verifier", "%s: %s%s%s", place, check_outcome_name(result->outcome),
+              result->reason[0] == '\0' ? "" : ": ", result->reason);
     (void)snprintf(name, sizeof(name), "checks.%s", check_outcome_name(result->outcome));
     TRY(store_count(node->ports.store, name, 1, error));
     TRY(store_count(node->ports.store, "steps", (int64_t)result->steps_run, error));

@@ -96,7 +96,7 @@ enum status node_start(struct node *node, int64_t number, const struct hash32 *c
         status =
             node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
         if (status != STATUS_OK) { /* no process, no memory: the node sends its moves meanwhile */
-            log_warn(node->ports.log, "verifier", "no check can be started: %s", error->text);
+            log_warn(node->ports.log, "verifier", "no child can be started: %s", error->text);
             status = STATUS_NOT_FOUND;
         }
     }

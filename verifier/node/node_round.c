@@ -55,23 +55,23 @@ static enum status follow(struct node *node, bool *busy, struct error *error)
 /* *reached false: the ledger cannot be reached now. The work that does not need it goes on. */
 static enum status reach_ledger(struct node *node, bool *reached, struct error *error)
 {
-    struct error weather;
+    struct error trouble;
     enum status status;
 
-    error_init(&weather);
-    TRY_OUT(ledger_work(node->ports.ledger, &weather));
-    status = ledger_get_clock(node->ports.ledger, &node->clock, &weather);
+    error_init(&trouble);
+    TRY_OUT(ledger_work(node->ports.ledger, &trouble));
+    status = ledger_get_clock(node->ports.ledger, &node->clock, &trouble);
 out:
     *reached = status == STATUS_OK;
     if (status == STATUS_UNREACHABLE) {
-        return store_set_text(node->ports.store, "weather", weather.text, error);
+        return store_set_text(node->ports.store, "ledger_trouble", trouble.text, error);
     }
     if (status != STATUS_OK) {
-        *error = weather;
+        *error = trouble;
         return status;
     }
-    return database_run(&node->ports.store->sql, error, "DELETE FROM facts WHERE name = 'weather'",
-                        "");
+    return database_run(&node->ports.store->sql, error,
+                        "DELETE FROM facts WHERE name = 'ledger_trouble'", "");
 }
 
 /* ---- the cache ------------------------------------------------------------ */

@@ -109,7 +109,7 @@ static enum status try_ledger(struct node_setup *setup, const struct ledger_opti
 
     error_init(&ignored);
     if (status == STATUS_UNREACHABLE) {
-        (void)!store_set_text(&setup->store, "weather", error->text, &ignored);
+        (void)!store_set_text(&setup->store, "ledger_trouble", error->text, &ignored);
         (void)!store_set_number(&setup->store, "alive_ms", (int64_t)node_setup_now_ms(NULL),
                                 &ignored);
     }

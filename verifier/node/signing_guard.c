@@ -217,10 +217,12 @@ static enum status set(struct node *node, const struct action *action, enum acti
                        uint64_t due_s, const char *trouble, struct error *error)
 {
     if (state != action->state && state != ACTION_SENT) {
+        char text[ACTION_TEXT];
+
+        action_text(text, node->ports.store, action, state);
         log_write(node->ports.log,
                   state == ACTION_REFUSED || state == ACTION_LATE ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
-                  "verifier", "%s is %s%s%s", action->name, action_state_name(state),
-                  trouble[0] == '\0' ? "" : ": ", trouble);
+                  "verifier", "%s%s%s", text, trouble[0] == '\0' ? "" : ": ", trouble);
     }
     return action_set(node->ports.store, action, state, due_s, trouble, error);
 }

@@ -23,7 +23,7 @@ static void labelled(struct buffer *text, const char *name, const char *label, c
     buffer_add_format(text, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, value, number);
 }
 
-/* A label's value as the format has it: backslash, quote and line feed are escaped. */
+/* A label's value: the format escapes backslash, quote and line feed. */
 static void add_label(struct buffer *text, const char *value)
 {
     for (; *value != '\0'; value++) {
@@ -33,7 +33,7 @@ static void add_label(struct buffer *text, const char *value)
         } else if (*value == '\n') {
             buffer_add_text(text, "\\n");
         } else {
-            /* What is no printable ASCII could be cut in the middle of a character. */
+            /* Other bytes may be a cut UTF-8 character. */
             buffer_add_u8(text, *value < ' ' || *value > '~' ? '?' : (uint8_t)*value);
         }
     }
@@ -67,9 +67,9 @@ static void add_node(struct buffer *text, const struct node_snapshot *snapshot)
           "1 when two replays on this machine disagreed: nothing is signed any more.",
           snapshot->fault[0] != '\0');
     plain(text, "lockstep_ledger_reachable", "gauge", "0 while no endpoint of the ledger answers.",
-          snapshot->weather[0] == '\0');
+          snapshot->ledger_trouble[0] == '\0');
     plain(text, "lockstep_ledger_entries_read", "gauge",
-          "The number of the last entry of the ledger's event_log that was dealt with.",
+          "The number of the last entry of the ledger's event log that was read.",
           (double)snapshot->cursor);
 }
 

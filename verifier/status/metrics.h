@@ -1,9 +1,8 @@
 /*
  * metrics.h - a node's snapshot in the text format of Prometheus (version 0.0.4).
  *
- * Every label has few values, all from tables of ours, but for the mirrors, which the operator
- * named himself. Amounts are in ether, since a number there is a binary64; the exact ones are told
- * by `lockstep verifier status`.
+ * Every label has few values, from our own tables; only mirrors are named by the operator. Amounts
+ * are in ether, as binary64; `lockstep verifier status` prints them exactly.
  */
 #ifndef VERIFIER_STATUS_METRICS_H
 #define VERIFIER_STATUS_METRICS_H

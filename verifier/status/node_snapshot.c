@@ -22,7 +22,7 @@ static void column_text(char *text, size_t size, sqlite3_stmt *row, int number)
     (void)snprintf(text, size, "%s", found == NULL ? "" : found);
 }
 
-/* Calls take for each row of a query that has one parameter, or none. */
+/* Calls take for each row; key NULL: the query has no parameter. */
 static enum status each_row(struct node_snapshot *snapshot, struct store *store, const char *query,
                             const struct database_blob *key,
                             void (*take)(struct node_snapshot *snapshot, sqlite3_stmt *row),
@@ -81,8 +81,8 @@ static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* What anybody may do is done when it is refused to us; of the rest, some seats and turns are taken
- * by others, and what is done already need not be done. */
+/* A refused public move is no loss: somebody else has already made it. Nor is a seat or a claim that
+ * somebody else took, or a move that is not needed any more. */
 static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
 {
     return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_TIMEOUT ||
@@ -103,8 +103,8 @@ static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* A void segment needs no move; what waits for a lost move is not lost once more; a move of a
- * dispute is lost with the dispute, and only the last one. */
+/* Not counted: moves about void segments, and moves that wait for a lost move. Of a lost dispute the
+ * last move counts. */
 #define LOST_MOVES                                                                                 \
     "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
     " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \
@@ -178,7 +178,7 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
          " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
          " FROM tasks GROUP BY state, outcome",
          take_tasks},
-        /* A segment is checked once for each step that was drawn, and counted once. */
+        /* A segment has a task for each drawn step, and counts once. */
         {"SELECT sum(steps) FROM (SELECT DISTINCT job, idx, previous, root, steps FROM tasks"
          " WHERE outcome = :proven)",
          take_steps_proven},
@@ -213,7 +213,7 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
 
     TRY(store_text(store, snapshot->owner, "owner", error));
     TRY(store_text(store, snapshot->fault, "fault", error));
-    TRY(store_text(store, snapshot->weather, "weather", error));
+    TRY(store_text(store, snapshot->ledger_trouble, "ledger_trouble", error));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         int64_t number = 0;
 
@@ -260,7 +260,7 @@ static enum node_snapshot_mark mark_of(bool proven, bool refuted, uint64_t attem
     return attempts > 0 ? NODE_SNAPSHOT_UNTOLD : NODE_SNAPSHOT_COMMITTED;
 }
 
-/* Into the job that was taken last. */
+/* A segment of the last job. */
 static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     struct node_snapshot_job *job = &snapshot->job[snapshot->job_count - 1];
@@ -288,7 +288,7 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* Those under a claim that is open, then those that run, the newest first. */
+/* Jobs under an open claim, then those that run; the newest first. */
 static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *store,
                                 struct error *error)
 {
@@ -361,8 +361,7 @@ static void take_mirror(struct node_snapshot *snapshot, sqlite3_stmt *row)
     mirror->failures = mirrors_failures(&health, snapshot->now_ms);
 }
 
-/* The shortest of a few spans that shows all of what was done lately, so that a young node has
- * a plot, too. */
+/* The shortest span that shows all checks, so that a young node has a plot too. */
 static void take_span(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     static const uint64_t hours[] = {1, 6, 24, 24 * 7};
@@ -428,7 +427,7 @@ enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *sto
     memset(snapshot, 0, sizeof(*snapshot));
     snapshot->now_ms = now_ms;
     snapshot->bar_ms = 3600000 / NODE_SNAPSHOT_BARS;
-    /* Not store_begin(): that would ask for the right to write. */
+    /* Not store_begin(), which needs the right to write. */
     TRY(database_run(&store->sql, error, "BEGIN", ""));
     return database_end(&store->sql, look_at_all(snapshot, store, error), error);
 }
@@ -444,5 +443,5 @@ const char *node_snapshot_trouble(const struct node_snapshot *snapshot)
     if (sign_ms + NODE_SNAPSHOT_SILENCE_MS < snapshot->now_ms) {
         return "the node gives no sign of life";
     }
-    return snapshot->weather[0] != '\0' ? "the ledger cannot be reached" : NULL;
+    return snapshot->ledger_trouble[0] != '\0' ? "the ledger cannot be reached" : NULL;
 }

@@ -1,19 +1,17 @@
 /*
- * node_snapshot.h - one look at a node's database: what the metrics and the status page are made
- * of.
+ * node_snapshot.h - one look at a node's database, for the metrics and the status page.
  *
- * All of it comes from one read transaction, so its numbers belong together. Lists are cut at named
- * maxima: jobs under an open claim are kept, then those that run, then the newest, and the newest
- * claims; how many there are is counted all the same. Nothing here writes.
+ * One read transaction gives all of it, so the numbers agree. Lists have named maxima: jobs under
+ * an open claim come first, then those that run, then the newest; of claims the newest. The counts
+ * are of all. Nothing here writes.
  */
 #ifndef VERIFIER_STATUS_NODE_SNAPSHOT_H
 #define VERIFIER_STATUS_NODE_SNAPSHOT_H
 
 #include "verifier/store/queue.h"
 
-#define NODE_SNAPSHOT_JOBS_MAX 16
-#define NODE_SNAPSHOT_CELLS_MAX                                                                    \
-    360 /* squares of a job's map: a long job has several segments in one */
+#define NODE_SNAPSHOT_JOBS_MAX    16
+#define NODE_SNAPSHOT_CELLS_MAX   360 /* squares of a job's map; one may have several segments */
 #define NODE_SNAPSHOT_CLAIMS_MAX  24
 #define NODE_SNAPSHOT_MIRRORS_MAX 32
 #define NODE_SNAPSHOT_BARS        60 /* of the throughput plot */
@@ -24,12 +22,12 @@
 #define NODE_SNAPSHOT_ACTION_STATES ACTION_STATES
 #define NODE_SNAPSHOT_PHASES        (GAME_PHASE_CLOSED + 1)
 
-/* Of a square the worst is shown that is true of any of its segments. */
+/* A square shows the worst of its segments. */
 enum node_snapshot_mark {
     NODE_SNAPSHOT_AHEAD,     /* not committed yet */
-    NODE_SNAPSHOT_COMMITTED, /* and nothing is known of it */
+    NODE_SNAPSHOT_COMMITTED, /* not checked yet */
     NODE_SNAPSHOT_PROVEN,
-    NODE_SNAPSHOT_UNTOLD, /* a check was tried and could not tell, so far */
+    NODE_SNAPSHOT_UNTOLD, /* checks gave no answer so far */
     NODE_SNAPSHOT_REFUTED,
 };
 #define NODE_SNAPSHOT_MARKS 5
@@ -38,7 +36,7 @@ struct node_snapshot_cell {
     enum node_snapshot_mark mark;
     uint32_t proven; /* segments */
     bool has_loss;
-    double loss; /* after its last segment that has one */
+    double loss; /* of its last segment that has one */
 };
 
 struct node_snapshot_job {
@@ -72,7 +70,7 @@ struct node_snapshot_mirror {
     uint64_t bad;
     uint64_t silent;
     uint64_t bytes;
-    bool rests; /* it is asked last, */
+    bool rests; /* it is asked last */
     uint64_t rest_until_s;
     uint64_t failures;
     char trouble[NODE_SNAPSHOT_NAME_MAX];
@@ -87,20 +85,20 @@ struct node_snapshot {
     uint64_t now_ms;
     uint64_t started_ms;
     uint64_t alive_ms; /* the last sign of life; 0: none yet */
-    uint64_t cursor;   /* the last entry of the event log that was dealt with */
+    uint64_t cursor;   /* the last entry of the event log that was read */
     char owner[STORE_REASON_MAX];
-    char fault[STORE_REASON_MAX];   /* empty: none */
-    char weather[STORE_REASON_MAX]; /* why the ledger cannot be reached; empty: it can */
+    char fault[STORE_REASON_MAX];          /* empty: none */
+    char ledger_trouble[STORE_REASON_MAX]; /* why the ledger cannot be reached; empty: it can */
     uint64_t tasks[NODE_SNAPSHOT_TASK_STATES];
     uint64_t outcomes[NODE_SNAPSHOT_OUTCOMES]; /* of the tasks that are done */
     uint64_t attempts;
     uint64_t steps_proven;
     uint64_t steps_run;
     uint64_t compute_ns;
-    uint64_t next_deadline_s; /* of what waits; 0: nothing does */
+    uint64_t next_deadline_s; /* of a check that waits or runs; 0: none does */
     uint64_t actions[ACTION_KINDS][NODE_SNAPSHOT_ACTION_STATES];
-    /* Of those that are refused or late: that will not be made any more, though they were ours to
-     * make. Not what was made anew, what another did first, or what nobody needs any more. */
+    /* Moves of ours that are refused or late for good. Excludes retried, superseded and obsolete
+     * moves. */
     uint64_t lost[ACTION_KINDS];
     uint64_t jobs[NODE_SNAPSHOT_PHASES];
     uint64_t committed;
@@ -110,7 +108,7 @@ struct node_snapshot {
     uint64_t claims_refuted;
     uint64_t claims_lapsed;
     wei earned;    /* by attestations */
-    wei withdrawn; /* by whatever was owed */
+    wei withdrawn; /* of all kinds */
     uint32_t job_count;
     struct node_snapshot_job job[NODE_SNAPSHOT_JOBS_MAX];
     uint32_t claim_count;
@@ -125,10 +123,10 @@ struct node_snapshot {
 MUST_CHECK enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *store,
                                           uint64_t now_ms, struct error *error);
 
-#define NODE_SNAPSHOT_SILENCE_MS                                                                   \
-    150000 /* a node that gave no sign of life for so long is not well */
+/* A node without a sign of life for so long is not well. */
+#define NODE_SNAPSHOT_SILENCE_MS 150000
 
-/* Is the node alive, and without a fault of its own? What is wrong, or NULL. */
+/* What is wrong with the node; NULL: it is alive, has no fault and reaches its ledger. */
 const char *node_snapshot_trouble(const struct node_snapshot *snapshot);
 
 #endif /* VERIFIER_STATUS_NODE_SNAPSHOT_H */

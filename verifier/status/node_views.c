@@ -35,7 +35,7 @@ static const struct store_words *words_of(const struct word_column *columns, con
     return NULL;
 }
 
-/* NULL has no word, and is empty. */
+/* NULL is the empty word. */
 static json_t *word_json(sqlite3_stmt *row, int column, const struct store_words *words)
 {
     int64_t number = sqlite3_column_int64(row, column);

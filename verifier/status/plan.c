@@ -41,7 +41,7 @@ uint32_t plan_samples(uint32_t segments, uint32_t bad, double confidence)
     assert(bad <= segments);
     assert(confidence < 1.0);
 
-    uint32_t most = segments - bad + 1; /* with so many nothing bad can be missed */
+    uint32_t most = segments - bad + 1; /* so many cannot miss a bad one */
     uint32_t few = 0;
     uint32_t enough = 1;
 

@@ -32,21 +32,21 @@ double plan_rate(double bad, double nodes, double confidence);
 
 /* ---- time --------------------------------------------------------------------------- */
 
-/* Seconds of this machine; what a check takes beside its steps does not grow with their number. */
+/* Seconds of this machine. */
 struct plan_times {
     double step;   /* with the hashing of its state */
     double hash;   /* of the state alone */
-    double traced; /* what a step takes longer when it is traced for an attestation */
+    double traced; /* what tracing a step adds */
 };
 
-/* What a check that is attested takes of the time of training the same segment. */
+/* Time of an attested check, relative to training the segment. */
 double plan_replay(const struct plan_times *times, double segment_steps);
-/* Steps of a segment from which on that is at most `most`, which is above 1. */
+/* The fewest steps of a segment for which plan_replay() is at most `most`, which is above 1. */
 double plan_steps_least(const struct plan_times *times, double most);
 
 /* ---- money ------------------------------------------------------------------------- */
 
-/* Terms and surroundings of one job. Shares and rates are from 0 to 1. */
+/* Terms of one job and its surroundings. Shares and rates are from 0 to 1. */
 struct plan_terms {
     double reward;     /* of a segment */
     double fee;        /* of an attestor for a segment */

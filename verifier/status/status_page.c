@@ -43,7 +43,7 @@ static void add_key(struct buffer *page, const struct hash32 *key)
     buffer_add_format(page, "<code title=\"%s\">%.16s&#8230;</code>", text, text);
 }
 
-/* "4 min 10 s", from the moment on to now or from now to the moment. */
+/* "4 min 10 s ago", or "in 4 min 10 s". */
 static void add_span(struct buffer *page, uint64_t seconds)
 {
     if (seconds < 120) {
@@ -105,13 +105,13 @@ static void add_style(struct buffer *page)
         ".k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
         ".k2{background:var(--good)}.k3{background:var(--open)}.k4{background:var(--bad)}\n"
         "footer{color:var(--dim);margin:2.5rem 0 1rem;font-size:.85rem}\n"
-        /* A telephone: words in plots stay as large as they were, and tables can be moved. */
+        /* Small screens: plots keep the size of their words, tables scroll. */
         "@media(max-width:36rem){svg text{font-size:20px}svg circle{display:none}"
         ".wide td,.wide th{min-width:3.5rem}}\n"
         "</style>\n");
 }
 
-/* The page fetches itself; while that fails it says so. */
+/* Fetches the page every five seconds; the title says when that fails. */
 static void add_script(struct buffer *page)
 {
     buffer_add_text(page,
@@ -145,7 +145,7 @@ static void add_top(struct buffer *page, const struct node_snapshot *snapshot)
 {
     const char *trouble = node_snapshot_trouble(snapshot);
     uint64_t now_s = snapshot->now_ms / 1000;
-    const char *more = snapshot->fault[0] != '\0' ? snapshot->fault : snapshot->weather;
+    const char *more = snapshot->fault[0] != '\0' ? snapshot->fault : snapshot->ledger_trouble;
 
     buffer_add_text(page, "<h1>Lockstep verifier</h1>\n<p class=\"dim\">");
     add_escaped(page, snapshot->owner[0] == '\0' ? "no ledger yet" : snapshot->owner);

@@ -1,8 +1,8 @@
 /*
  * status_page.h - a node's snapshot as one page for people: plots, no outside assets.
  *
- * The page stands alone: style, drawings (inline SVG) and the few lines that refresh it are in it,
- * and a browser asks nothing else than the page again. All words that are not ours are escaped.
+ * The page holds its style, its drawings (inline SVG) and the script that refreshes it: a browser
+ * requests nothing but the page. All foreign text is escaped.
  */
 #ifndef VERIFIER_STATUS_STATUS_PAGE_H
 #define VERIFIER_STATUS_STATUS_PAGE_H

@@ -46,7 +46,7 @@ enum status status_server_place(struct status_server_place *place, const char *t
         address++;
         length -= 2;
     } else if (memchr(text, ':', length) != NULL) {
-        return bad_place(text, error); /* of IPv6 nobody can tell where the port begins */
+        return bad_place(text, error); /* IPv6 without brackets: where does the port begin? */
     }
     if (port == text) {
         address = "127.0.0.1";
@@ -160,7 +160,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 
     (void)version;
     (void)upload;
-    /* What is answered before the request has ended ends its connection: here that is the wish. */
+    /* A reply before the end of the request closes the connection: wanted here. */
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     }
@@ -208,7 +208,7 @@ static enum status start(struct status_server *server, const struct status_serve
     server->daemon = MHD_start_daemon(
         flags, place->port, NULL, NULL, answer, server, MHD_OPTION_SOCK_ADDR, &address,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned int)STATUS_SERVER_CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)STATUS_SERVER_PATIENCE_S,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)STATUS_SERVER_TIMEOUT_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX, MHD_OPTION_END);
     if (server->daemon == NULL) {
         (void)error_set_errno(error, "cannot serve the status at %s, port %u", place->address,

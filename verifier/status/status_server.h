@@ -5,10 +5,9 @@
  *     GET /metrics   for Prometheus     metrics.h
  *     GET /health    200 or 503, and one line that says why
  *
- * One thread and one read-only view of the database, whose answers are kept for a second: however
- * many ask, the node is not slowed down. Connections, requests and patience are bounded. It tells
- * no secret, yet also nothing that must be everybody's: bind it to this machine, or to a network
- * of your own.
+ * One thread with a read-only view of the database, which it reads at most once a second: many
+ * readers do not slow the node down. Connections, requests and time are bounded. It shows no
+ * secret, but nothing that the public needs: bind it to this machine or a network of your own.
  */
 #ifndef VERIFIER_STATUS_STATUS_SERVER_H
 #define VERIFIER_STATUS_STATUS_SERVER_H
@@ -18,10 +17,10 @@
 #include "base/error.h"
 
 #define STATUS_SERVER_CONNECTIONS_MAX 64
-#define STATUS_SERVER_PATIENCE_S      10
+#define STATUS_SERVER_TIMEOUT_S       10
 #define STATUS_SERVER_PLACE_MAX       64
 
-/* "127.0.0.1:7571", "[::1]:7571", or a port alone, which is one of this machine only. */
+/* "127.0.0.1:7571", "[::1]:7571", or a port alone: then this machine only. */
 struct status_server_place {
     char address[STATUS_SERVER_PLACE_MAX];
     uint16_t port; /* 0: any that is free */
@@ -31,7 +30,7 @@ MUST_CHECK enum status status_server_place(struct status_server_place *place, co
 
 struct status_server;
 
-/* path: of the node's database, which must be there. Starts a thread: a stop must be open. */
+/* path: the node's database, which must exist. Starts a thread: open the stop before. */
 MUST_CHECK enum status status_server_open(struct status_server **server, const char *path,
                                           const struct status_server_place *place,
                                           struct error *error);

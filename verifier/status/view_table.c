@@ -7,7 +7,7 @@
 
 #define CELL_MAX      256
 #define HASH_DIGITS   64
-#define CELL_WIDE     32 /* what is longer in some row gets lines of its own */
+#define CELL_WIDE     32 /* longer cells get lines of their own */
 #define FACT_NAME_MAX 32
 
 static bool ends_with(const char *text, const char *end)
@@ -63,7 +63,7 @@ static void number_text(char text[CELL_MAX], const char *name, json_int_t number
     }
 }
 
-/* Sentences can be longer than a cell: they are printed as they are, see print_long. */
+/* Cuts at the cell's size; print_long() prints long sentences whole. */
 static void cell_text(char text[CELL_MAX], const char *name, const json_t *value)
 {
     const char *string = json_string_value(value);

@@ -1,7 +1,7 @@
 /*
- * view_table.h - rows of JSON as a table for people: columns in line, hashes cut to what commands
- * take as a key, times as dates, empty columns left out, and long sentences on lines of their own.
- * It knows nothing of what the rows mean, and asks no clock.
+ * view_table.h - prints rows of JSON as a table: columns in line, hashes as short as commands take
+ * them, times as dates, no empty columns, long sentences on lines of their own. It knows nothing of
+ * what the rows mean and reads no clock.
  */
 #ifndef VERIFIER_STATUS_VIEW_TABLE_H
 #define VERIFIER_STATUS_VIEW_TABLE_H

@@ -98,10 +98,10 @@ static void log_change(const struct log *log, const char *name,
                        const struct mirrors_health *after, uint64_t now_ms)
 {
     if (mirrors_rests(after, now_ms)) {
-        log_warn(log, "verifier", "mirror %.300s is asked last for %" PRIu64 " s: %s", name,
+        log_warn(log, "verifier", "mirror %.300s: asked last for %" PRIu64 " s: %s", name,
                  (after->rest_until_ms - now_ms) / 1000, note->trouble);
     } else if (before->failures > 0) {
-        log_info(log, "verifier", "mirror %.300s serves well again", name);
+        log_info(log, "verifier", "mirror %.300s: serves well again", name);
     }
 }
 

@@ -222,6 +222,46 @@ enum status queue_expire(struct store *store, uint64_t now_s, struct error *erro
 
 /* ---- moves --------------------------------------------------------------- */
 
+/* The segment that a move is about, or whose claim it is about. */
+static bool find_place(char place[STORE_PLACE_TEXT], struct store *store,
+                       const struct action *action)
+{
+    struct store_segment segment;
+    struct store_claim claim;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (store_segment_by_hash(store, &segment, &action->segment, &ignored) == STATUS_OK) {
+        store_place_text(place, &segment.job, segment.committed.index);
+        return true;
+    }
+    if (store_claim(store, &claim, &action->claim, &ignored) == STATUS_OK) {
+        store_place_text(place, &claim.job, claim.index);
+        return true;
+    }
+    return false;
+}
+
+void action_text(char text[ACTION_TEXT], struct store *store, const struct action *action,
+                 enum action_state state)
+{
+    static const char *const done[ACTION_KINDS] = {
+        "drawn",     "attested",  "revealed", "settled",   "claim sealed",
+        "claimed",   "timed out", "lapsed",   "withdrawn", "queried",
+        "convicted", "replied",   "final",    "expired",   "renewed"};
+    static const char *const ends[ACTION_STATES] = {"planned", "sent",     "done",
+                                                    "refused", "too late", "made by somebody else"};
+    char place[STORE_PLACE_TEXT] = "";
+    bool placed = find_place(place, store, action);
+
+    if (state == ACTION_DONE) {
+        (void)snprintf(text, ACTION_TEXT, "%s%s%s", place, placed ? ": " : "", done[action->kind]);
+    } else {
+        (void)snprintf(text, ACTION_TEXT, "%s%s%s: %s", place, placed ? ": " : "",
+                       action_kind_name(action->kind), ends[state]);
+    }
+}
+
 void action_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about)
 {
     char text[HEX_SIZE(HASH32_SIZE)];

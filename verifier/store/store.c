@@ -193,6 +193,12 @@ enum status store_secure(struct store *store, struct error *error)
     return database_run(&store->sql, error, "PRAGMA wal_checkpoint(FULL)", "");
 }
 
+void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index)
+{
+    (void)snprintf(text, STORE_PLACE_TEXT, "job %02x%02x%02x%02x segment %" PRIu32, job->bytes[0],
+                   job->bytes[1], job->bytes[2], job->bytes[3], index);
+}
+
 /* ---- facts by name ------------------------------------------------------ */
 
 enum status store_number(struct store *store, int64_t *number, const char *name,

@@ -87,7 +87,7 @@ struct store_segment {
     enum game_phase phase; /* of the job */
     uint32_t finalized;    /* of the job's segments, */
     uint64_t finalized_s;  /* the last of them then; 0: none is */
-    bool mandatory;        /* the draw demands attestations of it */
+    bool mandatory; /* the draw demands attestations of it; unset where the terms demand all */
 };
 
 /* What chain/job says of it, with no claims open. Borrows the terms. */
@@ -99,6 +99,10 @@ MUST_CHECK enum status store_segments(struct store *store, const char *where,
                                                            const struct store_segment *segment,
                                                            struct error *error),
                                       void *context, struct error *error);
+
+/* "job 7c25a0f3 segment 10", for logs. */
+#define STORE_PLACE_TEXT 48
+void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index);
 
 /* The segment that stands at an index; STATUS_NOT_FOUND: none. */
 MUST_CHECK enum status store_segment(struct store *store, struct store_segment *segment,

@@ -288,7 +288,7 @@ static void test_vitals_trouble_is_told_worst_first(void **state)
     assert_non_null(strstr(node_snapshot_trouble(&snapshot), "sign of life"));
     snapshot.alive_ms = now_ms - 60000;
     assert_null(node_snapshot_trouble(&snapshot));
-    strcpy(snapshot.weather, "no endpoint answers");
+    strcpy(snapshot.ledger_trouble, "no endpoint answers");
     assert_non_null(strstr(node_snapshot_trouble(&snapshot), "ledger"));
     strcpy(snapshot.fault, "two replays disagree");
     assert_non_null(strstr(node_snapshot_trouble(&snapshot), "nothing is signed"));
