@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/io/progress.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/dispute/ledger_query.h"
 #include "prover/train/traced_step.h"
@@ -55,14 +55,6 @@ struct respond {
 
 /* ---- the step ---------------------------------------------------------------- */
 
-static double now_seconds(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void count_step(void *context, uint64_t step)
 {
     struct respond *respond = context;
@@ -109,7 +101,7 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     const struct replay_options replay = {.threads = respond->machine.thread_count,
                                           .progress = count_step,
                                           .progress_context = respond};
-    double start = now_seconds();
+    double start = progress_now();
     enum status status;
 
     if (respond->traced.bundle != NULL && respond->traced.step == step) {
@@ -122,7 +114,7 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     TRY_OUT(traced_step_run(&respond->traced, respond->paths, respond->path_count,
                             &respond->machine, &replay, error));
 out:
-    note_time(respond, now_seconds() - start, status == STATUS_OK);
+    note_time(respond, progress_now() - start, status == STATUS_OK);
     if (status != STATUS_OK) {
         traced_step_close(&respond->traced);
     }

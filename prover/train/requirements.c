@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "base/io/file.h"
+#include "base/io/progress.h"
 #include "engine/tape/builder.h"
 
 enum {
@@ -21,14 +21,6 @@ enum {
 #define MIB             1048576.0
 
 /* ---- the rate ------------------------------------------------------------------- */
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static enum status make_product(struct tape **tape, struct error *error)
 {
@@ -56,10 +48,10 @@ static enum status run_product(double *rate, struct machine *machine, struct err
     double start;
 
     TRY(machine->backend->step(machine, NULL, error)); /* warms up */
-    start = seconds_now();
+    start = progress_now();
     while (passed < MEASURE_SECONDS) {
         TRY(machine->backend->step(machine, NULL, error));
-        passed = seconds_now() - start;
+        passed = progress_now() - start;
         count++;
     }
     *rate = work * count / passed;

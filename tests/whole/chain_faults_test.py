@@ -97,7 +97,7 @@ def take_away(town, kind, depth):
 
 def hear(process, words, after=""):
     """Without a block that nobody's move is in; who is heard must be there."""
-    end = time.monotonic() + stage.PATIENCE_S
+    end = time.monotonic() + stage.WAIT_MAX_S
     while words not in process.said()[process.said().find(after):]:
         assert process.code() is None and time.monotonic() < end, (words, process.said())
         time.sleep(0.1)

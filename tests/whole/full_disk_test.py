@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
-from town import DATA, LOCKSTEP, PATIENCE_S, SEGMENTS, Town  # noqa: E402
+from town import DATA, LOCKSTEP, WAIT_MAX_S, SEGMENTS, Town  # noqa: E402
 
 FULL = ("disk is full", "No space left on device")
 SIZE = 48 << 20
@@ -62,7 +62,7 @@ def see_whole(folder):
     assert not [name for name in names if name.endswith((".tmp", ".new"))], names
     for name in names:
         if name.endswith(".db"):
-            database = sqlite3.connect(name, timeout=PATIENCE_S)
+            database = sqlite3.connect(name, timeout=WAIT_MAX_S)
             assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",), name
             database.close()
 
@@ -123,7 +123,7 @@ def an_audit_says_so_and_leaves_no_half_report():
             disk.fill()
             done = subprocess.run([LOCKSTEP, *words], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  env=town.environment("client"), timeout=PATIENCE_S)
+                                  env=town.environment("client"), timeout=WAIT_MAX_S)
             assert done.returncode == 2 and says_full(done.stdout), (done.returncode, done.stdout)
             assert os.listdir(disk.place) == ["filler"], os.listdir(disk.place)
             disk.make_room()

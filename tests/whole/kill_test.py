@@ -34,7 +34,7 @@ def is_falsified(town, bundle):
         roots = town.roots(bundle)
     except AssertionError:
         return False
-    journal = sqlite3.connect(os.path.join(bundle, "journal.db"), timeout=stage.PATIENCE_S)
+    journal = sqlite3.connect(os.path.join(bundle, "journal.db"), timeout=stage.WAIT_MAX_S)
     with contextlib.closing(journal):
         kept = journal.execute("SELECT count(*) FROM checkpoints WHERE step = ?", (LIE_KEPT,))
         return kept.fetchone() == (1,) and len(roots) >= LIE_KEPT

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 import processes  # noqa: E402
 from endpoint import Endpoint  # noqa: E402
-from town import DATA, LOCKSTEP, PATIENCE_S, Town  # noqa: E402
+from town import DATA, LOCKSTEP, WAIT_MAX_S, Town  # noqa: E402
 
 WAITS = "the ledger cannot be reached"
 PEOPLE = ("client", "honest", "verifier")
@@ -62,7 +62,7 @@ def health(said):
         return None
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(place.group(1) + "health", timeout=PATIENCE_S) as reply:
+        with opener.open(place.group(1) + "health", timeout=WAIT_MAX_S) as reply:
             return reply.status, reply.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -107,7 +107,7 @@ def what_waiting_cannot_heal_ends_a_node_at_once():
         def refused(words, *more):
             done = subprocess.run([LOCKSTEP, *run, *more], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  env=town.environment("verifier"), timeout=PATIENCE_S)
+                                  env=town.environment("verifier"), timeout=WAIT_MAX_S)
             said = done.stdout
             assert done.returncode != 0 and words in said and WAITS not in said, said
 
@@ -152,7 +152,7 @@ def a_solver_that_waits_ends_when_it_is_told_to():
         solver = town.start("honest", *words)
         town.until(lambda: WAITS in solver.said(), "it waits")
         solver.process.send_signal(signal.SIGINT)
-        assert solver.process.wait(PATIENCE_S) == 2, solver.said()
+        assert solver.process.wait(WAIT_MAX_S) == 2, solver.said()
         assert "stopped while waiting for the ledger" in solver.said(), solver.said()
         said = town.run("honest", *words, "--timeout", "1s", wanted=2)
         assert "HTTP status 503" in said, said
@@ -160,7 +160,7 @@ def a_solver_that_waits_ends_when_it_is_told_to():
 
 
 def read_some(terminal):
-    assert select.select([terminal], [], [], PATIENCE_S)[0], "nothing more is said"
+    assert select.select([terminal], [], [], WAIT_MAX_S)[0], "nothing more is said"
     return os.read(terminal, 4096)
 
 
@@ -183,7 +183,7 @@ def a_terminal_shows_the_tries():
                 said += read_some(ours)
         except OSError:  # the other end is closed
             pass
-        assert run.wait(PATIENCE_S) == 2, said
+        assert run.wait(WAIT_MAX_S) == 2, said
         assert b"\nlockstep prover run: stopped while waiting for" in said.replace(b"\r", b""), said
         os.close(ours)
 

@@ -36,7 +36,7 @@ class HostileMirror:
 
     def get(self, path):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.url + path, timeout=stage.PATIENCE_S) as reply:
+        with opener.open(self.url + path, timeout=stage.WAIT_MAX_S) as reply:
             return int(reply.read())
 
 

@@ -19,7 +19,7 @@ LATE_S = 5 * PERIOD_S  # for the next segment; the deadline is four times that
 
 
 def change_ledger(town, words):
-    database = sqlite3.connect(town.path("ledger"), timeout=stage.PATIENCE_S)
+    database = sqlite3.connect(town.path("ledger"), timeout=stage.WAIT_MAX_S)
     with database:
         database.execute(words)
     database.close()

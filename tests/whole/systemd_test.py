@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 import processes  # noqa: E402
-from town import LOCKSTEP, PATIENCE_S, Town  # noqa: E402
+from town import LOCKSTEP, WAIT_MAX_S, Town  # noqa: E402
 
 SYSTEMD = "/lib/systemd/systemd"
 RUN = "/run/lockstep-test"
@@ -26,7 +26,7 @@ WATCHDOG_S = 10  # in place of three minutes; on a very busy machine it may bite
 
 def control(*words):
     return subprocess.run(["systemctl", "--user", *words], stdin=subprocess.DEVNULL, check=True,
-                          stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S).stdout
+                          stdout=subprocess.PIPE, text=True, timeout=WAIT_MAX_S).stdout
 
 
 class Manager:
@@ -45,7 +45,7 @@ class Manager:
         self.until(lambda: os.path.exists(RUN + "/systemd/private"), "the manager is there")
 
     def until(self, happened, what):
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + WAIT_MAX_S
         while not happened():
             assert self.process.poll() is None, "the manager is gone"
             assert time.monotonic() < end, "it never happened: " + what
@@ -56,7 +56,7 @@ class Manager:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(PATIENCE_S)
+        self.process.wait(WAIT_MAX_S)
         self.log.close()
         shutil.rmtree(RUN, ignore_errors=True)
 

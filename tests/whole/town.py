@@ -34,7 +34,7 @@ QUICK = "TEST_QUICK" in os.environ
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 ETHER = 10 ** 18
 PURSE = 100 * ETHER
-PATIENCE_S = int(os.environ.get("PATIENCE_S", "400"))
+WAIT_MAX_S = int(os.environ.get("WAIT_MAX_S", "400"))
 PERIOD_S = 1000000
 AT_ONCE = 3  # tests of one program
 TOWNS = []  # that stand
@@ -104,7 +104,7 @@ class Process:
         """As a service manager does; what it returns."""
         self.deaths = []
         self.process.terminate()
-        return self.process.wait(PATIENCE_S)
+        return self.process.wait(WAIT_MAX_S)
 
 
 class Town:
@@ -282,14 +282,14 @@ class Town:
             self.rpc("evm_mine")
             return
         self.now_s += seconds
-        database = sqlite3.connect(self.path("ledger"), timeout=PATIENCE_S)
+        database = sqlite3.connect(self.path("ledger"), timeout=WAIT_MAX_S)
         with database:
             database.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (self.now_s,))
         database.close()
 
     def until(self, happened, what, awake=True):
         """Lets time creep until it has; whoever dies as told is started anew, when awake."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + WAIT_MAX_S
         while True:
             for process in self.processes:
                 process.look(awake)
@@ -331,7 +331,7 @@ class Town:
         request = urllib.request.Request(self.url, body.encode(),
                                          {"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=PATIENCE_S) as reply:
+        with opener.open(request, timeout=WAIT_MAX_S) as reply:
             answer = json.load(reply)
         assert "error" not in answer, answer
         return answer["result"]

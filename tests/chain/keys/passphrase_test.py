@@ -13,19 +13,19 @@ import tempfile
 import termios
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
-PATIENCE_S = 120  # a program that asks for ever is ended, and fails
+WAIT_MAX_S = 120  # a program that asks for ever is ended, and fails
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 
 
 def lead(terminal, report):
     """Leads a session: starts the program and tells how it was when it ended or stopped."""
     os.setsid()
-    signal.alarm(PATIENCE_S)
+    signal.alarm(WAIT_MAX_S)
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     program = os.fork()
     if program == 0:
-        signal.alarm(PATIENCE_S)  # it outlives the call below
+        signal.alarm(WAIT_MAX_S)  # it outlives the call below
         for descriptor in range(3):
             os.dup2(terminal, descriptor)
         os.setpgid(0, 0)
@@ -127,7 +127,7 @@ def main():
              a_program_that_is_stopped_gives_it_back_and_asks_again,
              the_end_of_what_is_typed_is_no_passphrase)
     bad = 0
-    signal.alarm(2 * PATIENCE_S)
+    signal.alarm(2 * WAIT_MAX_S)
     print("1..%d" % len(tests))
     for number, test in enumerate(tests, 1):
         try:

@@ -33,7 +33,7 @@ QUICK = "TEST_QUICK" in os.environ
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 KILLS = 200 if SOAK else 5 if QUICK else 20
 ETHER = 10 ** 18
-PATIENCE_S = 240  # for what must come; only a machine that is very busy needs so much
+WAIT_MAX_S = 240  # for what must come; only a machine that is very busy needs so much
 QUICKLY = ["--attestors", "0", "--segment-period", "1h", "--attest-period", "1s",
            "--reveal-period", "1s", "--claim-period", "1s"]
 
@@ -67,7 +67,7 @@ def new_job(name, *more):
 
 
 def wait_for(condition, what):
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + WAIT_MAX_S
     while not condition():
         assert time.monotonic() < until, what
         time.sleep(0.02)
@@ -100,8 +100,8 @@ class Running:
 
     def end(self):
         """Waits until it is over, and gives its exit code."""
-        code = self.process.wait(PATIENCE_S)
-        self.reader.join(PATIENCE_S)
+        code = self.process.wait(WAIT_MAX_S)
+        self.reader.join(WAIT_MAX_S)
         self.process.stderr.close()
         return code
 

@@ -20,7 +20,7 @@ import processes  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
-PATIENCE_S = 240  # only a machine that is very busy needs so much
+WAIT_MAX_S = 240  # only a machine that is very busy needs so much
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 os.environ.update({"XDG_DATA_HOME": folder, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder,
@@ -63,12 +63,12 @@ class Manager:
     def wait_for(self, start):
         with self.news:
             assert self.news.wait_for(lambda: any(m.startswith(start) for m in self.heard),
-                                      PATIENCE_S), (start, self.heard[:3])
+                                      WAIT_MAX_S), (start, self.heard[:3])
 
     def end(self, wanted, by=None):
         if by is not None:
             self.process.send_signal(by)
-        code = self.process.wait(PATIENCE_S)
+        code = self.process.wait(WAIT_MAX_S)
         assert code in wanted, code
         self.wait_for(b"STOPPING=1")
         assert self.heard[0].startswith(b"READY=1\nSTATUS="), self.heard[0]

@@ -22,7 +22,7 @@ import processes  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
-PATIENCE_S = 240  # for what must come; only a machine that is very busy needs so much
+WAIT_MAX_S = 240  # for what must come; only a machine that is very busy needs so much
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 
@@ -56,12 +56,12 @@ class Server:
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE_S) == 0
+        assert self.process.wait(WAIT_MAX_S) == 0
         self.process.stdout.close()
         self.process.stderr.close()
 
     def get(self, name, method="GET", headers=None, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_MAX_S)
         connection.request(method, name, body=body, headers=headers or {})
         response = connection.getresponse()
         content = response.read()
@@ -188,7 +188,7 @@ def slow_clients_are_closed_and_others_are_served():
                 pass  # on a busy machine it may have been given up already
         assert get_at_last(server, "/v1/jobs.json")[0] == 200
         for one in slow:
-            one.settimeout(PATIENCE_S)
+            one.settimeout(WAIT_MAX_S)
             try:
                 while one.recv(4096):
                     pass
@@ -199,7 +199,7 @@ def slow_clients_are_closed_and_others_are_served():
 
 def get_at_last(server, name):
     """Who is quick is served. On a busy machine even a test may be too slow, at times."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + WAIT_MAX_S
     while True:
         try:
             return server.get(name)
@@ -213,7 +213,7 @@ def one_client_has_so_many_connections():
         held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
         answered = 0
         for one in held:
-            one.settimeout(PATIENCE_S)
+            one.settimeout(WAIT_MAX_S)
             try:
                 one.sendall(b"GET /v1/jobs.json HTTP/1.1\r\nHost: a\r\n\r\n")
                 answered += one.recv(12) == b"HTTP/1.1 200"
@@ -255,7 +255,7 @@ def bad_places_to_listen_are_refused():
     for words in (("--bind", "example.org"), ("--certificate", DATA), ("--bind", "192.0.2.1"),
                   ("--certificate", DATA, "--tls-key", DATA)):
         done = subprocess.run([LOCKSTEP, "prover", "serve", path("run"), "--port", "0", *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_MAX_S)
         assert done.returncode in (2, 3) and b"lockstep prover serve: " in done.stderr, done
 
 
@@ -267,7 +267,7 @@ def connections_can_be_encrypted():
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with Server("--certificate", path("cert.pem"), "--tls-key", path("key.pem")) as server:
         context = ssl.create_default_context(cafile=path("cert.pem"))
-        connection = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S,
+        connection = http.client.HTTPSConnection("localhost", server.port, timeout=WAIT_MAX_S,
                                                  context=context)
         connection.request("GET", "/v1/jobs.json")
         assert connection.getresponse().status == 200

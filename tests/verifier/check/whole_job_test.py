@@ -22,7 +22,7 @@ import local_ledger  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
-PATIENCE_S = 240  # for what must come; only a machine that is very busy needs so much
+WAIT_MAX_S = 240  # for what must come; only a machine that is very busy needs so much
 PERIOD_S = 100000
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
@@ -69,7 +69,7 @@ def make_job(seed):
 
 def wait_for(condition, what):
     """While it waits a second passes on the ledger now and then, and with it a block."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + WAIT_MAX_S
     while not condition():
         assert time.monotonic() < until, what
         local_ledger.pass_time(path("try.ledger"), 1)
@@ -90,8 +90,8 @@ def see_page():
     with open(path("verifier-run.log"), encoding="utf-8") as log:
         url = re.search(r"http://\S+", log.read()).group()
     ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-    assert b"\nlockstep_steps_proven_total 24\n" in ask(url + "metrics", timeout=PATIENCE_S).read()
-    page = ask(url, timeout=PATIENCE_S).read()
+    assert b"\nlockstep_steps_proven_total 24\n" in ask(url + "metrics", timeout=WAIT_MAX_S).read()
+    page = ask(url, timeout=WAIT_MAX_S).read()
     assert page.count(b"<circle") == 3 and b"3 proven here" in page, page
 
 
@@ -123,7 +123,7 @@ def work():
     status = lockstep("verifier", "verifier", "status")
     see_page()
     node.terminate()
-    assert node.wait(PATIENCE_S) == 0
+    assert node.wait(WAIT_MAX_S) == 0
     states = {row["outcome"]: row["count"] for row in status["queue"]}
     assert states == {"proven": 3}, status
     assert lockstep("verifier", "verifier", "claims")["claims"] == []
