@@ -41,7 +41,7 @@ enum status evm_open_outbox(struct outbox **opened, struct rpc *rpc,
     struct outbox_options outbox = {.path = path,
                                     .chain_id = chain_id,
                                     .depth = options->depth,
-                                    .ledger_retry_s = options->ledger_retry_s,
+                                    .replace_after_s = options->replace_after_s,
                                     .fee_most = uint256_of(0)};
     struct uint256 gwei = uint256_of(1000000000);
 

@@ -530,7 +530,7 @@ static enum status check_pending(struct outbox *outbox, struct intent *intent, s
     }
     TRY_OUT(load_attempt(outbox, intent, &raw, &size, &tip, &fee, error));
     /* Sending the same bytes again is harmless, and a pool that lost them gets them back. */
-    status = now - intent->sent_ms >= (int64_t)outbox->options.ledger_retry_s * 1000
+    status = now - intent->sent_ms >= (int64_t)outbox->options.replace_after_s * 1000
                  ? replace(outbox, intent, tip, fee, error)
                  : send_raw(outbox, intent, raw, size, error);
 out:

@@ -34,9 +34,9 @@ enum outbox_state {
 struct outbox_options {
     const char *path; /* of the sqlite3 file; path and ".lock" belong to the outbox */
     uint64_t chain_id;
-    uint32_t depth;          /* blocks on top of a transaction's until it is final; 0: none */
-    uint32_t ledger_retry_s; /* in the pool before it is replaced */
-    struct uint256 fee_most; /* wei per gas that the user is ready to pay */
+    uint32_t depth;           /* blocks on top of a transaction's until it is final; 0: none */
+    uint32_t replace_after_s; /* in the pool before it is replaced */
+    struct uint256 fee_most;  /* wei per gas that the user is ready to pay */
 };
 
 struct outbox_status {

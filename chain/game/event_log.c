@@ -16,7 +16,7 @@ static enum status read_block(struct database *sql, sqlite3_stmt *row,
         block->height = (uint64_t)sqlite3_column_int64(row, 0);
         block->time_s = (uint64_t)sqlite3_column_int64(row, 2);
         if (!database_blob_column(row, 1, block->hash.bytes, HASH32_SIZE)) {
-            status = error_set(error, STATUS_BAD_FORMAT, "the event_log is damaged");
+            status = error_set(error, STATUS_BAD_FORMAT, "the event log is damaged");
         }
     }
     database_done(sql, row);
@@ -98,7 +98,7 @@ static enum status read_log(struct game_log *log, sqlite3_stmt *row, int topics,
     log->data.size = (size_t)sqlite3_column_bytes(row, data);
     if (topics_size > sizeof(log->topics) || log->data.size > GAME_LOG_SIZE_MAX ||
         !database_blob_column(row, topics, log->topics, topics_size)) {
-        return error_set(error, STATUS_BAD_FORMAT, "the event_log is damaged");
+        return error_set(error, STATUS_BAD_FORMAT, "the event log is damaged");
     }
     return STATUS_OK;
 }
@@ -126,7 +126,7 @@ struct hash32 event_log_hash_of(const struct game_log *logs, const uint32_t *pla
 enum status event_log_logs_hash(struct database *sql, struct hash32 *hash,
                                 const struct event_log_block *block, struct error *error)
 {
-    /* After a rewind a block can be told a second time: the newest telling counts. */
+    /* After a rewind a block can come a second time: its newest entries count. */
     sqlite3_stmt *rows = database_query(
         sql, error,
         "SELECT place, topics, data FROM event_log WHERE block = ? AND number >"
@@ -193,8 +193,8 @@ enum status event_log_next(struct database *sql, struct ledger_entry *entry,
                        "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
     enum status status = rows == NULL ? STATUS_IO : STATUS_BAD_FORMAT;
 
-    /* A log that does not decode (absurd numbers, a stranger's terms) is passed over: it can be no
-     * job that we could take part in. */
+    /* A log that does not decode, with numbers out of range, is skipped: nobody could take part in
+     * such a job. */
     while (status == STATUS_BAD_FORMAT) {
         status = database_step(sql, rows, error);
         if (status == STATUS_OK) {

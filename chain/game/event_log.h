@@ -1,8 +1,8 @@
 /*
  * event_log.h - the events of a ledger in the order in which they became known, in sqlite3.
  *
- * Entries are only ever added. A reorganization adds a rewind, so that a reader who kept nothing
- * but the number of its last entry learns what to take back. Nobody rewrites what was told.
+ * Entries are only added, never changed. A reorganization adds a rewind, so a reader that keeps the
+ * number of its last entry learns what is void.
  */
 #ifndef CHAIN_GAME_EVENT_LOG_H
 #define CHAIN_GAME_EVENT_LOG_H
@@ -10,7 +10,7 @@
 #include "base/io/database.h"
 #include "chain/game/ledger.h"
 
-/* To be part of the schema of the file that holds the event log. */
+/* Part of the schema of the file that holds the event log. */
 #define EVENT_LOG_SCHEMA                                                                           \
     "CREATE TABLE IF NOT EXISTS blocks (height INTEGER PRIMARY KEY, hash BLOB NOT NULL,"           \
     " time_s INTEGER NOT NULL);"                                                                   \
@@ -38,10 +38,10 @@ MUST_CHECK enum status event_log_add_log(struct database *sql, const struct even
                                          uint32_t place, const struct game_log *log,
                                          struct error *error);
 
-/* Forgets the blocks above height, and tells so when anything was told of them. */
+/* Forgets the blocks above height. Adds a rewind if they had entries. */
 MUST_CHECK enum status event_log_rewind(struct database *sql, uint64_t height, struct error *error);
 
-/* A hash over the logs that stand in a block, as event_log_add_log was given them. */
+/* A hash over the logs of a block, as event_log_add_log got them. */
 MUST_CHECK enum status event_log_logs_hash(struct database *sql, struct hash32 *hash,
                                            const struct event_log_block *block,
                                            struct error *error);

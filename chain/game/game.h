@@ -1,9 +1,9 @@
 /*
- * game.h - the words of the game of a job: its terms, moves, events and refusals, and their bytes.
+ * game.h - the game of a job: its terms, moves, events and refusals, and their bytes.
  *
- * Both ledgers speak them: a move is the calldata of the contract, an event one of its logs, a
- * refusal what it reverts with. docs/PROTOCOL.md tells the rules, chain/contracts/IRegistry.sol
- * has the same names. Decoding is strict and safe on hostile bytes; nothing here allocates.
+ * Both ledgers use them: a move is the calldata of the contract, an event one of its logs, a refusal
+ * what it reverts with. docs/PROTOCOL.md has the rules, chain/contracts/IRegistry.sol the same
+ * names. Decoding is strict and safe on hostile bytes; nothing here allocates.
  */
 #ifndef CHAIN_GAME_GAME_H
 #define CHAIN_GAME_GAME_H
@@ -85,7 +85,7 @@ struct game_terms {
     uint64_t deadline_s;
 };
 
-/* A committed segment. The ledger keeps its hash only: a move that is about it shows all of it. */
+/* A committed segment. The ledger keeps only its hash: a move about it shows all of it. */
 struct game_segment {
     uint32_t index;
     uint32_t generation;
@@ -96,15 +96,15 @@ struct game_segment {
     struct address solver;
 };
 
-/* Bytes of a length that varies, borrowed. */
+/* Bytes of any length, borrowed. */
 struct game_bytes {
     const uint8_t *bytes;
     size_t size;
 };
 
 /*
- * What a claim is about, shown to the referee with every move of the claimant: the ledger keeps
- * hashes of it only. Of the paths only the siblings are shown: their places follow from the rest.
+ * What a claim is about. The ledger keeps only hashes of it, so every move of the claimant shows it
+ * to the referee. Of the paths only the siblings are shown: their places follow from the rest.
  */
 struct game_case {
     struct address client; /* of the job: with its header and the salt, its key */
@@ -142,7 +142,7 @@ enum game_move_kind {
     GAME_RELEASE,
     GAME_EXPIRE,
     GAME_WITHDRAW,
-    /* Of the referee: on a chain they go to its contract. */
+    /* Before the referee: on a chain they go to its contract. */
     GAME_QUERY,
     GAME_REPLY,
     GAME_CONVICT,
@@ -222,7 +222,7 @@ struct game_event {
     struct game_bytes payload; /* of QUERIED and REPLIED */
 };
 
-/* The number of WRONG_CASE: what is shown and is not what was committed. */
+/* The number of WRONG_CASE: which part of the case is not what was committed. */
 enum game_case_part {
     GAME_CASE_JOB = 1, /* client, salt and header are not the job of the claim */
     GAME_CASE_SEGMENT,
@@ -284,30 +284,30 @@ struct game_log {
 
 /* ---- bytes ------------------------------------------------------------------ */
 
-/* Does the move fit into GAME_MOVE_SIZE_MAX? Only one with a payload may not. */
+/* Does the move fit into GAME_MOVE_SIZE_MAX? Only a move with a payload may not. */
 bool game_move_fits(const struct game_move *move);
 size_t game_move_size(const struct game_move *move);
 
 /* bytes has game_move_size(); the move fits. */
 void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move);
 
-/* What the move borrows lies in bytes. Only what game_move_encode() would write is decoded. */
+/* The move borrows from bytes. Only what game_move_encode() would write is decoded. */
 MUST_CHECK enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_t size);
 
 /* Is it a move of the referee's contract? */
 bool game_move_is_of_referee(enum game_move_kind kind);
 
-/* The log's data lie in bytes, which has GAME_LOG_SIZE_MAX. */
+/* The log's data go to bytes, which has GAME_LOG_SIZE_MAX. */
 void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event);
 
-/* What the event borrows lies in the log's data. STATUS_NOT_FOUND for a log of none of our kinds;
- * STATUS_BAD_FORMAT for one that cannot be. */
+/* The event borrows from the log's data. STATUS_NOT_FOUND: another kind of log. STATUS_BAD_FORMAT:
+ * one of our kinds, and malformed. */
 MUST_CHECK enum status game_event_decode(struct game_event *event, const struct game_log *log);
 
 /* bytes has GAME_REVERT_SIZE. */
 void game_refusal_encode(uint8_t *bytes, size_t *size, const struct game_refusal *refusal);
 
-/* kind is GAME_REFUSED_NOT when the bytes are no refusal of the game. */
+/* kind is GAME_REFUSED_NOT if the bytes are no refusal of the game. */
 void game_refusal_decode(struct game_refusal *refusal, const uint8_t *bytes, size_t size);
 
 /* A sentence, and what to do about it. */
@@ -334,10 +334,10 @@ struct hash32 game_claim_seal(const struct hash32 *claim_key, const struct hash3
 uint32_t game_sampled_step(const struct hash32 *seed, const struct address *attestor,
                            uint32_t steps);
 
-/* How many segments terms have; 0 when the terms do not allow to say. */
+/* The number of segments; 0 if the terms are malformed. */
 uint32_t game_segment_count(const struct game_terms *terms);
 
-/* What a client must escrow for terms that the game accepts. */
+/* What the client must escrow, for terms that the game accepts. */
 wei game_escrow(const struct game_terms *terms);
 
 #endif /* CHAIN_GAME_GAME_H */

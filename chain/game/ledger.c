@@ -187,12 +187,12 @@ static enum status submit_shown(struct ledger *ledger, const char *name, enum ga
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_ask(struct ledger *ledger, const char *name, const struct hash32 *claim,
-                       const struct game_case *shown, const void *question,
-                       size_t ledger_query_size, struct error *error)
+enum status ledger_query(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                         const struct game_case *shown, const void *query, size_t query_size,
+                         struct error *error)
 {
     return submit_shown(ledger, name, GAME_QUERY, claim, shown,
-                        &(struct game_bytes){question, ledger_query_size}, error);
+                        &(struct game_bytes){query, query_size}, error);
 }
 
 enum status ledger_convict(struct ledger *ledger, const char *name, const struct hash32 *claim,
@@ -203,14 +203,14 @@ enum status ledger_convict(struct ledger *ledger, const char *name, const struct
                         &(struct game_bytes){evidence, evidence_size}, error);
 }
 
-enum status ledger_tell(struct ledger *ledger, const char *name, const struct hash32 *claim,
-                        const struct game_bytes *queried, const void *reply, size_t told_size,
-                        struct error *error)
+enum status ledger_reply(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                         const struct game_bytes *queried, const void *reply, size_t reply_size,
+                         struct error *error)
 {
     struct game_move move = move_of(GAME_REPLY, claim);
 
     move.queried = *queried;
-    move.payload = (struct game_bytes){reply, told_size};
+    move.payload = (struct game_bytes){reply, reply_size};
     return ledger_submit(ledger, name, &move, error);
 }
 

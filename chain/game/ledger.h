@@ -1,15 +1,14 @@
 /*
- * ledger.h - money and order: one interface to play the game of a job on.
+ * ledger.h - one interface to every ledger: moves, events and state of the game.
  *
  * The ledger is chosen by URL:
  *     local:PATH          one sqlite3 file on this machine; several processes may share it
- *     http(s)://...       an EVM chain by JSON-RPC; several URLs of one chain, with commas between
+ *     http(s)://...       an EVM chain by JSON-RPC; several URLs of one chain, separated by commas
  *
- * A move is submitted under a name of the caller's choosing. When ledger_submit returns, the move
- * is on disk and will happen once, through crashes and reorganizations; the same name again is not
- * a second move. ledger_work drives everything and must be called from time to time. Events come
- * as a event log with a number each: whoever keeps the number of the last one it has dealt with
- * resumes there.
+ * The caller names each move. When ledger_submit returns, the move is on disk and happens once,
+ * through crashes and reorganizations; the same name again is not a second move. ledger_work does
+ * the work and must be called from time to time. Events are numbered: a reader keeps the number of
+ * the last one it handled and resumes there.
  *
  * One thread at a time per handle. Nothing here prints.
  */
@@ -25,15 +24,15 @@
 
 struct ledger_options {
     const char *url;
-    const char *state_dir;          /* EVM: where outbox and index are kept; made when missing */
+    const char *state_dir;          /* EVM: the folder of outbox and index; made when missing */
     const struct signer *signer;    /* borrowed; NULL: reading only */
     struct address registry;        /* EVM: the contract */
-    uint64_t first_height;          /* EVM: the block of its deployment; nothing before is read */
+    uint64_t first_height;          /* EVM: the block of its deployment; reading starts there */
     uint32_t depth;                 /* EVM: blocks on top until something counts as final */
-    uint32_t ledger_retry_s;        /* EVM: in the pool until it is replaced */
+    uint32_t replace_after_s;       /* EVM: a transaction in the pool that long is replaced */
     uint64_t gas_price_gwei_max;    /* EVM: ceiling */
     uint32_t timeout_ms;            /* EVM: of one request */
-    bool (*stopped)(void *context); /* asked while waiting for endpoints; NULL: never */
+    bool (*stopped)(void *context); /* polled while waiting for endpoints; NULL: never */
     void *context;
 };
 
@@ -42,17 +41,17 @@ void ledger_options_init(struct ledger_options *options);
 
 struct ledger;
 
-/* STATUS_USAGE for a URL of no known kind, STATUS_NOT_FOUND for a local file that is not there
- * (see ledger_local.h), STATUS_REFUSED when the state is in use by another process. */
+/* STATUS_USAGE for an unknown kind of URL, STATUS_NOT_FOUND for a local file that does not exist
+ * (see ledger_local.h), STATUS_REFUSED when another process uses the state. */
 MUST_CHECK enum status ledger_open(struct ledger **ledger, const struct ledger_options *options,
                                    struct error *error);
 void ledger_close(struct ledger *ledger); /* NULL is fine */
 
-/* Which game this is: the same words for every handle on it, and for no other game. */
+/* Identifies the game: equal for every handle on it, different for every other game. */
 #define LEDGER_CHAIN_MAX 48
 
 struct ledger_place {
-    char chain[LEDGER_CHAIN_MAX]; /* "eip155:1", "local:" and a number drawn when it was made */
+    char chain[LEDGER_CHAIN_MAX]; /* "eip155:1", or "local:" and a random number */
     struct address registry;      /* zero: embedded */
 };
 
@@ -62,10 +61,10 @@ const struct address *ledger_get_own(const struct ledger *ledger); /* zero witho
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {
-    LEDGER_MOVE_WAITING = 1, /* will be sent, or is on its way */
+    LEDGER_MOVE_WAITING = 1, /* not sent yet, or not in a block */
     LEDGER_MOVE_DONE = 2,    /* in a block that may still be reorganized away */
     LEDGER_MOVE_FINAL = 3,
-    LEDGER_MOVE_REFUSED = 4, /* against the rules: see refusal. Nothing has happened. */
+    LEDGER_MOVE_REFUSED = 4, /* against the rules: see refusal. It changed nothing. */
 };
 
 struct ledger_outcome {
@@ -73,21 +72,20 @@ struct ledger_outcome {
     struct game_refusal refusal;
     struct hash32 transaction; /* EVM */
     uint64_t height;
-    char trouble[256]; /* what keeps it waiting; empty where nothing is known */
+    char trouble[256]; /* why it waits; empty: unknown */
 };
 
-/* move->value must be what the rules ask for. A name that was used for another move is refused; a
- * move that the rules refused may be submitted again under its name. */
+/* move->value must be what the rules require. A name that another move has is refused; a move that
+ * the rules refused may be submitted again under its name. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
                                      const struct game_move *move, struct error *error);
 MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome,
                                    const char *name, struct error *error);
 
-/* Sends, follows, indexes: one round. STATUS_UNREACHABLE is weather: call again later. */
+/* One round: sends moves, follows them, reads new blocks. STATUS_UNREACHABLE: call again later. */
 MUST_CHECK enum status ledger_work(struct ledger *ledger, struct error *error);
 
-/* Works until the events of all blocks are told that were there when it began: reading anew takes
- * many rounds on a long chain. */
+/* Works until the event log has all blocks that existed at the start. */
 MUST_CHECK enum status ledger_catch_up(struct ledger *ledger, struct error *error);
 
 /* Works until the move is done, final or refused, or the time is over (STATUS_UNREACHABLE). */
@@ -99,7 +97,7 @@ MUST_CHECK enum status ledger_wait(struct ledger *ledger, struct ledger_outcome 
 
 enum ledger_entry_kind {
     LEDGER_EVENT = 1,
-    LEDGER_REWIND = 2, /* what was told of heights above this one has not happened */
+    LEDGER_REWIND = 2, /* earlier entries of heights above this one are void */
 };
 
 struct ledger_entry {
@@ -111,8 +109,8 @@ struct ledger_entry {
 };
 
 /* The first entry after a number (0: from the beginning) whose block has depth blocks on top.
- * Events of blocks that are gone already are left out. STATUS_NOT_FOUND: none yet. What the event
- * borrows is the ledger's until the next call of this function. */
+ * Events of blocks that were reorganized away are left out. STATUS_NOT_FOUND: none yet. What the
+ * event borrows is valid until the next call of this function. */
 MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
                                    uint64_t after, uint32_t depth, struct error *error);
 
@@ -174,7 +172,7 @@ MUST_CHECK enum status ledger_accept(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_commit(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, uint32_t index,
                                      const struct digest *root, struct error *error);
-/* steps: how many there are in the last segment of a training that diverged. */
+/* steps: of the last segment of a training that diverged. */
 MUST_CHECK enum status ledger_commit_diverged(struct ledger *ledger, const char *name,
                                               const struct hash32 *job, uint32_t index,
                                               const struct digest *root, uint32_t steps,
@@ -182,7 +180,7 @@ MUST_CHECK enum status ledger_commit_diverged(struct ledger *ledger, const char 
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
                                    const struct hash32 *job, const struct game_segment *segment,
                                    struct error *error);
-/* Seals trace_root; ledger_reveal tells it later. */
+/* Seals trace_root; ledger_reveal shows it later. */
 MUST_CHECK enum status ledger_attest(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_terms *terms,
                                      const struct game_segment *segment,
@@ -191,8 +189,8 @@ MUST_CHECK enum status ledger_reveal(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,
                                      const struct digest *trace_root, struct error *error);
 
-/* A claim is two moves: seal it, and a block later tell it with the same salt (random, 32 bytes).
- * *claim is its key. */
+/* A claim is two moves: seal it, and a block later file it with the same random salt. *claim is its
+ * key. */
 struct ledger_whistle {
     struct hash32 job;
     struct game_segment segment;
@@ -230,18 +228,17 @@ MUST_CHECK enum status ledger_answer(struct ledger *ledger, const char *name,
                                      struct error *error);
 
 /*
- * Before the referee, in turns: the claimant asks (proofs/dispute/ledger_query.h) or convicts
- * (proofs/dispute/evidence.h), the accused tells what was asked for, as the event ASKED said it, in
- * the bytes of proofs/dispute/trace_reply.h. STATUS_OVER_LIMIT: more bytes than a transaction
- * takes. STATUS_REFUSED: the registry has no referee.
+ * Before the referee, in turns: the claimant queries (proofs/dispute/ledger_query.h) or convicts
+ * (proofs/dispute/evidence.h); the accused replies to the event QUERIED with the bytes of
+ * proofs/dispute/trace_reply.h. STATUS_OVER_LIMIT: too long for a transaction. STATUS_REFUSED: the
+ * registry has no referee.
  */
-MUST_CHECK enum status ledger_ask(struct ledger *ledger, const char *name,
-                                  const struct hash32 *claim, const struct game_case *shown,
-                                  const void *question, size_t ledger_query_size,
-                                  struct error *error);
-MUST_CHECK enum status ledger_tell(struct ledger *ledger, const char *name,
-                                   const struct hash32 *claim, const struct game_bytes *queried,
-                                   const void *reply, size_t told_size, struct error *error);
+MUST_CHECK enum status ledger_query(struct ledger *ledger, const char *name,
+                                    const struct hash32 *claim, const struct game_case *shown,
+                                    const void *query, size_t query_size, struct error *error);
+MUST_CHECK enum status ledger_reply(struct ledger *ledger, const char *name,
+                                    const struct hash32 *claim, const struct game_bytes *queried,
+                                    const void *reply, size_t reply_size, struct error *error);
 MUST_CHECK enum status ledger_convict(struct ledger *ledger, const char *name,
                                       const struct hash32 *claim, const struct game_case *shown,
                                       const void *evidence, size_t evidence_size,

@@ -14,7 +14,7 @@ void ledger_options_init(struct ledger_options *options)
 {
     memset(options, 0, sizeof(*options));
     options->depth = 12;
-    options->ledger_retry_s = 90;
+    options->replace_after_s = 90;
     options->gas_price_gwei_max = 200;
     options->timeout_ms = 10000;
 }

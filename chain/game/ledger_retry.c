@@ -19,8 +19,8 @@ static bool has_terminal(const struct ledger_retry *retry)
     return retry->terminal != NULL && isatty(fileno(retry->terminal)) == 1;
 }
 
-/* Each wait that is longer than the one before is told, and then one in every hour; on a terminal,
- * where a line shows the tries, the first. */
+/* Logs each wait that is longer than the one before, then one an hour. On a terminal, where a line
+ * shows the tries, only the first. */
 static bool is_told(const struct ledger_retry *retry, uint64_t wait_s)
 {
     uint32_t of_hour = 3600 / LEDGER_RETRY_WAIT_S_MAX;
@@ -29,13 +29,13 @@ static bool is_told(const struct ledger_retry *retry, uint64_t wait_s)
                                : wait_s < LEDGER_RETRY_WAIT_S_MAX || retry->tries % of_hour == 0;
 }
 
-static void tell(struct ledger_retry *retry, const struct error *error, uint64_t wait_s)
+static void report(struct ledger_retry *retry, const struct error *error, uint64_t wait_s)
 {
     char words[STATUS_TEXT_MAX];
 
     (void)snprintf(words, sizeof(words), "waiting for the ledger: %.200s", error->text);
     if (retry->notify != NULL) {
-        notify_ready(retry->notify, words); /* who waits must not time out as a start */
+        notify_ready(retry->notify, words); /* a wait must not count as a slow start */
     }
     if (retry->waiting != NULL) {
         retry->waiting(retry->context, error->text);
@@ -64,7 +64,7 @@ static void draw(const struct ledger_retry *retry, const struct error *error, do
     }
 }
 
-/* Whether a stop was asked for. */
+/* Is there a stop? */
 static bool wait_for(struct ledger_retry *retry, const struct error *error, uint64_t wait_s)
 {
     double end_s = progress_now() + (double)wait_s;
@@ -103,7 +103,7 @@ bool ledger_retry_again(struct ledger_retry *retry, enum status *status, struct 
     if (*status == STATUS_UNREACHABLE && !stop_requested(retry->stop) &&
         (retry->limit_s == 0 || now_s < retry->begun_s + (double)retry->limit_s)) {
         retry->tries++;
-        tell(retry, error, wait_s);
+        report(retry, error, wait_s);
         if (!wait_for(retry, error, wait_s)) {
             error_init(error);
             return true;

@@ -1,13 +1,13 @@
 /*
- * ledger_retry.h - what a program that runs for months does while its ledger cannot be reached: it
- * waits, longer each time, says so, and ends at once when it is asked to.
+ * ledger_retry.h - tries a ledger again while it cannot be reached: waits, longer each time, logs it,
+ * and ends at once on a stop.
  *
  *     do {
  *         status = ledger_open(&ledger, &options, error);
- *     } while (ledger_retry_again(&patience, &status, error));
+ *     } while (ledger_retry_again(&retry, &status, error));
  *
- * Only STATUS_UNREACHABLE is waited for. A contract that is not there, another chain, a wrong
- * option do not heal, and fail at once.
+ * Only STATUS_UNREACHABLE is tried again. A missing contract, another chain or a wrong option fails
+ * at once.
  */
 #ifndef CHAIN_GAME_LEDGER_RETRY_H
 #define CHAIN_GAME_LEDGER_RETRY_H
@@ -22,12 +22,12 @@
 
 struct ledger_retry {
     struct stop *stop;
-    struct notify *notify; /* told that the program runs, and waits; NULL: nobody */
+    struct notify *notify; /* learns that the program runs and waits; NULL: nobody */
     const struct log *log;
-    const char *area; /* of the lines in the log */
-    FILE *terminal;   /* where it is one, it shows the tries on one line; NULL: nothing does */
-    uint64_t limit_s; /* to wait in all; 0: for ever */
-    /* Called before each wait; NULL: nobody is. */
+    const char *area; /* of the log's lines */
+    FILE *terminal;   /* shows the tries on one line if it is a terminal; may be NULL */
+    uint64_t limit_s; /* in all; 0: for ever */
+    /* Called before each wait; may be NULL. */
     void (*waiting)(void *context, const char *why);
     void *context;
     /* set by ledger_retry_again(); zero at first */
@@ -35,8 +35,8 @@ struct ledger_retry {
     double begun_s;
 };
 
-/* After a try. True: it failed for want of a ledger, and it is time for the next one. *status and
- * error become STATUS_STOPPED when a stop is asked for meanwhile. */
+/* After a try: waits, and says whether to try again. *status and error become STATUS_STOPPED on a
+ * stop. */
 bool ledger_retry_again(struct ledger_retry *retry, enum status *status, struct error *error);
 
 #endif /* CHAIN_GAME_LEDGER_RETRY_H */

@@ -123,7 +123,7 @@ static bool fits(const struct wanted *wanted, const struct game_event *event)
     return strncasecmp(text, wanted->prefix, strlen(wanted->prefix)) == 0;
 }
 
-/* A job that is open is what somebody who names none means. */
+/* Without a name, an open job is meant. */
 static enum status look_if_open(bool *open, struct ledger *ledger, const struct hash32 *key,
                                 struct error *error)
 {

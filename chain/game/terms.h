@@ -1,18 +1,16 @@
-/*
- * terms.h - the terms of a job on a ledger: what of them follows from the job file.
- */
+/* terms.h - the terms that follow from a job file, their text, and a job on the ledger by its key. */
 #ifndef CHAIN_GAME_TERMS_H
 #define CHAIN_GAME_TERMS_H
 
 #include "chain/game/ledger.h"
 #include "proofs/job/job.h"
 
-/* Fills in id, roots, steps and the length of a segment; the rest is untouched. STATUS_REFUSED: no
- * ledger takes a job of that many steps or segments. */
+/* Fills in id, roots, steps and the length of a segment, and nothing else. STATUS_REFUSED: more
+ * steps or segments than a ledger takes. */
 MUST_CHECK enum status terms_of_job(struct game_terms *terms, const struct job *job,
                                     struct error *error);
 
-/* Are the job on the ledger and the job of the file one? STATUS_REFUSED says what differs. */
+/* Do the terms on the ledger fit the job file? STATUS_REFUSED says what differs. */
 MUST_CHECK enum status terms_check(const struct game_terms *terms, const struct job *job,
                                    struct error *error);
 
@@ -28,12 +26,12 @@ void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds);
 #define TERMS_TIME_SIZE 24
 void terms_time(char text[TERMS_TIME_SIZE], uint64_t time_s);
 
-#define TERMS_KEY_LEAST 8 /* digits of a key that is not written out */
+#define TERMS_KEY_LEAST 8 /* digits of a shortened key, at least */
 
 /*
- * The key and, where they are wanted, the terms of a job on the ledger. text is the key, or its
- * first digits; or NULL for the only job of that id, preferring jobs that are open. STATUS_REFUSED
- * when several fit.
+ * Finds the key of a job on the ledger, and its terms unless terms is NULL. text is the key or its
+ * first digits; NULL means the only job of that id, preferably an open one. STATUS_REFUSED when
+ * several fit.
  */
 MUST_CHECK enum status terms_find(struct hash32 *key, struct game_terms *terms,
                                   struct ledger *ledger, const char *text,

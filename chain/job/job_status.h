@@ -1,6 +1,4 @@
-/*
- * job_status.h - what a committed segment waits for, in words.
- */
+/* job_status.h - what a committed segment waits for, in words. */
 #ifndef CHAIN_JOB_JOB_STATUS_H
 #define CHAIN_JOB_JOB_STATUS_H
 
@@ -10,11 +8,10 @@
 
 struct job_status {
     const char *word; /* for programs: "claim-time" */
-    uint64_t until_s; /* 0: nothing that time brings */
+    uint64_t until_s; /* 0: time alone does not end it */
     char text[JOB_STATUS_TEXT_SIZE];
 };
 
-/* Of a segment that is committed. */
 void job_status_describe(struct job_status *waits, const struct job_record *record, uint32_t index,
                          uint64_t now_s);
 

@@ -108,7 +108,7 @@ static enum status submit_answer(struct solver_claims *claims, const struct solv
 
     TRY(respond_get(claims->respond, claims->answer, &size, &due->request, error));
     if (due->claim.phase == GAME_CLAIM_TRIED) {
-        return ledger_tell(claims->ledger, due->name, key, &query, claims->answer, size, error);
+        return ledger_reply(claims->ledger, due->name, key, &query, claims->answer, size, error);
     }
     memcpy(root.bytes, claims->answer, DIGEST_SIZE);
     return ledger_answer(claims->ledger, due->name, key, &root, error);

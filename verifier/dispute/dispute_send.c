@@ -196,17 +196,17 @@ static enum status submit(const struct dispute_ports *ports, const struct action
     enum status status;
 
     if (action->kind == ACTION_REPLY) {
-        return ledger_tell(ledger, action->name, &claim->key,
-                           &(struct game_bytes){claim->queried, claim->queried_size}, move->payload,
-                           move->payload_size, error);
+        return ledger_reply(ledger, action->name, &claim->key,
+                            &(struct game_bytes){claim->queried, claim->queried_size},
+                            move->payload, move->payload_size, error);
     }
     shown = calloc(1, sizeof(*shown));
     status = shown == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a move")
                            : make_case(ports, shown, claim, move, error);
     if (status == STATUS_OK) {
         status = action->kind == ACTION_QUERY
-                     ? ledger_ask(ledger, action->name, &claim->key, shown, move->payload,
-                                  move->payload_size, error)
+                     ? ledger_query(ledger, action->name, &claim->key, shown, move->payload,
+                                    move->payload_size, error)
                      : ledger_convict(ledger, action->name, &claim->key, shown, move->payload,
                                       move->payload_size, error);
     }

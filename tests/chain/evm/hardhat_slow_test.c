@@ -94,7 +94,7 @@ static void test_a_replacement_is_dear_enough(void **state)
     struct outbox_options options = {.path = path,
                                      .chain_id = CHAIN_ID,
                                      .depth = 2,
-                                     .ledger_retry_s = 1,
+                                     .replace_after_s = 1,
                                      .fee_most = uint256_of(500000000000u)};
     struct outbox *outbox;
     struct outbox_status seen;

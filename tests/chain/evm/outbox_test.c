@@ -67,7 +67,7 @@ static void set_up(struct fixture *fixture, const char *const *arguments, const 
     fixture->options.path = fixture->path;
     fixture->options.chain_id = CHAIN_ID;
     fixture->options.depth = 2;
-    fixture->options.ledger_retry_s = 3600; /* nothing is replaced unless a test wants it */
+    fixture->options.replace_after_s = 3600; /* nothing is replaced unless a test wants it */
     fixture->options.fee_most = uint256_of(500000000000u);
     open_outbox(fixture);
 }
@@ -278,7 +278,7 @@ static void test_a_pending_transaction_is_replaced_by_a_dearer_one(void **state)
     first = look(fixture.outbox, "pay");
     assert_int_equal(first.state, OUTBOX_SENT);
     outbox_close(fixture.outbox);
-    fixture.options.ledger_retry_s = 0;
+    fixture.options.replace_after_s = 0;
     open_outbox(&fixture);
     usleep(3100000);
     work(fixture.outbox);

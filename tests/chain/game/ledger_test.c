@@ -425,13 +425,13 @@ static void play_dispute(struct stage *stage, struct walk *walk)
     while (walk_question(walk)) {
         struct ledger_entry entry;
 
-        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_ask, &claim, &shown, walk->question.data,
+        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_query, &claim, &shown, walk->question.data,
                    walk->question.size);
         stage_restart(stage, STAGE_SOLVER);
         entry = last_event(stage, STAGE_SOLVER, GAME_QUERIED, queried);
         queried = entry.number;
         walk_answer(walk, &entry.event.payload);
-        STAGE_PLAY(stage, STAGE_SOLVER, ledger_tell, &claim, &entry.event.payload, walk->reply,
+        STAGE_PLAY(stage, STAGE_SOLVER, ledger_reply, &claim, &entry.event.payload, walk->reply,
                    walk->reply_size);
         stage_restart(stage, STAGE_VERIFIER);
         entry = last_event(stage, STAGE_VERIFIER, GAME_REPLIED, reply);

@@ -234,8 +234,8 @@ static void claimant_ask(struct claimant *claimant, bool next)
     buffer_init(&question, LEDGER_QUERY_SIZE_MAX);
     check(trace_walk_open(&walk, &claimant->own, &other, &error), &error);
     check(ledger_query_write(&question, &walk, &error), &error);
-    check(ledger_ask(claimant->market->ledgers[MARKET_VERIFIER], name_of(claimant->market, "ask"),
-                     &claimant->claim, &claimant->shown, question.data, question.size, &error),
+    check(ledger_query(claimant->market->ledgers[MARKET_VERIFIER], name_of(claimant->market, "ask"),
+                       &claimant->claim, &claimant->shown, question.data, question.size, &error),
           &error);
     trace_walk_close(&walk);
     buffer_release(&question);

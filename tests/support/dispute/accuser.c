@@ -94,8 +94,8 @@ void accuser_ask(struct accuser *accuser)
     buffer_init(&question, LEDGER_QUERY_SIZE_MAX);
     check(trace_walk_open(&walk, own, &other, &error), &error);
     check(ledger_query_write(&question, &walk, &error), &error);
-    check(ledger_ask(accuser->own->market->ledgers[accuser->own->player], "false ask",
-                     &accuser->claim, &accuser->shown, question.data, question.size, &error),
+    check(ledger_query(accuser->own->market->ledgers[accuser->own->player], "false ask",
+                       &accuser->claim, &accuser->shown, question.data, question.size, &error),
           &error);
     trace_walk_close(&walk);
     buffer_release(&question);

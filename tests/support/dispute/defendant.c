@@ -224,8 +224,8 @@ static void tell(struct defendant *accused, const char *name, const struct hash3
     if (queried.query.kind == TRACE_QUERY_PARTS) {
         forge(&reply, &queried.parts);
     }
-    check(ledger_tell(accused->market->ledgers[accused->player], name, claim, payload, reply.data,
-                      reply.size, &error),
+    check(ledger_reply(accused->market->ledgers[accused->player], name, claim, payload, reply.data,
+                       reply.size, &error),
           &error);
     buffer_release(&reply);
 }

@@ -79,7 +79,7 @@ static bool is_overdue(const struct simulation *simulation, uint64_t since_s, ui
 void simulation_judge_waiting(struct simulation *simulation, uint32_t job)
 {
     const struct game_terms *terms = &simulation->jobs[job].terms;
-    const uint64_t ledger_retry_s = ledger_retry_of(simulation);
+    const uint64_t retry_s = ledger_retry_of(simulation);
     const struct waiting waiting = waiting_in(simulation, job);
     uint64_t since_s = 0;
     bool covered;
@@ -90,17 +90,17 @@ void simulation_judge_waiting(struct simulation *simulation, uint32_t job)
     }
     covered = terms->coverage_ppm == 0 || waiting.first->revealed >= terms->attestors;
     if (waiting.last_final != NULL) {
-        since_s = waiting.last_final->ended_s + ledger_retry_s;
+        since_s = waiting.last_final->ended_s + retry_s;
     }
     since_s = later(since_s, waiting.first->round_s + terms->attest_period_s +
-                                 terms->reveal_period_s + terms->claim_period_s + ledger_retry_s);
+                                 terms->reveal_period_s + terms->claim_period_s + retry_s);
     since_s = later(since_s, disputed_until(simulation, job, waiting.first));
     if (waiting.revealed && covered && is_overdue(simulation, since_s, TEND_ROOM_S)) {
         simulation_wrong(simulation, "segment %u of job %u is made final by nobody",
                          waiting.first->committed.index, job);
     }
     since_s = terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
-              terms->claim_period_s + ledger_retry_s;
+              terms->claim_period_s + retry_s;
     since_s = later(since_s, disputed_until(simulation, job, NULL));
     if (!(waiting.revealed && covered) && is_overdue(simulation, since_s, EXPIRY_ROOM_S)) {
         simulation_wrong(simulation, "bonds wait in job %u, which does not expire", job);
