@@ -1,7 +1,6 @@
-/*
- * check_inputs.c - what a check needs and has fetched by its roots: the job, its data, the state
- * roots of segments, and a state to begin with. Nothing here runs a step.
- */
+/* check_inputs.c - see check_inputs.h. Nothing here runs a step. */
+#include "verifier/check/check_inputs.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/job_file.h"
-#include "verifier/check/check_inputs.h"
 #include "verifier/check/known_data.h"
 
 static enum status give_up(struct checker *checker, enum status status)

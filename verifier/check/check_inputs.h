@@ -8,6 +8,7 @@
 #define VERIFIER_CHECK_CHECK_INPUTS_H
 
 #include "proofs/run/run.h"
+#include "verifier/check/check.h"
 #include "verifier/check/fetch.h"
 
 /* A check under way. */

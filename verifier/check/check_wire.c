@@ -1,11 +1,12 @@
-/* check_wire.c - requests and results of checks as JSON: see check.h. */
+/* check_wire.c - see check_wire.h. */
+#include "verifier/check/check_wire.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "base/io/strict_json.h"
 #include "chain/game/game.h"
-#include "verifier/check/check.h"
 
 enum {
     DEPTH_MAX = 4,

@@ -10,7 +10,7 @@
 #ifndef VERIFIER_CHECK_FETCH_H
 #define VERIFIER_CHECK_FETCH_H
 
-#include "verifier/check/check.h"
+#include "verifier/check/check_wire.h"
 
 enum fetch_kind {
     FETCH_JOB,        /* root: the job id */

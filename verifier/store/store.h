@@ -17,7 +17,7 @@
 #include "chain/game/ledger.h"
 #include "chain/job/job_change.h"
 #include "chain/job/job_segment.h"
-#include "verifier/check/check.h"
+#include "verifier/check/check_wire.h"
 #include "verifier/store/store_words.h"
 
 #define STORE_REASON_MAX 512

@@ -2,7 +2,7 @@
 #include "verifier/store/store_words.h"
 
 #include "chain/game/game.h"
-#include "verifier/check/check.h"
+#include "verifier/check/check_wire.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define WORDS_OF(array)                                                                            \

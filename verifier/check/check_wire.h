@@ -1,0 +1,121 @@
+/*
+ * check_wire.h - the request and the result of a check, and both as JSON for the pipes between the
+ * node and its children.
+ */
+#ifndef VERIFIER_CHECK_CHECK_WIRE_H
+#define VERIFIER_CHECK_CHECK_WIRE_H
+
+#include <jansson.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/io/file.h"
+
+#define CHECK_REACH_MAX   64 /* segments before the one to check that may be replayed on the way */
+#define CHECK_MIRRORS_MAX 32
+#define CHECK_DATA_MAX    32
+#define CHECK_NOTE_MAX    160
+#define CHECK_DEVICE_MAX  120
+#define CHECK_WIRE_MAX    ((size_t)1 << 20) /* bytes of a request or a result */
+
+struct check_segment {
+    uint32_t steps;
+    struct digest root;
+};
+
+struct check_request {
+    struct digest job_id;
+    uint64_t steps; /* of the job, by its terms */
+    uint32_t segment_steps;
+    uint32_t index;                                     /* of the segment to check */
+    uint32_t segment_count;                             /* the last is the one to check */
+    struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
+    uint32_t reach; /* the replay may begin so many segments earlier */
+    bool diverged;  /* the solver says that it ends in a NaN or an infinity */
+    bool traced;    /* make the trace root of one step: */
+    uint32_t traced_step;
+    bool audited; /* and compare it with an attested root; when they differ, a second replay must
+                     give ours again */
+    struct digest audited_root;
+
+    char cache[FILE_PATH_MAX];
+    uint32_t mirror_count;
+    uint32_t mirrors_tired; /* the last so many failed lately, and get a shorter timeout */
+    char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
+    uint32_t data_count;
+    char data[CHECK_DATA_MAX][FILE_PATH_MAX];
+    uint64_t memory_max;       /* bytes */
+    uint64_t file_max;         /* bytes of any one file */
+    uint64_t bandwidth_max;    /* bytes a second; 0: no limit */
+    uint32_t mirror_timeout_s; /* how long an endpoint may be silent, or slower than a trickle */
+    uint32_t processor_s;      /* of computing */
+    uint32_t threads;
+    char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
+    uint64_t device_memory;        /* of each device; 0: all of it */
+    bool other;    /* compute with the other instruction set: for tests and the self-test */
+    bool disagree; /* for the self-test: spoil the second replay */
+
+    /* A dispute instead of a check: what a visitor does with a step of the last segment. */
+    bool disputed;
+    uint32_t disputed_step;
+    char folder[FILE_PATH_MAX]; /* the dispute's memory */
+};
+
+enum check_outcome {
+    CHECK_CANNOT_TELL = 0,
+    CHECK_PROVEN,
+    CHECK_REFUTED,
+    CHECK_FAULT, /* of this machine */
+};
+
+/* Why a step is refuted. The evidence of a claim depends on it. */
+enum check_flaw {
+    CHECK_FLAW_NONE = 0,
+    CHECK_FLAW_STATE,        /* the step gives another state */
+    CHECK_FLAW_WENT_ON,      /* the state after it is not finite, and the job went on */
+    CHECK_FLAW_NOT_DIVERGED, /* the solver says that the job diverged there; it did not */
+};
+
+struct check_mirror_note {
+    uint32_t good;   /* replies with the content of the root */
+    uint32_t bad;    /* replies with other content */
+    uint32_t silent; /* requests without a whole reply */
+    uint64_t bytes;
+    char trouble[CHECK_NOTE_MAX]; /* the last */
+};
+
+struct check_result {
+    enum check_outcome outcome;
+    bool permanent;
+    char reason[ERROR_TEXT_MAX];
+    enum check_flaw flaw;
+    struct digest trace_root; /* PROVEN and traced */
+    bool confirmed;           /* and audited: a second replay gave it too */
+    uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
+    uint32_t step;
+    struct digest
+        before; /* the state root that this segment (PROVEN: the checked one) begins with */
+    struct digest pre_state; /* the states as they were committed, */
+    struct digest post_state;
+    struct digest true_state;  /* what the first replay gave */
+    struct digest other_state; /* and the second */
+    bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
+    uint32_t loss_bits;
+    uint64_t steps_run;
+    uint64_t compute_ns;
+    uint32_t mirror_count;
+    struct check_mirror_note mirrors[CHECK_MIRRORS_MAX];
+};
+
+const char *check_outcome_name(enum check_outcome outcome); /* "cannot-tell" */
+const char *check_flaw_name(enum check_flaw flaw);          /* "state" */
+
+json_t *check_request_json(const struct check_request *request); /* NULL: no memory */
+MUST_CHECK enum status check_request_parse(struct check_request *request, const void *bytes,
+                                           size_t size, struct error *error);
+json_t *check_result_json(const struct check_result *result);
+/* Checks every field: the child read hostile bytes. */
+MUST_CHECK enum status check_result_parse(struct check_result *result, const void *bytes,
+                                          size_t size, struct error *error);
+
+#endif /* VERIFIER_CHECK_CHECK_WIRE_H */
