@@ -8,8 +8,9 @@
 #define VERIFIER_CHECK_CHECK_INPUTS_H
 
 #include "proofs/run/run.h"
-#include "verifier/check/check.h"
 #include "verifier/check/fetch.h"
+
+struct check_visitor; /* check.h */
 
 /* A check under way. */
 struct checker {
