@@ -47,14 +47,6 @@ static void order_states(uint32_t *order, const struct tape *tape)
     }
 }
 
-static void describe(struct safetensors_entry *entry, const struct tensor *tensor)
-{
-    (void)snprintf(entry->name, sizeof(entry->name), "%s", tensor->name);
-    entry->element = element_of_dtype(tensor->dtype);
-    entry->rank = tensor->rank;
-    memcpy(entry->dims, tensor->dims, sizeof(tensor->dims[0]) * tensor->rank);
-}
-
 /* Where the states of a checkpoint come from: a machine, or the file of a first state. */
 struct supply {
     struct machine *machine; /* NULL: first */
@@ -138,7 +130,7 @@ static enum status write_file(struct bundle *bundle, const struct supply *supply
         (void)snprintf(step_text, sizeof(step_text), "%" PRIu64, step);
         order_states(order, tape);
         for (uint32_t i = 0; i < tape->state_count; i++) {
-            describe(&entries[i], &tape->tensors[tape->states[order[i]].before]);
+            safetensors_describe(&entries[i], &tape->tensors[tape->states[order[i]].before]);
         }
         status = write_states(bundle, &plan, order, supply, step, error);
     }
@@ -250,21 +242,6 @@ static enum status open_checkpoint(struct safetensors *file, struct digest *root
     return STATUS_OK;
 }
 
-static enum status find_entry(const struct safetensors_entry **entry,
-                              const struct safetensors *file, const struct tensor *shape,
-                              struct error *error)
-{
-    *entry = safetensors_find(file, shape->name);
-    if (*entry == NULL || (*entry)->element != element_of_dtype(shape->dtype) ||
-        (*entry)->rank != shape->rank ||
-        memcmp((*entry)->dims, shape->dims, shape->rank * sizeof(shape->dims[0])) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%s: no tensor '%s' of the type and shape that the job wants", file->path,
-                         shape->name);
-    }
-    return STATUS_OK;
-}
-
 static enum status compare_root(const struct digest *root, const struct digest *wanted,
                                 const struct safetensors *file, struct error *error)
 {
@@ -281,7 +258,7 @@ static enum status hash_tensor(struct digest *root, const struct safetensors *fi
     const struct safetensors_entry *entry;
     struct commit_stream stream;
 
-    TRY(find_entry(&entry, file, shape, error));
+    TRY(safetensors_find_tensor(&entry, file, shape, error));
     commit_stream_init(&stream, COMMIT_TENSOR, shape);
     for (uint64_t from = 0; from < size; from += PIECE_SIZE) {
         size_t taken = size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE;
@@ -342,7 +319,7 @@ static enum status load_tensor(const struct safetensors *file, struct machine *m
     enum status status;
     void *bytes;
 
-    TRY(find_entry(&entry, file, shape, error));
+    TRY(safetensors_find_tensor(&entry, file, shape, error));
     bytes = malloc(commit_tensor_size(shape));
     if (bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);

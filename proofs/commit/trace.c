@@ -10,11 +10,6 @@
 #include "proofs/commit/element.h"
 #include "proofs/hash/sha256.h"
 
-static uint64_t tensor_size(const struct tensor *tensor)
-{
-    return tensor->count * dtype_size(tensor->dtype);
-}
-
 /* ---- which item is which ------------------------------------------------ */
 
 uint32_t trace_item_count(const struct tape *tape)
@@ -77,7 +72,7 @@ struct recorder {
 static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes,
                       int threads)
 {
-    uint64_t size = tensor_size(tensor);
+    uint64_t size = commit_tensor_size(tensor);
     uint64_t leaf = opening->element * dtype_size(tensor->dtype) / MERKLE_LEAF_SIZE;
     uint64_t start = leaf * MERKLE_LEAF_SIZE;
     uint64_t length = size - start < MERKLE_LEAF_SIZE ? size - start : MERKLE_LEAF_SIZE;
@@ -119,7 +114,7 @@ static enum status take_output(void *context, uint32_t op, uint32_t output, cons
     const struct tape *tape = recorder->trace->tape;
     const struct tensor *tensor = &tape->tensors[tape->ops[op].outputs[output]];
 
-    assert(size == tensor_size(tensor));
+    assert(size == commit_tensor_size(tensor));
     return record(recorder, tensor, bytes, error);
 }
 

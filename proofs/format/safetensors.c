@@ -384,6 +384,25 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *file,
     return NULL;
 }
 
+bool safetensors_entry_fits(const struct safetensors_entry *entry, const struct tensor *tensor)
+{
+    return entry->element == element_of_dtype(tensor->dtype) && entry->rank == tensor->rank &&
+           memcmp(entry->dims, tensor->dims, tensor->rank * sizeof(tensor->dims[0])) == 0;
+}
+
+enum status safetensors_find_tensor(const struct safetensors_entry **entry,
+                                    const struct safetensors *file, const struct tensor *tensor,
+                                    struct error *error)
+{
+    *entry = safetensors_find(file, tensor->name);
+    if (*entry == NULL || !safetensors_entry_fits(*entry, tensor)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: no tensor '%s' of the type and shape that the job wants", file->path,
+                         tensor->name);
+    }
+    return STATUS_OK;
+}
+
 const char *safetensors_metadata(const struct safetensors *file, const char *key)
 {
     return json_string_value(json_object_get(file->metadata, key));

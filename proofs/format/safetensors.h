@@ -59,6 +59,14 @@ void safetensors_close(struct safetensors *file);
 /* NULL: there is no tensor of that name. */
 const struct safetensors_entry *safetensors_find(const struct safetensors *file, const char *name);
 
+/* Has the entry the tensor's type and shape? */
+bool safetensors_entry_fits(const struct safetensors_entry *entry, const struct tensor *tensor);
+
+/* The entry of the tensor's name, type and shape. */
+MUST_CHECK enum status safetensors_find_tensor(const struct safetensors_entry **entry,
+                                               const struct safetensors *file,
+                                               const struct tensor *tensor, struct error *error);
+
 /* The text under key in the metadata, or NULL; lives as long as file. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 
@@ -93,6 +101,9 @@ struct safetensors_plan {
     const struct encryption_key *key; /* NULL: the file is not encrypted */
     const char *context;              /* what the encrypted file is, for encryption.h */
 };
+
+/* The entry of a tensor: its name, type and shape. */
+void safetensors_describe(struct safetensors_entry *entry, const struct tensor *tensor);
 
 /*
  * Begins a file at path; the bytes of the entries then follow in their order. Wider element types

@@ -1,6 +1,7 @@
 /* safetensors_write.c - see safetensors.h: writing. */
 #include <assert.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,14 @@ static bool name_is_writable(const char *name)
         }
     }
     return length > 0 && length <= SAFETENSORS_NAME_MAX && strcmp(name, "__metadata__") != 0;
+}
+
+void safetensors_describe(struct safetensors_entry *entry, const struct tensor *tensor)
+{
+    (void)snprintf(entry->name, sizeof(entry->name), "%s", tensor->name);
+    entry->element = element_of_dtype(tensor->dtype);
+    entry->rank = tensor->rank;
+    memcpy(entry->dims, tensor->dims, tensor->rank * sizeof(tensor->dims[0]));
 }
 
 static enum status place_entry(struct safetensors_entry *entry, struct error *error,

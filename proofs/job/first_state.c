@@ -70,12 +70,7 @@ static bool is_known_extra(const struct tape *tape, const char *name)
 static enum status check_shape(const struct tensor *tensor, const struct safetensors_entry *entry,
                                const char *path, struct error *error)
 {
-    bool same = entry->element == element_of_dtype(tensor->dtype) && entry->rank == tensor->rank;
-
-    for (uint32_t i = 0; same && i < tensor->rank; i++) {
-        same = entry->dims[i] == tensor->dims[i];
-    }
-    if (!same) {
+    if (!safetensors_entry_fits(entry, tensor)) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%s: '%s' has another type or shape than the model's: %" PRIu64
                          " elements of type %s in %u dimensions are wanted",

@@ -40,11 +40,6 @@
 
 #define BODY_DIGEST_AT 88
 
-static uint64_t tensor_size(const struct tensor *tensor)
-{
-    return tensor->count * dtype_size(tensor->dtype);
-}
-
 /* ---- writing ------------------------------------------------------------ */
 
 static enum status encode_body(struct buffer *bytes, const struct job *job, struct error *error)
@@ -62,7 +57,8 @@ static enum status encode_body(struct buffer *bytes, const struct job *job, stru
     free(tape);
     for (uint32_t id = 0; id < job->tape->tensor_count; id++) {
         if (job->tape->tensors[id].role == ROLE_CONSTANT) {
-            buffer_add(bytes, job->constants[constant++], tensor_size(&job->tape->tensors[id]));
+            buffer_add(bytes, job->constants[constant++],
+                       commit_tensor_size(&job->tape->tensors[id]));
         }
     }
     for (uint32_t i = 0; i < job->data_count; i++) {
@@ -180,7 +176,7 @@ static enum status drawn_state_root(struct job *job, struct error *error)
     for (uint32_t i = 0; i < job->tape->state_count; i++) {
         uint32_t id = job->tape->states[i].before;
         const struct tensor *tensor = &job->tape->tensors[id];
-        void *bytes = malloc(tensor->count * dtype_size(tensor->dtype));
+        void *bytes = malloc(commit_tensor_size(tensor));
 
         if (bytes == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", tensor->name);
@@ -279,17 +275,17 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
         if (tensor->role != ROLE_CONSTANT) {
             continue;
         }
-        if (tensor_size(tensor) > reader_left(reader)) {
+        if (commit_tensor_size(tensor) > reader_left(reader)) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "byte %zu: the job ends inside the constant '%s'", reader->at,
                              tensor->name);
         }
-        copy = malloc(tensor_size(tensor));
+        copy = malloc(commit_tensor_size(tensor));
         if (copy == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for the constant '%s'",
                              tensor->name);
         }
-        reader_copy(reader, copy, tensor_size(tensor));
+        reader_copy(reader, copy, commit_tensor_size(tensor));
         job->constants[job->constant_count++] = copy;
     }
 

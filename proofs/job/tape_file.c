@@ -1,12 +1,9 @@
 /* tape_file.c - see tape_file.h. */
 #include "proofs/job/tape_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/io/file.h"
-#include "proofs/commit/commit.h"
 #include "proofs/format/safetensors.h"
 
 enum status tape_file_read(struct tape **tape, const char *path, struct error *error)
@@ -61,15 +58,9 @@ static uint32_t count_constants(const struct tape *tape)
 static enum status read_constant(void **constant, const struct safetensors *file,
                                  const struct tensor *tensor, struct error *error)
 {
-    const struct safetensors_entry *entry = safetensors_find(file, tensor->name);
+    const struct safetensors_entry *entry;
 
-    if (entry == NULL || entry->element != element_of_dtype(tensor->dtype) ||
-        entry->rank != tensor->rank || entry->size != commit_tensor_size(tensor) ||
-        memcmp(entry->dims, tensor->dims, tensor->rank * sizeof(tensor->dims[0])) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%s: no tensor '%s' of the type and shape that the tape wants", file->path,
-                         tensor->name);
-    }
+    TRY(safetensors_find_tensor(&entry, file, tensor, error));
     *constant = malloc(entry->size);
     if (*constant == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the constant '%s'", tensor->name);
@@ -136,12 +127,7 @@ static uint32_t describe(struct safetensors_entry *entries, uint32_t *order,
             const struct tensor *tensor = &tape->tensors[id];
 
             if (tensor->role == ROLE_CONSTANT && dtype_size(tensor->dtype) == size) {
-                struct safetensors_entry *entry = &entries[count];
-
-                (void)snprintf(entry->name, sizeof(entry->name), "%s", tensor->name);
-                entry->element = element_of_dtype(tensor->dtype);
-                entry->rank = tensor->rank;
-                memcpy(entry->dims, tensor->dims, tensor->rank * sizeof(tensor->dims[0]));
+                safetensors_describe(&entries[count], tensor);
                 order[count++] = at;
             }
             at += tensor->role == ROLE_CONSTANT;

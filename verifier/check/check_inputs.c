@@ -268,16 +268,11 @@ static enum status load_tensor(struct machine *machine, const struct safetensors
                                uint32_t tensor, struct error *error)
 {
     const struct tensor *shape = &machine->tape->tensors[tensor];
-    const struct safetensors_entry *entry = safetensors_find(file, shape->name);
+    const struct safetensors_entry *entry;
     enum status status;
     void *bytes;
 
-    if (entry == NULL || entry->element != element_of_dtype(shape->dtype) ||
-        entry->rank != shape->rank || entry->size != commit_tensor_size(shape) ||
-        memcmp(entry->dims, shape->dims, shape->rank * sizeof(shape->dims[0])) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s has no '%s' as the job wants it", file->path,
-                         shape->name);
-    }
+    TRY(safetensors_find_tensor(&entry, file, shape, error));
     bytes = malloc(entry->size);
     if (bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
