@@ -3,7 +3,7 @@
  *
  * For each small tape the test compares, for every element of every parameter:
  *
- *   1. central differences of the forward operations in double (tests/support/reference/reference.h)
+ *   1. central differences of the forward operations in double (support/reference/reference.h)
  *   2. the tape's own backward operations in double precision: must agree to about 1e-7
  *   3. the engine's backward operations, quantized: must agree as far as the bits allow
  *
