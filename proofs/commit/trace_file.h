@@ -8,8 +8,8 @@
  * The file: tag (32), mark (32), number of items (4), zeros (28), the items' roots (32 each), the
  * SHA-256 of all that (32); then the tensors of the items, one after another.
  */
-#ifndef PROOFS_DISPUTE_TRACE_FILE_H
-#define PROOFS_DISPUTE_TRACE_FILE_H
+#ifndef PROOFS_COMMIT_TRACE_FILE_H
+#define PROOFS_COMMIT_TRACE_FILE_H
 
 #include "base/io/file.h"
 #include "proofs/commit/trace.h"
@@ -46,4 +46,4 @@ void trace_file_remove(const struct trace_file *file);
 /* The bytes of an item, until the file is closed. Nobody has compared them with the root yet. */
 const uint8_t *trace_file_tensor(const struct trace_file *file, uint32_t item);
 
-#endif /* PROOFS_DISPUTE_TRACE_FILE_H */
+#endif /* PROOFS_COMMIT_TRACE_FILE_H */

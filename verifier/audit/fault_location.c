@@ -129,7 +129,8 @@ static void name_element(struct fault_location *location, const uint8_t *theirs,
     }
 }
 
-/* An output's leaf of the accused's trace against ours, which is kept since the proof was written. */
+/* An output's leaf of the accused's trace against ours, which is kept since the proof was
+ * written. */
 static void name_leaf(struct seeker *seeker)
 {
     const struct trace_walk *walk = &seeker->step.walk;
@@ -146,20 +147,20 @@ static void name_leaf(struct seeker *seeker)
     }
 }
 
-/* A state after the step. Ours is kept for later: the machine is needed to read the accused's. */
+/* A state after the step. Ours is copied: the machine is needed to read the accused's. */
 static enum status name_state(struct seeker *seeker, uint32_t state, struct error *error)
 {
     struct trace_server *own = &seeker->step.own;
     uint32_t item = own->next_items[state];
     const struct trace_server_tensor *kept;
-    enum status status = trace_server_keep(own, &item, 1, error);
 
     name_item(seeker, item);
     (void)snprintf(seeker->location->tensor, sizeof(seeker->location->tensor), "%s",
                    tape_of(seeker)->tensors[tape_of(seeker)->states[state].before].name);
-    kept = status == STATUS_OK ? trace_server_tensor(own, item) : NULL;
+    TRY(trace_server_keep(own, &item, 1, error));
+    kept = trace_server_tensor(own, item);
     if (kept == NULL || seeker->accused.after == NULL) {
-        return status;
+        return STATUS_OK;
     }
     seeker->state = state;
     seeker->truth = malloc(kept->size);
@@ -176,13 +177,14 @@ static enum status compare_state(struct seeker *seeker, struct error *error)
     const struct tape *tape = tape_of(seeker);
     const struct tensor *tensor = &tape->tensors[tape->states[seeker->state].before];
     uint8_t *bytes = malloc(commit_tensor_size(tensor));
-    enum status status = bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a state")
-                                       : accused_read_state(bytes, &seeker->accused, &seeker->run,
-                                                            seeker->state, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        name_element(seeker->location, bytes, seeker->truth, 0, tensor->count);
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a state");
     }
+    TRY_OUT(accused_read_state(bytes, &seeker->accused, &seeker->run, seeker->state, error));
+    name_element(seeker->location, bytes, seeker->truth, 0, tensor->count);
+out:
     free(bytes);
     return status;
 }
@@ -227,39 +229,35 @@ static enum status find_places(struct evidence_file *file, const struct seeker *
 {
     bool placed = false;
     bool before = true;
-    enum status status = find_place(&file->after, &placed, seeker->bundle, file->step, error);
 
-    if (status == STATUS_OK && placed && file->step > 0) {
-        status = find_place(&file->before, &before, seeker->bundle, file->step - 1, error);
+    TRY(find_place(&file->after, &placed, seeker->bundle, file->step, error));
+    if (placed && file->step > 0) {
+        TRY(find_place(&file->before, &before, seeker->bundle, file->step - 1, error));
     }
     file->placed = placed && before;
-    return status;
+    return STATUS_OK;
 }
 
-/* What a stranger will make of the file. */
+/* Judges the file as a stranger will. */
 static enum status judge(struct fault_location *location, const struct buffer *bytes,
                          struct error *error)
 {
     struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
     struct evidence_file file;
-    enum status status = evidence_file_read(&file, bytes->data, bytes->size, error);
 
-    if (status == STATUS_OK) {
-        status = evidence_judge(&ruling, &file.context, file.evidence, file.size, error);
-    }
-    if (status == STATUS_OK && ruling.answer != EVIDENCE_UPHELD) {
+    TRY(evidence_file_read(&file, bytes->data, bytes->size, error));
+    TRY(evidence_judge(&ruling, &file.context, file.evidence, file.size, error));
+    if (ruling.answer != EVIDENCE_UPHELD) {
         return error_set(error, STATUS_DEVICE, "the evidence does not convict here: %s",
                          evidence_reason_text(ruling.reason));
     }
-    if (status == STATUS_OK) {
-        location->evidence = malloc(bytes->size);
-        if (location->evidence == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
-        }
-        memcpy(location->evidence, bytes->data, bytes->size);
-        location->evidence_size = bytes->size;
+    location->evidence = malloc(bytes->size);
+    if (location->evidence == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
     }
-    return status;
+    memcpy(location->evidence, bytes->data, bytes->size);
+    location->evidence_size = bytes->size;
+    return STATUS_OK;
 }
 
 static enum status write_file(struct seeker *seeker, enum evidence_kind kind, struct error *error)
@@ -271,16 +269,14 @@ static enum status write_file(struct seeker *seeker, enum evidence_kind kind, st
                                  .evidence = seeker->evidence.data,
                                  .size = seeker->evidence.size};
     struct buffer bytes;
-    enum status status = find_places(&file, seeker, error);
+    enum status status;
 
     buffer_init(&bytes, EVIDENCE_FILE_SIZE_MAX);
     memcpy(file.header, bundle_job(seeker->bundle)->header, sizeof(file.header));
-    if (status == STATUS_OK) {
-        status = evidence_file_write(&bytes, &file, error);
-    }
-    if (status == STATUS_OK) {
-        status = judge(seeker->location, &bytes, error);
-    }
+    TRY_OUT(find_places(&file, seeker, error));
+    TRY_OUT(evidence_file_write(&bytes, &file, error));
+    status = judge(seeker->location, &bytes, error);
+out:
     seeker->location->kind = status == STATUS_OK ? kind : (enum evidence_kind)0;
     buffer_release(&bytes);
     return status;

@@ -1,14 +1,15 @@
 /*
- * fault_location.h - a step that is refuted, looked into: which operation, tensor and element, both
+ * fault_location.h - where a refuted step is false: which operation, tensor and element, both
  * values, and evidence that a judge or a contract takes without the bundle.
  *
- * What can be found depends on what there is of the accused. With answers about his trace, the
- * first element in which it differs from ours is found, and the evidence is about that element.
- * With a checkpoint of the state after the step, the first state and element that differ are
- * found, and the evidence says that the state is not what the trace ends in; the trace is then the
- * true one, since his own is not known, and whoever answers a claim with another has to be walked
- * on the ledger. With neither, nothing but the step is known. What is lacking is said, and how to
- * get it. Evidence is judged here before it is given to anybody.
+ * It drives a dispute that no ledger knows of (verifier/dispute). What it finds depends on what
+ * there is of the accused. With replies about the accused's trace it finds the first element that
+ * differs from ours, and the evidence is about that element. With a checkpoint of the state after
+ * the step it finds the first state and element that differ, and the evidence says that the state
+ * is not what the trace ends in. The trace is then the true one, since the accused's is not known:
+ * a solver that answers a claim with another has to be walked on the ledger. With neither, only the
+ * step is known. The result says what is lacking and how to get it. Evidence is judged here before
+ * anybody gets it.
  */
 #ifndef VERIFIER_AUDIT_FAULT_LOCATION_H
 #define VERIFIER_AUDIT_FAULT_LOCATION_H
@@ -53,12 +54,12 @@ struct fault_location_request {
     const char *const *paths; /* the job's data */
     size_t path_count;
     const struct machine_options *machine;
-    const char *const *sources; /* of answers about the trace, as accused.h takes them */
+    const char *const *sources; /* of replies about the trace, as accused.h takes them */
     size_t source_count;
     struct stop *stop;
 };
 
-/* Never fails: what cannot be found or made is lacking. Release the finding. */
+/* Never fails: what cannot be found or made is lacking. Release the location. */
 void fault_location_make(struct fault_location *location, struct bundle *bundle,
                          const struct fault_location_request *wish);
 void fault_location_release(struct fault_location *location); /* a zero-filled one is allowed */

@@ -30,13 +30,13 @@ static enum status fetch_reply(const struct trace_source *source, const struct t
     char text[TRACE_QUERY_TEXT_MAX];
     char path[FILE_PATH_MAX];
     const struct fetch_request wish = {.kind = FETCH_TRACE,
-                                    .root = *known,
-                                    .job = source->job,
-                                    .number = source->step,
-                                    .query = text,
-                                    .size_max = TRACE_REPLY_BYTES_MAX,
-                                    .check = check,
-                                    .context = context};
+                                       .root = *known,
+                                       .job = source->job,
+                                       .number = source->step,
+                                       .query = text,
+                                       .size_max = TRACE_REPLY_BYTES_MAX,
+                                       .check = check,
+                                       .context = context};
 
     trace_query_text(text, query);
     return fetch_get(path, source->fetch, &wish, error);

@@ -36,9 +36,9 @@ static void check(enum status status, const struct error *error)
 
 static void test_each_refusal_has_its_answer(void **state)
 {
-    static const enum game_refusal_kind anew[] = {GAME_WRONG_CASE,   GAME_WRONG_SEGMENT,
-                                                  GAME_BAD_QUERY, GAME_NOT_QUERIED,
-                                                  GAME_BAD_REPLY,    GAME_BAD_EVIDENCE};
+    static const enum game_refusal_kind anew[] = {GAME_WRONG_CASE, GAME_WRONG_SEGMENT,
+                                                  GAME_BAD_QUERY,  GAME_NOT_QUERIED,
+                                                  GAME_BAD_REPLY,  GAME_BAD_EVIDENCE};
     static const enum game_refusal_kind again[] = {GAME_REFUSED_NOT, GAME_TOO_EARLY,
                                                    GAME_WRONG_TURN, GAME_WRONG_PHASE};
     uint32_t counts[DISPUTE_OTHERWISE + 1] = {0};
