@@ -1,6 +1,6 @@
 /*
  * bundle.c - the folder of a run, its lock and its key; see bundle.h. bundle_rows.c has the rows of
- * the journal, bundle_state.c the checkpoints.
+ * the journal, bundle_checkpoint.c the checkpoints.
  */
 #include "proofs/bundle/bundle.h"
 

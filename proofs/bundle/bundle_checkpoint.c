@@ -1,4 +1,4 @@
-/* bundle_state.c - see bundle.h: checkpoints, written, found, checked and loaded. */
+/* bundle_checkpoint.c - see bundle.h: checkpoints, written, found, checked and loaded. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
