@@ -3,8 +3,8 @@
  *
  * A small GPT (3 layers, width 64, 64 tokens, batches of 8, AdamW) is trained for 300 steps from
  * three seeds: by the engine at several precisions, by the interpreter of
- * tests/support/reference/reference.h in double, and by the same with bfloat16 inputs and float sums,
- * all on the same batches from the same first states. Curves are averaged over the seeds. The
+ * tests/support/reference/reference.h in double, and by the same with bfloat16 inputs and float
+ * sums, all on the same batches from the same first states. Curves are averaged over the seeds. The
  * distance of a curve is the mean over all steps of its relative deviation from the double curve;
  * "end" compares the means of the last 50 steps. The peer is bfloat16: above 1 ours is closer.
  *
