@@ -98,7 +98,7 @@ def multi_root(data, hashed):
     indexes = struct.unpack_from(">%dQ" % m, data, 16)
     need(all(a < b for a, b in zip(indexes, indexes[1:])) and indexes[-1] < count,
          "indexes do not rise, or leave the tree")
-    need(set(indexes) <= set(hashed), "a proof of a leaf that was not asked for")
+    need(set(indexes) <= set(hashed), "a proof of a leaf that is not claimed")
     siblings = [data[16 + 8 * m + 32 * i:][:32] for i in range(n)]
 
     def part(first, size, inside):

@@ -92,7 +92,7 @@ def openings_are_accepted_and_changed_ones_prove_nothing_else():
         assert refused(reader_bundle.open_element, data, root[::-1], TRACE["items"])
         for changed in each_change(data):
             if not refused(reader_bundle.open_element, changed, root, TRACE["items"]):
-                # The number of an element in the same leaf: another question, another answer.
+                # Another element of the same leaf: it proves another value.
                 other = reader_bundle.open_element(changed, root, TRACE["items"])
                 assert other[0] == got[0] and other[1] != got[1]
 
