@@ -163,14 +163,14 @@ static void write_cell(FILE *file, const char *text)
     }
 }
 
-/* The driver's own number, "550.54.15", where the kernel tells it; else "not told". */
+/* The driver's own number, "550.54.15", where the kernel says it; else "not known". */
 static void driver_number(char number[32])
 {
     FILE *file = fopen("/proc/driver/nvidia/version", "r");
     char line[256] = "";
     const char *at = line;
 
-    (void)snprintf(number, 32, "not told");
+    (void)snprintf(number, 32, "not known");
     if (file == NULL) {
         return;
     }

@@ -4,7 +4,7 @@
  *
  * While a run goes on they are called NAME.part.md and NAME.part.json; only one that came to its
  * end has files without "part". No file of an earlier run is ever written over: the next has -2,
- * -3 and so on behind its name, and that is told. What the device's name holds is not trusted to be
+ * -3 and so on behind its name, and that is printed. What the device's name holds is not trusted to be
  * a file's name.
  */
 #ifndef TESTS_GPU_GPU_RESULTS_H
@@ -26,7 +26,7 @@ struct gpu_results {
 void gpu_results_name(char name[GPU_RESULTS_NAME_MAX], const char *device, const char *date,
                       const char *rest);
 
-/* Opens check->json and check->table in folder and says what is measured; or tells why not. */
+/* Opens check->json and check->table in folder and says what is measured; or says why not. */
 bool gpu_results_begin(struct gpu_results *results, struct gpu_check *check, const char *folder,
                        const char *only);
 

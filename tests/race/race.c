@@ -245,9 +245,9 @@ struct look {
     const void *site;
     uint64_t stamp;
     struct place place;
-    bool vague; /* a write of what nobody wrote */
-    bool left;  /* the result, where nobody wrote: a tile's rows that the tensor has not */
-    bool told;  /* one fault for one access is enough */
+    bool vague;    /* a write of what nobody wrote */
+    bool left;     /* the result, where nobody wrote: a tile's rows that the tensor has not */
+    bool reported; /* one fault for one access is enough */
 };
 
 static struct race_end end_now(const struct look *look)
@@ -259,16 +259,16 @@ static struct race_end end_now(const struct look *look)
     return end;
 }
 
-static void tell(struct look *look, enum race_kind kind, uint64_t before, uint32_t site,
-                 enum race_access access)
+static void report_fault(struct look *look, enum race_kind kind, uint64_t before, uint32_t site,
+                         enum race_access access)
 {
     const struct race_end now = end_now(look);
     struct race_end then = {.kernel = NULL, .thread = UINT32_MAX};
 
-    if (look->told) {
+    if (look->reported) {
         return;
     }
-    look->told = true;
+    look->reported = true;
     if (before != 0) {
         then = race_end_of(before);
         then.site = site_long(site);
@@ -293,15 +293,15 @@ static void look_at_write(struct look *look, const struct cell *cell)
         if (look->left) {
             race.vague_reads++;
         } else if (look->access != RACE_WRITE) {
-            tell(look, RACE_UNWRITTEN, 0, 0, RACE_WRITE);
+            report_fault(look, RACE_UNWRITTEN, 0, 0, RACE_WRITE);
         }
         return;
     }
     if ((cell->write & RACE_FLIGHT_BIT) != 0 && race_era_of(cell->write) >= race.cluster_era) {
-        tell(look, RACE_IN_FLIGHT, cell->write, cell->write_site, RACE_WRITE);
+        report_fault(look, RACE_IN_FLIGHT, cell->write, cell->write_site, RACE_WRITE);
     } else if (!(atomic && look->access == RACE_ATOMIC) && !race_ordered(cell->write)) {
-        tell(look, look->access == RACE_READ ? RACE_READ_EARLY : RACE_WRITE_TWICE, cell->write,
-             cell->write_site, RACE_WRITE);
+        report_fault(look, look->access == RACE_READ ? RACE_READ_EARLY : RACE_WRITE_TWICE,
+                     cell->write, cell->write_site, RACE_WRITE);
     }
     if (look->access != RACE_WRITE && cell->vague) {
         race.vague_reads++;
@@ -317,8 +317,8 @@ static void look_at_reads(struct look *look, const struct cell *cell)
             look->access == RACE_WRITE || (look->access == RACE_ATOMIC ? !atomic : atomic);
 
         if (!gone(look, cell->reads[i]) && matters && !race_ordered(cell->reads[i])) {
-            tell(look, look->access == RACE_READ ? RACE_READ_EARLY : RACE_WRITE_EARLY,
-                 cell->reads[i], cell->read_sites[i], RACE_READ);
+            report_fault(look, look->access == RACE_READ ? RACE_READ_EARLY : RACE_WRITE_EARLY,
+                         cell->reads[i], cell->read_sites[i], RACE_READ);
         }
     }
 }
@@ -392,14 +392,14 @@ static void look_at_all(struct look *look)
     }
 }
 
-/* False: told, and its cells are to be left alone. */
+/* False: reported, and its cells are to be left alone. */
 static bool is_inside(struct look *look)
 {
     if (look->place.region == REGION_OWN) {
         return false;
     }
     if (!look->place.inside) {
-        tell(look, RACE_OUTSIDE, 0, 0, RACE_READ);
+        report_fault(look, RACE_OUTSIDE, 0, 0, RACE_READ);
         return false;
     }
     return true;
@@ -440,7 +440,7 @@ void race_aligned(const void *at, uint64_t size, const void *site)
         struct look look = look_of(at, size, RACE_READ, site);
 
         if (look.place.region != REGION_OWN) {
-            tell(&look, RACE_MISALIGNED, 0, 0, RACE_READ);
+            report_fault(&look, RACE_MISALIGNED, 0, 0, RACE_READ);
         }
     }
 }
@@ -575,7 +575,7 @@ void race_proxy_read(const void *at, uint64_t size, const void *site)
         const struct cell *cell = word->split == 0 ? word : memory.bytes[word->split - 1];
 
         if (!gone(&look, cell->write) && !race_proxy_fenced(cell->write)) {
-            tell(&look, RACE_PROXY, cell->write, cell->write_site, RACE_WRITE);
+            report_fault(&look, RACE_PROXY, cell->write, cell->write_site, RACE_WRITE);
         }
     }
 }
@@ -676,7 +676,8 @@ void race_meet(uint32_t kind, const void *site)
                (kind == RACE_MEET_BLOCK && !race_same_line(meetings[warp].site, site))) {
         struct look look = {.size = 0, .site = site, .place = {.name = "its warp"}};
 
-        tell(&look, RACE_DIVERGED, race_stamp(), site_short(meetings[warp].site), RACE_READ);
+        report_fault(&look, RACE_DIVERGED, race_stamp(), site_short(meetings[warp].site),
+                     RACE_READ);
     }
 }
 

@@ -3,7 +3,7 @@
  * synccheck and memcheck for the emulated device.
  *
  * The kernels and the rules are compiled with -fsanitize=thread, and the functions that the
- * compiler then calls at each access are ours (hooks.c). The emulator and the fake device tell what
+ * compiler then calls at each access are ours (race_hooks.c). The emulator and the fake device say what
  * orders accesses; everything else is unordered, however it happened to run:
  *   - barrier(), warp_barrier(), group_barrier() and cluster_barrier() order what their threads did
  *     before with what they do behind. Shuffles, votes and products of matrices order nothing: the
@@ -100,7 +100,7 @@ uint32_t race_fault_count(void);
 const struct race_fault *race_fault_at(uint32_t at);
 void race_forget(void);
 
-/* Faults from now on are expected: kept, but not told, and no program fails for them. */
+/* Faults from now on are expected: kept, but not reported, and no program fails for them. */
 void race_expect(bool expected);
 
 /*
@@ -127,7 +127,7 @@ void race_wait(uint32_t lane);
 void race_signal(uint32_t lane, uint64_t point, uint32_t device, uint32_t signal, uint64_t turn);
 void race_await(uint32_t lane, uint64_t point, uint32_t device, uint32_t signal, uint64_t turn);
 
-/* A launch, a copy or a fill, told to its lane at `point`. */
+/* A launch, a copy or a fill, queued on its lane at `point`. */
 void race_work(uint32_t lane, uint64_t point, const char *name);
 void race_host(const void *at, uint64_t size, enum race_access access);
 

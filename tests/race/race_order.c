@@ -225,7 +225,7 @@ static struct thread *own(void)
     return thread_of(race.thread);
 }
 
-/* What comes now is behind what others were told of. */
+/* What comes now is ordered behind what others have seen. */
 static void tick(uint32_t at)
 {
     struct thread *thread = thread_of(at);

@@ -1,4 +1,4 @@
-/* race_report.c - faults: each told once, with its places in the code; see race.h. */
+/* race_report.c - faults: each reported once, with its places in the code; see race.h. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -138,7 +138,7 @@ static void test_lanes_are_ordered_by_signals_and_waits_alone(void **state)
     assert_int_equal(faults_of_lanes(false, false, true), 0);
     assert_true(faults_of_lanes(true, false, false) > 0);
     assert_true(faults_of_lanes(false, false, false) > 0);
-    assert_true(faults_of_lanes(false, true, false) > 0); /* of what was never told */
+    assert_true(faults_of_lanes(false, true, false) > 0); /* without a signal */
 }
 
 /* ---- steps ------------------------------------------------------------------------ */

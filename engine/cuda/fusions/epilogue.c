@@ -287,12 +287,12 @@ static void add_step(struct epilogue *epilogue, const struct launcher *launcher,
 static enum device_result launch_product(const struct launcher *launcher, const struct op *maker,
                                          const struct fused_group *group)
 {
-    const struct op *ops[GROUP_OPS_MAX];
+    const uint32_t count = group->count;
+    const struct op *ops[GROUP_OPS_MAX] = {&group->ops[0]};
     struct epilogue_link links[GROUP_OPS_MAX];
     struct epilogue epilogue = {.count = 0};
 
-    ops[0] = &group->ops[0];
-    for (uint32_t i = 1; i < group->count; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         const bool fits = joins(&links[i], ops, i, &group->ops[i], launcher->tape->tensors);
 
         assert(fits);
@@ -300,7 +300,7 @@ static enum device_result launch_product(const struct launcher *launcher, const 
         ops[i] = &group->ops[i];
     }
     /* A step on the product's results starts a sequence; the steps on its output follow at once. */
-    for (uint32_t i = 1; i < group->count; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         uint32_t last = i;
 
         if (links[i].from != 0) {
@@ -308,14 +308,14 @@ static enum device_result launch_product(const struct launcher *launcher, const 
         }
         epilogue.steps[epilogue.count].restarts = 1;
         add_step(&epilogue, launcher, maker, ops[i], &links[i].form);
-        for (uint32_t next = i + 1; next < group->count; next++) {
+        for (uint32_t next = i + 1; next < count; next++) {
             if (links[next].from == last) {
                 add_step(&epilogue, launcher, maker, ops[next], &links[next].form);
                 last = next;
             }
         }
     }
-    assert(epilogue.count + 1 == group->count);
+    assert(epilogue.count + 1 == count);
     return launch_contract(launcher, maker, wanted(launcher, maker, ops[0]->outputs[0]), &epilogue);
 }
 

@@ -358,7 +358,7 @@ uint32_t atomic_add(uint32_t *at, uint32_t value)
     return before;
 }
 
-/* This one and the next tell nobody what was there, so that nobody is ordered by them. */
+/* This one and the next return no old value, so they order nobody. */
 void atomic_add_wide(uint64_t *at, uint64_t value)
 {
     race_aligned(at, sizeof(*at), RACE_SITE);

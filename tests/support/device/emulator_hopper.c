@@ -328,7 +328,7 @@ static void group_product(int32_t *sums, const struct group_product *product, ui
 }
 
 #ifdef RACECHECK
-/* What a warp's share of the products reads, told by its first lane: 16 lines of A, all of B's. */
+/* What a warp's share of the products reads, as its first lane says: 16 lines of A, all of B's. */
 static void tell_reads(const struct fiber *fiber, uint32_t columns, const void *tree)
 {
     const uint32_t first = emulator->current % GROUP / WARP * 16;

@@ -59,7 +59,7 @@ static emulated_kernel *const kernels[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_FUNCTI
 static const char *const kernel_names[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_NAME)};
 #endif
 
-/* One thing that a stream was told. */
+/* An entry of a queue. */
 struct entry {
     enum { ENTRY_LAUNCH, ENTRY_COPY, ENTRY_FILL, ENTRY_SIGNAL, ENTRY_AWAIT } kind;
     struct device_launch launch;
@@ -78,7 +78,7 @@ struct device_graph {
     uint32_t count;
 };
 
-/* What a lane was told and has not done; from first on. */
+/* What is queued on a lane and not done; from first on. */
 struct lane {
     struct entry *entries;
     uint32_t first;
@@ -91,8 +91,8 @@ struct device {
     uint64_t used;
     struct lane lanes[DEVICE_LANES];
     uint32_t lane;
-    uint32_t lane_names;           /* to racecheck: the first of the lanes' */
-    uint64_t told[DEVICE_SIGNALS]; /* turns of each signal, and those that came */
+    uint32_t lane_names;                /* to racecheck: the first of the lanes' */
+    uint64_t signalled[DEVICE_SIGNALS]; /* turns of each signal, and those that came */
     uint64_t came[DEVICE_SIGNALS];
 };
 
@@ -456,16 +456,17 @@ static void fake_lane(struct device *device, uint32_t lane)
 
 static enum device_result fake_signal(struct device *device, uint32_t signal)
 {
-    struct entry entry = {.kind = ENTRY_SIGNAL, .signal = signal, .turn = device->told[signal] + 1};
+    struct entry entry = {
+        .kind = ENTRY_SIGNAL, .signal = signal, .turn = device->signalled[signal] + 1};
     enum device_result result = device->recording != NULL ? DEVICE_FAILED : queue(device, &entry);
 
-    device->told[signal] += result == DEVICE_OK;
+    device->signalled[signal] += result == DEVICE_OK;
     return result;
 }
 
 static enum device_result fake_await(struct device *device, uint32_t signal)
 {
-    struct entry entry = {.kind = ENTRY_AWAIT, .signal = signal, .turn = device->told[signal]};
+    struct entry entry = {.kind = ENTRY_AWAIT, .signal = signal, .turn = device->signalled[signal]};
 
     return device->recording != NULL ? DEVICE_FAILED : queue(device, &entry);
 }

@@ -35,7 +35,7 @@ struct fake_device_switches {
 void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
 
 /*
- * Memory of the test's that kernels are given as if it were the device's: racecheck is told of it,
+ * Memory of the test's that kernels are given as if it were the device's: racecheck knows of it,
  * and what is in it where it was written. The test keeps it, and takes it back before it is freed.
  */
 void fake_device_lend(const void *memory, uint64_t size, bool written);
