@@ -450,12 +450,11 @@ static void log_place(const struct claiming *claiming, const char *what)
 static enum status log_progress(struct claiming *claiming, struct error *error)
 {
     char line[STORE_REASON_MAX] = "";
-    sqlite3_stmt *row = database_query(
-        &claiming->setup.store.sql, error,
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &claiming->setup.store.sql, error,
         "SELECT name, state, trouble FROM actions WHERE claim = ? ORDER BY rowid DESC LIMIT 1", "b",
         &(struct database_blob){claiming->claim.bytes, HASH32_SIZE});
-    enum status status =
-        row == NULL ? STATUS_IO : database_step(&claiming->setup.store.sql, row, error);
 
     if (status == STATUS_OK) {
         const char *name = (const char *)sqlite3_column_text(row, 0);

@@ -40,10 +40,10 @@ void mirrors_served(struct mirrors_health *health, uint64_t now_ms)
 static enum status read_health(struct mirrors_health *health, struct store *store, const char *name,
                                struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error,
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &store->sql, error,
                        "SELECT failures, rest_until_ms FROM mirrors WHERE name = ?", "t", name);
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
 
     *health = (struct mirrors_health){0};
     if (status == STATUS_OK) {

@@ -59,19 +59,15 @@ enum status queue_add(struct store *store, bool *full, const struct store_segmen
 enum status queue_answer(struct store *store, struct check_result **result,
                          const struct store_segment *segment, uint32_t step, struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error,
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &store->sql, error,
                        "SELECT result FROM tasks WHERE job = ? AND idx = ? AND"
                        " previous = ? AND root = ? AND traced_step = ? AND outcome = :proven",
                        "bibbi", BLOB(segment->job), (int64_t)segment->committed.index,
                        BLOB(segment->previous), BLOB(segment->committed.root), (int64_t)step);
-    enum status status;
 
     *result = NULL;
-    if (row == NULL) {
-        return STATUS_IO;
-    }
-    status = database_step(&store->sql, row, error);
     if (status == STATUS_OK) {
         *result = malloc(sizeof(**result));
         status = *result == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a result")
@@ -325,9 +321,9 @@ static enum status read_action(void *one, sqlite3_stmt *row, struct error *error
 enum status action_find(struct store *store, struct action *action, const char *name,
                         struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error, ACTION_COLUMNS "WHERE name = ?", "t", name);
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &store->sql, error, ACTION_COLUMNS "WHERE name = ?", "t", name);
 
     if (status == STATUS_OK) {
         status = read_action(action, row, error);
@@ -384,9 +380,9 @@ enum status action_of_turn(struct store *store, struct action *action, uint32_t 
     if (status != STATUS_OK || rows == 0) {
         return status == STATUS_OK ? STATUS_NOT_FOUND : status;
     }
-    row = database_query(&store->sql, error, ACTION_COLUMNS OF_TURN " ORDER BY rowid DESC LIMIT 1",
-                         "bi", &key, (int64_t)turn);
-    status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+    status = database_first(&row, &store->sql, error,
+                            ACTION_COLUMNS OF_TURN " ORDER BY rowid DESC LIMIT 1", "bi", &key,
+                            (int64_t)turn);
     if (status == STATUS_OK) {
         status = read_action(action, row, error);
     }

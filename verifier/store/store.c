@@ -225,15 +225,11 @@ enum status store_count(struct store *store, const char *name, int64_t more, str
 
 enum status store_text(struct store *store, char *text, const char *name, struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error, "SELECT value FROM facts WHERE name = ?", "t", name);
-    enum status status;
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &store->sql, error,
+                                        "SELECT value FROM facts WHERE name = ?", "t", name);
 
     text[0] = '\0';
-    if (row == NULL) {
-        return STATUS_IO;
-    }
-    status = database_step(&store->sql, row, error);
     if (status == STATUS_OK && sqlite3_column_text(row, 0) != NULL) {
         (void)snprintf(text, STORE_REASON_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
     }

@@ -241,9 +241,9 @@ enum status store_open_claims(struct store *store,
 enum status store_claim(struct store *store, struct store_claim *claim, const struct hash32 *key,
                         struct error *error)
 {
-    sqlite3_stmt *row = database_query(&store->sql, error, CLAIM_COLUMNS "WHERE key = ?", "b",
-                                       &(struct database_blob){key->bytes, HASH32_SIZE});
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &store->sql, error, CLAIM_COLUMNS "WHERE key = ?",
+                                        "b", &(struct database_blob){key->bytes, HASH32_SIZE});
 
     if (status == STATUS_OK) {
         status = read_claim(claim, row, error);
@@ -255,10 +255,10 @@ enum status store_claim(struct store *store, struct store_claim *claim, const st
 enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
                                 const struct hash32 *key, struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error, "SELECT outcome FROM claims WHERE key = ?", "b",
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &store->sql, error, "SELECT outcome FROM claims WHERE key = ?", "b",
                        &(struct database_blob){key->bytes, HASH32_SIZE});
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
 
     outcome[0] = '\0';
     if (status == STATUS_OK) {
@@ -308,14 +308,14 @@ enum status store_disputes(struct store *store,
 enum status store_stake(struct store *store, struct store_stake *stake, const struct hash32 *job,
                         struct error *error)
 {
-    sqlite3_stmt *row = database_query(
-        &store->sql, error,
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &store->sql, error,
         "SELECT count(*), coalesce(sum(s.mine = :revealed), 0),"
         " coalesce(min(iif(s.mine = :revealed, s.idx, NULL)), 0) FROM segments s JOIN jobs j"
         " ON j.key = s.job WHERE s.job = ? AND s.mine IN (:sealed, :revealed) AND NOT s.void"
         " AND s.idx >= j.finalized",
         "b", &(struct database_blob){job->bytes, HASH32_SIZE});
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
 
     memset(stake, 0, sizeof(*stake));
     if (status == STATUS_OK) {
@@ -332,10 +332,10 @@ enum status store_stake(struct store *store, struct store_stake *stake, const st
 enum status store_retry(struct store *store, struct store_retry *retry, const struct hash32 *claim,
                         struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error, "SELECT tries, next_ms FROM retries WHERE claim = ?",
-                       "b", &(struct database_blob){claim->bytes, HASH32_SIZE});
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &store->sql, error,
+                                        "SELECT tries, next_ms FROM retries WHERE claim = ?", "b",
+                                        &(struct database_blob){claim->bytes, HASH32_SIZE});
 
     memset(retry, 0, sizeof(*retry));
     if (status == STATUS_OK) {
@@ -427,11 +427,11 @@ enum status store_reveal(struct store *store, struct store_reveal *reveal,
                          const struct hash32 *segment, const struct address *attestor,
                          struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND attestor = ?",
-                       "bb", &(struct database_blob){segment->bytes, HASH32_SIZE},
-                       &(struct database_blob){attestor->bytes, ADDRESS_SIZE});
-    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &store->sql, error,
+                                        REVEAL_COLUMNS "WHERE segment = ? AND attestor = ?", "bb",
+                                        &(struct database_blob){segment->bytes, HASH32_SIZE},
+                                        &(struct database_blob){attestor->bytes, ADDRESS_SIZE});
 
     if (status == STATUS_OK) {
         status = read_reveal(reveal, row, error);

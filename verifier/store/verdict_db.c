@@ -62,14 +62,10 @@ static enum status check_version(struct verdict_db *verdicts, struct error *erro
 
 static enum status load_secret(struct verdict_db *verdicts, struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&verdicts->sql, error, "SELECT value FROM meta WHERE name = 'secret'", "");
-    enum status status;
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &verdicts->sql, error,
+                                        "SELECT value FROM meta WHERE name = 'secret'", "");
 
-    if (row == NULL) {
-        return STATUS_IO;
-    }
-    status = database_step(&verdicts->sql, row, error);
     if (status == STATUS_OK && !database_blob_column(row, 0, verdicts->secret.bytes, HASH32_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the verdict database's secret is damaged");
     }
@@ -175,19 +171,15 @@ static enum status read_row(struct verdict_db_entry *entry, sqlite3_stmt *row, i
 enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *verdicts,
                             struct error *error)
 {
-    sqlite3_stmt *row = database_query(
-        &verdicts->sql, error, "SELECT verdict, pre, post, trace" ROW_WHERE " AND step = ?",
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &verdicts->sql, error, "SELECT verdict, pre, post, trace" ROW_WHERE " AND step = ?",
         "tbbibbi", entry->place.chain,
         &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
         &(struct database_blob){entry->before.bytes, DIGEST_SIZE},
         &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step);
-    enum status status;
 
-    if (row == NULL) {
-        return STATUS_IO;
-    }
-    status = database_step(&verdicts->sql, row, error);
     if (status == STATUS_OK) {
         status = read_row(entry, row, 0, error);
     }
@@ -198,18 +190,18 @@ enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *v
 enum status verdict_db_find_proven(struct verdict_db_entry *entry, struct verdict_db *verdicts,
                                    struct error *error)
 {
-    sqlite3_stmt *row = database_query(
-        &verdicts->sql, error,
-        "SELECT verdict, pre, post, trace, before" PLACE_WHERE
-        " AND root = ? AND step = ? AND verdict = ?",
-        "tbbibii", entry->place.chain,
-        &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
-        &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
-        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
-        (int64_t)VERDICT_DB_PROVEN);
+    sqlite3_stmt *row;
     enum status status;
 
-    TRY_OUT(row == NULL ? STATUS_IO : database_step(&verdicts->sql, row, error));
+    TRY_OUT(database_first(&row, &verdicts->sql, error,
+                           "SELECT verdict, pre, post, trace, before" PLACE_WHERE
+                           " AND root = ? AND step = ? AND verdict = ?",
+                           "tbbibii", entry->place.chain,
+                           &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+                           &(struct database_blob){entry->job.bytes, HASH32_SIZE},
+                           (int64_t)entry->segment,
+                           &(struct database_blob){entry->root.bytes, DIGEST_SIZE},
+                           (int64_t)entry->step, (int64_t)VERDICT_DB_PROVEN));
     TRY_OUT(read_row(entry, row, 0, error));
     if (!database_blob_column(row, 4, entry->before.bytes, DIGEST_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
@@ -316,9 +308,9 @@ enum status verdict_db_enter(struct verdict_db *verdicts, const struct verdict_d
 enum status verdict_db_fault(struct verdict_db *verdicts, char text[VERDICT_DB_FAULT_MAX],
                              struct error *error)
 {
-    sqlite3_stmt *row =
-        database_query(&verdicts->sql, error, "SELECT value FROM meta WHERE name = 'fault'", "");
-    enum status status = row == NULL ? STATUS_IO : database_step(&verdicts->sql, row, error);
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &verdicts->sql, error,
+                                        "SELECT value FROM meta WHERE name = 'fault'", "");
 
     text[0] = '\0';
     if (status == STATUS_OK) {
