@@ -27,6 +27,7 @@ const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
      .minimum = 1,
      .maximum = LIST_MOST,
      .help = "look at the newest so many jobs"},
+    JOB_POLICY_OPTIONS,
 };
 
 /* A job: the terms of its opening, and its present state. */
@@ -85,7 +86,14 @@ static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *c
 
 /* ---- printing --------------------------------------------------------------------------- */
 
-static void print_line(FILE *out, const struct listed *listed, uint64_t now_s)
+/* Of a job that is over nobody asks. */
+static bool is_over(const struct listed *listed)
+{
+    return listed->job.phase == GAME_PHASE_CLOSED;
+}
+
+static void print_line(FILE *out, const struct listed *listed, const struct job_policy *policy,
+                       uint64_t now_s)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char reward[TERMS_AMOUNT_SIZE];
@@ -99,8 +107,9 @@ static void print_line(FILE *out, const struct listed *listed, uint64_t now_s)
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
                    listed->job.segments);
-    fprintf(out, "%.14s  %-7s  %9s  %12s  %12s  %s\n", key, phase_word(listed, now_s), segments,
-            reward, stake, deadline);
+    fprintf(out, "%.14s  %-7s  %7s  %11s  %11s  %-10.10s  %s\n", key, phase_word(listed, now_s),
+            segments, reward, stake, deadline,
+            is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
 }
 
 static json_t *terms_json(const struct game_terms *terms)
@@ -156,15 +165,21 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
 /* ---- job list --------------------------------------------------------------------------- */
 
 static void show_one(struct command_context *context, json_t *array, const struct listed *listed,
-                     uint64_t now_s)
+                     const struct job_policy *policy, uint64_t now_s)
 {
     if (options_flag(context->options, "open") && strcmp(phase_word(listed, now_s), "open") != 0) {
         return;
     }
     if (array != NULL) {
-        (void)json_array_append_new(array, listed_json(listed, now_s));
+        json_t *job = listed_json(listed, now_s);
+
+        if (!is_over(listed)) {
+            (void)json_object_set_new(job, "refused_by",
+                                      job_policy_json(policy, &listed->terms, now_s));
+        }
+        (void)json_array_append_new(array, job);
     } else {
-        print_line(context->out, listed, now_s);
+        print_line(context->out, listed, policy, now_s);
     }
 }
 
@@ -172,13 +187,15 @@ static enum status list(struct command_context *context, json_t *array, struct l
                         uint64_t room, struct ledger *ledger, struct error *error)
 {
     struct ledger_clock clock = {0};
+    struct job_policy policy;
     uint64_t count = 0;
 
+    TRY(job_policy_read(&policy, context->options, error));
     TRY(read_openings(ring, room, &count, ledger, error));
     TRY(ledger_get_clock(ledger, &clock, error));
     if (array == NULL) {
-        fprintf(context->out, "%-14s  %-7s  %9s  %12s  %12s  %s\n", "job", "is", "final", "reward",
-                "stake", "deadline (UTC)");
+        fprintf(context->out, "%-14s  %-7s  %7s  %11s  %11s  %-10s  %s\n", "job", "is", "final",
+                "reward", "stake", "deadline", "policy");
     }
     for (uint64_t i = 0; i < count && i < room; i++) {
         struct listed *listed = &ring[(count - 1 - i) % room]; /* newest first */
@@ -188,7 +205,7 @@ static enum status list(struct command_context *context, json_t *array, struct l
             continue; /* a reorganization removed it */
         }
         TRY(status);
-        show_one(context, array, listed, clock.time_s);
+        show_one(context, array, listed, &policy, clock.time_s);
     }
     return STATUS_OK;
 }

@@ -4,9 +4,9 @@
 #ifndef CLIENT_JOB_LIST_H
 #define CLIENT_JOB_LIST_H
 
-#include "base/cli/command.h"
+#include "client/job_policy.h"
 
-#define JOB_LIST_OPTIONS 8
+#define JOB_LIST_OPTIONS (8 + JOB_POLICY_OPTION_COUNT)
 extern const struct option_spec job_list_options[JOB_LIST_OPTIONS];
 
 int job_list_run(struct command_context *context);

@@ -16,6 +16,7 @@
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
 #include "client/job_moves.h"
+#include "client/job_policy.h"
 #include "proofs/job/job_file.h"
 
 #define AMOUNT(option, text)                                                                       \
@@ -71,6 +72,10 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
      .value = "N",
      .fallback = "0",
      .help = "another number opens the same job once more"},
+    {.name = "any-terms",
+     .kind = OPTION_FLAG,
+     .help = "open it even if no node or no solver takes the terms at its defaults",
+     .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
      .help = "open it without a prompt",
@@ -360,6 +365,9 @@ int job_open_run(struct command_context *context)
     terms.deadline_s = clock.time_s + options_number(context->options, "deadline");
     key = game_job_key(signer_address(signer), &terms.job_id, terms.salt);
     TRY_OUT(look_before(&opened, ledger, &key, &terms, &error));
+    if (!opened && !options_flag(context->options, "any-terms")) {
+        TRY_OUT(job_policy_check(&terms, clock.time_s, &error));
+    }
     if (!opened) {
         TRY_OUT(confirm(context, &terms, &error));
     }

@@ -6,7 +6,7 @@
 
 #include "base/cli/command.h"
 
-#define JOB_OPEN_OPTIONS 25
+#define JOB_OPEN_OPTIONS 26
 extern const struct option_spec job_open_options[JOB_OPEN_OPTIONS];
 #define JOB_OPEN_CANCEL_OPTIONS 10
 extern const struct option_spec job_open_cancel_options[JOB_OPEN_CANCEL_OPTIONS];

@@ -42,14 +42,14 @@ static const struct {
 } term_names[POLICY_TERMS] = {
     [POLICY_AGREED] = {"", "nothing", ""},
     [POLICY_FEE] = {"fee", "the fee of an attestation", "--fee"},
-    [POLICY_ATTEST_BOND] = {"attest-bond", "the bond of an attestation", "--attest-bond"},
-    [POLICY_ATTEST_PERIOD] = {"attest-period", "the attest period", "--attest-period"},
-    [POLICY_REVEAL_PERIOD] = {"reveal-period", "the reveal period", "--reveal-period"},
-    [POLICY_RESPONSE_PERIOD] = {"response-period", "the response period", "--response-period"},
-    [POLICY_CLAIM_BOND] = {"claim-bond", "the bond of a claim", "--claim-bond"},
+    [POLICY_ATTEST_BOND] = {"bond", "the bond of an attestation", "--attest-bond"},
+    [POLICY_ATTEST_PERIOD] = {"attest", "the attest period", "--attest-period"},
+    [POLICY_REVEAL_PERIOD] = {"reveal", "the reveal period", "--reveal-period"},
+    [POLICY_RESPONSE_PERIOD] = {"response", "the response period", "--response-period"},
+    [POLICY_CLAIM_BOND] = {"claim", "the bond of a claim", "--claim-bond"},
     [POLICY_REWARD] = {"reward", "the reward of a segment", "--reward"},
     [POLICY_STAKE] = {"stake", "the stake", "--stake"},
-    [POLICY_SEGMENT_PERIOD] = {"segment-period", "the segment period", "--segment-period"},
+    [POLICY_SEGMENT_PERIOD] = {"segment", "the segment period", "--segment-period"},
     [POLICY_DEADLINE] = {"deadline", "the time until the deadline", "--deadline"},
 };
 

@@ -107,7 +107,7 @@ MUST_CHECK bool policy_solve(struct policy_refusal *refusal, const struct policy
 MUST_CHECK bool policy_open(struct policy_refusal *refusal, const struct game_terms *terms,
                             uint64_t now_s);
 
-const char *policy_term_word(enum policy_term term); /* "reveal-period" */
+const char *policy_term_word(enum policy_term term); /* "reveal"; at most 8 characters */
 
 /* The option of `job open` that sets the term: "--reveal-period". */
 const char *policy_term_option(enum policy_term term);

@@ -367,7 +367,7 @@ static void test_a_client_hears_of_terms_that_nobody_takes(void **state)
     terms.reveal_period_s = 1;
     assert_false(policy_open(&refusal, &terms, NOW_S));
     assert_string_equal(policy_term_option(refusal.term), "--reveal-period");
-    assert_string_equal(policy_term_word(refusal.term), "reveal-period");
+    assert_string_equal(policy_term_word(refusal.term), "reveal");
     terms.attestors = 0; /* then nobody reveals */
     see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
     terms.stake *= 3;

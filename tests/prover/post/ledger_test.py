@@ -126,8 +126,8 @@ class Ledger:
                    ["owed_wei"])
 
     def open(self, job, *more, wanted=0):
-        return ask("job", "open", path(job), "--reward", "1eth", *QUICKLY, *self.place,
-                   *self.wallet("client"), *more, wanted=wanted)["job" if wanted == 0 else "error"]
+        return ask("job", "open", path(job), "--reward", "1eth", "--any-terms", *QUICKLY,
+                   *self.place, *self.wallet("client"), *more, wanted=wanted)["job" if wanted == 0 else "error"]
 
     def run(self, job, *more, who="solver", wanted=0):
         return ask(*self.run_words(job, *more, who=who), wanted=wanted)
@@ -194,6 +194,12 @@ def jobs_are_opened_listed_shown_and_cancelled():
     assert shown["terms"]["id"] == ask("job", "show", path("a.job"))["id"]
     text = call("job", "list", *ledger.place).stdout.decode()
     assert all(len(line) <= 80 for line in text.splitlines()) and key[:14] in text
+    assert text.splitlines()[1].endswith(" attest"), text
+    refused = ask("job", "list", *ledger.place)["jobs"][0]["refused_by"]
+    assert refused["solver"] is None and "--attest-period-least" in refused["node"]["text"], refused
+    text = call("job", "list", "--attest-period-least", "1s", "--reveal-period-least", "1s",
+                *ledger.place).stdout.decode()
+    assert text.splitlines()[1].endswith(" ok"), text
     assert [job["job"] for job in ask("job", "list", "--open", *ledger.place)["jobs"]] == [key]
     # Asked for once more it is the same job; with another salt it is another.
     assert ledger.open("a.job", "--attestors", "2", "--coverage", "0.5") == key
@@ -218,6 +224,11 @@ def jobs_are_opened_listed_shown_and_cancelled():
 def terms_that_make_no_sense_are_not_sent():
     ledger = local_ledger("senseless")
     before = ledger.money("client")
+    for more in (["--reveal-period", "1s"], ["--stake", "3eth"]):
+        said = ask("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
+                   *ledger.wallet("client"), *more, "--yes", wanted=1)["error"]
+        assert "no node or no solver" in said["message"], said
+        assert "change %s," % more[0] in said["advice"], said
     for more in (["--reward", "9wei"], ["--stake", "0"], ["--claim-bond", "2eth"],
                  ["--attestors", "0", "--coverage", "1"], ["--coverage", "1.5"],
                  ["--reward", "much"], ["--attest-period", "0s"]):

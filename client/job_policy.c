@@ -1,0 +1,69 @@
+/* job_policy.c - see job_policy.h. */
+#include "client/job_policy.h"
+
+static const struct policy_pace unknown;
+
+enum status job_policy_read(struct job_policy *policy, const struct options *options,
+                            struct error *error)
+{
+    TRY(policy_options_node(&policy->node, options, error));
+    return policy_options_solver(&policy->solver, options, error);
+}
+
+static bool ask_solver(struct policy_refusal *refusal, const struct job_policy *policy,
+                       const struct game_terms *terms, uint64_t now_s)
+{
+    return policy_solve(refusal, &policy->solver, terms, WEI_MAX, &unknown, now_s);
+}
+
+static bool ask_node(struct policy_refusal *refusal, const struct job_policy *policy,
+                     const struct game_terms *terms)
+{
+    return (terms->attestors == 0 ||
+            policy_attest(refusal, &policy->node, terms, NULL, &unknown)) &&
+           policy_claim(refusal, &policy->node, terms, NULL, &unknown);
+}
+
+const char *job_policy_word(const struct job_policy *policy, const struct game_terms *terms,
+                            uint64_t now_s)
+{
+    struct policy_refusal refusal;
+
+    return ask_solver(&refusal, policy, terms, now_s) && ask_node(&refusal, policy, terms)
+               ? "ok"
+               : policy_term_word(refusal.term);
+}
+
+static json_t *refusal_json(bool agreed, const struct policy_refusal *refusal)
+{
+    return agreed ? json_null()
+                  : json_pack("{s:s, s:s}", "term", policy_term_word(refusal->term), "text",
+                              refusal->text);
+}
+
+json_t *job_policy_json(const struct job_policy *policy, const struct game_terms *terms,
+                        uint64_t now_s)
+{
+    struct policy_refusal refusals[2];
+    bool solver = ask_solver(&refusals[0], policy, terms, now_s);
+    bool node = ask_node(&refusals[1], policy, terms);
+
+    return json_pack("{s:o, s:o}", "solver", refusal_json(solver, &refusals[0]), "node",
+                     refusal_json(node, &refusals[1]));
+}
+
+enum status job_policy_check(const struct game_terms *terms, uint64_t now_s, struct error *error)
+{
+    struct policy_refusal refusal;
+
+    if (policy_open(&refusal, terms, now_s)) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "no node or no solver at its defaults takes these terms: %s", refusal.text);
+    error_advise(error,
+                 "change %s, or open the job with --any-terms for parties who take them by the "
+                 "option that is named",
+                 policy_term_option(refusal.term));
+    return STATUS_REFUSED;
+}
