@@ -1,9 +1,9 @@
 /*
- * abi.h - the calling convention of contracts: 32-byte words behind a 4-byte selector.
+ * abi.h - the calling convention of contracts: a 4-byte selector, then 32-byte words.
  *
  * The writer fills a caller's buffer and remembers an overflow. The reader is strict: the unused
  * bytes of a narrow type must be zero, a bool is 0 or 1, and an offset stays inside the input.
- * Which words mean what is the caller's knowledge; nothing here allocates.
+ * The caller knows what the words mean. Nothing here allocates.
  */
 #ifndef CHAIN_CODEC_ABI_H
 #define CHAIN_CODEC_ABI_H

@@ -1,8 +1,7 @@
 /*
- * hex_data.h - bytes as JSON-RPC and key files spell them: pairs of hex digits, with "0x" or
- * without.
+ * hex_data.h - bytes as pairs of hex digits, with "0x" or without, for JSON-RPC and key files.
  *
- * Reading takes both cases and nothing else: no blanks, no odd digit, no other length than asked.
+ * Reading takes both cases and nothing else: no blanks, no odd digit, no other length.
  */
 #ifndef CHAIN_CODEC_HEX_DATA_H
 #define CHAIN_CODEC_HEX_DATA_H

@@ -28,7 +28,7 @@ struct keccak {
 void keccak_init(struct keccak *keccak);
 void keccak_add(struct keccak *keccak, const void *bytes, size_t size);
 
-/* The hash of all that was added. Ends the computation: init before using it again. */
+/* The hash of everything added. Call keccak_init before the next use. */
 struct hash32 keccak_end(struct keccak *keccak);
 
 struct hash32 keccak256(const void *bytes, size_t size);

@@ -1,8 +1,8 @@
 /*
  * typed_data.h - EIP-712: the hash that is signed for a structured message off the ledger.
  *
- * The domain (name, version, chain, contract) is part of the hash, so a message that is signed for
- * one contract on one chain means nothing to another. A struct is written as its type's text and
+ * The domain (name, version, chain, contract) is part of the hash, so a message for one contract on
+ * one chain means nothing to another. A struct is written as its type's text and
  * then its words, in order; a string or bytes enters as its hash.
  */
 #ifndef CHAIN_CODEC_TYPED_DATA_H

@@ -1,9 +1,9 @@
 /*
  * uint256.h - unsigned numbers of 256 bits: balances, fees, ABI words.
  *
- * Every operation that could leave the range says so instead of wrapping; there is no division
- * beyond what printing needs. Amounts of money are held far below the range (see ledger.h), so an
- * overflow here is somebody's absurd number, never arithmetic we do on purpose.
+ * An operation that leaves the range says so instead of wrapping; division is only what printing
+ * needs. Amounts of money stay far below the range (wei.h), so an overflow comes from a hostile
+ * number.
  */
 #ifndef CHAIN_CODEC_UINT256_H
 #define CHAIN_CODEC_UINT256_H

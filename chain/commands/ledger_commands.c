@@ -325,7 +325,7 @@ static const struct option_spec watch_options[] = {
     {.name = "follow", .kind = OPTION_FLAG, .help = "go on with what is still to come"},
 };
 
-/* The events about a whole job name no segment; where a job ends, the number is of those before. */
+/* Events about a whole job have no segment. At the end of a job index counts its final segments. */
 static void print_job(FILE *out, const char *job, const struct game_event *event)
 {
     const enum game_event_kind kind = event->kind;
@@ -467,8 +467,8 @@ static const struct command commands[] = {
      .run = run_status},
     {.name = "watch",
      .summary = "what happened on the ledger, and what happens",
-     .description = "One line for each event. A rewind says that what was told of higher blocks "
-                    "has not happened: the chain was reorganized.",
+     .description = "One line for each event. After a rewind the events of higher blocks are void: "
+                    "the chain was reorganized.",
      .example = "lockstep ledger watch --ledger local:try.ledger --follow",
      OPTIONS(watch_options),
      .run = run_watch},

@@ -49,8 +49,8 @@ static json_t *refusal_as_answer(const struct rpc *rpc)
     return json_pack("{s:s}", "reverted", text);
 }
 
-static json_t *ask_one(struct rpc *rpc, size_t endpoint, const char *method, json_t *params,
-                       struct error *error)
+static json_t *call_one(struct rpc *rpc, size_t endpoint, const char *method, json_t *params,
+                        struct error *error)
 {
     json_t *answer = NULL;
     enum status status = rpc_call_at(rpc, endpoint, &answer, method, json_incref(params), error);
@@ -61,20 +61,20 @@ static json_t *ask_one(struct rpc *rpc, size_t endpoint, const char *method, jso
     return status == STATUS_OK ? answer : NULL;
 }
 
-/* What each endpoint says to one question; NULL: nothing, or nothing that can be an answer. */
+/* The answer of each endpoint to one request; NULL: none, or none that can be an answer. */
 struct poll {
     json_t *answers[RPC_ENDPOINTS_MAX];
-    json_t *texts[RPC_ENDPOINTS_MAX]; /* what they come to */
+    json_t *texts[RPC_ENDPOINTS_MAX]; /* reduced, for comparison */
     size_t answer_count;
 };
 
-/* Keeps the answer of an endpoint that has given none; true when more than half say the same. */
-static bool ask_for_poll(struct poll *poll, struct rpc *rpc, size_t endpoint, const char *method,
-                         json_t *params, reduce_answer *reduce, struct error *trouble)
+/* Keeps the answer of an endpoint that had none; true when more than half give the same. */
+static bool poll_one(struct poll *poll, struct rpc *rpc, size_t endpoint, const char *method,
+                     json_t *params, reduce_answer *reduce, struct error *trouble)
 {
     size_t same = 0;
     char *text = NULL;
-    json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
+    json_t *answer = call_one(rpc, endpoint, method, params, trouble);
 
     if (answer != NULL && reduce(&text, answer)) {
         poll->texts[endpoint] = json_string(text);
@@ -100,10 +100,10 @@ static void poll_release(struct poll *poll)
     }
 }
 
-/* Takes params. *answer is one of the answers that agree. Who did not answer is asked again before
- * the question is given up: one lost request must not cost a round of many. */
-static enum status ask_majority(struct rpc *rpc, json_t **answer, const char *method,
-                                json_t *params, reduce_answer *reduce, struct error *error)
+/* Takes params. *answer is one of those that agree. An endpoint that did not answer is tried again
+ * before the call fails: one lost request must not cost a whole round. */
+static enum status poll_majority(struct rpc *rpc, json_t **answer, const char *method,
+                                 json_t *params, reduce_answer *reduce, struct error *error)
 {
     struct poll poll = {0};
     size_t endpoint_count = rpc_endpoint_count(rpc);
@@ -119,7 +119,7 @@ static enum status ask_majority(struct rpc *rpc, json_t **answer, const char *me
             size_t endpoint = order[i];
 
             if (poll.answers[endpoint] == NULL &&
-                ask_for_poll(&poll, rpc, endpoint, method, params, reduce, &trouble)) {
+                poll_one(&poll, rpc, endpoint, method, params, reduce, &trouble)) {
                 *answer = json_incref(poll.answers[endpoint]);
             }
         }
@@ -137,7 +137,7 @@ static bool reduce_whole(char **text, const json_t *answer)
 
     *text = NULL;
     buffer_init(&whole, RPC_REPLY_SIZE_MAX);
-    /* Half a text could be equal to another half. */
+    /* A cut text could be equal to another cut text. */
     if (strict_json_write(&whole, NULL, answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) ==
         STATUS_OK) {
         *text = strdup(buffer_text(&whole));
@@ -146,11 +146,11 @@ static bool reduce_whole(char **text, const json_t *answer)
     return *text != NULL;
 }
 
-/* A number from one endpoint, put among those of the others, the largest first. */
-static bool ask_for_number(uint64_t *reached, size_t *count, struct rpc *rpc, size_t endpoint,
-                           const char *method, json_t *params, struct error *trouble)
+/* Inserts the number of one endpoint among those of the others, the largest first. */
+static bool poll_number(uint64_t *reached, size_t *count, struct rpc *rpc, size_t endpoint,
+                        const char *method, json_t *params, struct error *trouble)
 {
-    json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
+    json_t *answer = call_one(rpc, endpoint, method, params, trouble);
     uint64_t value;
     bool good = answer != NULL && rpc_value_u64(&value, answer, method, trouble) == STATUS_OK;
 
@@ -166,10 +166,10 @@ static bool ask_for_number(uint64_t *reached, size_t *count, struct rpc *rpc, si
     return good;
 }
 
-/* Takes params. The largest number that more than half have reached; those that failed lately are
- * asked only where there is no majority without them. */
-static enum status ask_reached(struct rpc *rpc, uint64_t *number, const char *method,
-                               json_t *params, struct error *error)
+/* Takes params. The largest number that more than half have reached. Endpoints that failed lately
+ * are tried only if there is no majority without them. */
+static enum status poll_largest(struct rpc *rpc, uint64_t *number, const char *method,
+                                json_t *params, struct error *error)
 {
     uint64_t reached[RPC_ENDPOINTS_MAX];
     bool answered[RPC_ENDPOINTS_MAX] = {false};
@@ -188,7 +188,7 @@ static enum status ask_reached(struct rpc *rpc, uint64_t *number, const char *me
             size_t at = order[i];
 
             answered[at] = answered[at] || (count >= majority && i >= well) ||
-                           ask_for_number(reached, &count, rpc, at, method, params, &trouble);
+                           poll_number(reached, &count, rpc, at, method, params, &trouble);
         }
     } while (count < majority && rpc_endpoint_again(rpc, &round));
     json_decref(params);
@@ -209,13 +209,13 @@ static json_t *account_params(const struct address *account)
 
 enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error)
 {
-    return ask_reached(rpc, height, "eth_blockNumber", json_array(), error);
+    return poll_largest(rpc, height, "eth_blockNumber", json_array(), error);
 }
 
 enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
                       struct error *error)
 {
-    return ask_reached(rpc, nonce, "eth_getTransactionCount", account_params(account), error);
+    return poll_largest(rpc, nonce, "eth_getTransactionCount", account_params(account), error);
 }
 
 enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error)
@@ -223,7 +223,7 @@ enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *erro
     json_t *answer;
     enum status status;
 
-    TRY(ask_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error));
+    TRY(poll_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error));
     status = rpc_value_u64(chain_id, answer, "eth_chainId", error);
     json_decref(answer);
     return status;
@@ -236,7 +236,8 @@ enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *acc
     struct uint256 wide;
     enum status status;
 
-    TRY(ask_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole, error));
+    TRY(poll_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole,
+                      error));
     status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
     json_decref(answer);
     TRY(status);
@@ -286,8 +287,8 @@ enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t heig
     enum status status;
 
     uint256_print_quantity(number, &wide);
-    TRY(ask_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
-                     reduce_block, error));
+    TRY(poll_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
+                      reduce_block, error));
     status = json_is_null(answer)
                  ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
                  : read_block(block, answer, error);
@@ -343,8 +344,8 @@ enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
     enum status status;
 
     hex_write(hash, transaction->bytes, HASH32_SIZE, true);
-    TRY(ask_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
-                     reduce_receipt, error));
+    TRY(poll_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
+                      reduce_receipt, error));
     status = json_is_null(answer)
                  ? error_set(error, STATUS_NOT_FOUND, "no receipt of transaction %s", hash)
                  : read_receipt(receipt, answer, error);
@@ -354,7 +355,7 @@ enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
 
 /* ---- logs --------------------------------------------------------------------- */
 
-/* data has GAME_LOG_SIZE_MAX; a log with more can be none of ours, and no reply has it. */
+/* data has GAME_LOG_SIZE_MAX; a longer log is none of ours. */
 static enum status read_log(struct game_log *log, uint8_t *data, uint32_t *place,
                             const json_t *entry, struct error *error)
 {
@@ -380,7 +381,7 @@ static enum status read_log(struct game_log *log, uint8_t *data, uint32_t *place
     return status;
 }
 
-/* Only what we use of a log counts: endpoints differ in the fields that they add. */
+/* Compares only the fields that we use: endpoints add different ones. */
 static bool reduce_logs(char **text, const json_t *answer)
 {
     uint8_t data[GAME_LOG_SIZE_MAX];
@@ -460,9 +461,9 @@ enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct has
         (void)json_array_append_new(addresses, json_string(text));
     }
     hex_write(hash, block->bytes, HASH32_SIZE, true);
-    TRY(ask_majority(rpc, &answer, "eth_getLogs",
-                     json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
-                     reduce_logs, error));
+    TRY(poll_majority(rpc, &answer, "eth_getLogs",
+                      json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
+                      reduce_logs, error));
     status = read_logs(logs, answer, error);
     json_decref(answer);
     return status;
@@ -502,10 +503,10 @@ enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_
     address_print(to_text, to);
     uint256_print_quantity(value_text, &wide);
     hex_write(data_text, data, data_size, true);
-    status = ask_majority(rpc, &answer, "eth_call",
-                          json_pack("[{s:s, s:s, s:s, s:s}, s]", "from", from_text, "to", to_text,
-                                    "value", value_text, "data", data_text, "latest"),
-                          reduce_whole, error);
+    status = poll_majority(rpc, &answer, "eth_call",
+                           json_pack("[{s:s, s:s, s:s, s:s}, s]", "from", from_text, "to", to_text,
+                                     "value", value_text, "data", data_text, "latest"),
+                           reduce_whole, error);
     free(data_text);
     if (status != STATUS_OK) {
         return status;

@@ -1,10 +1,10 @@
 /*
- * evm.h - what several endpoints together say about a chain.
+ * evm.h - a chain, by the majority of its endpoints.
  *
- * Every question goes to all endpoints, and counts only when more than half of them (of all, not of
- * those that answered) say the same: with three, one that lies or lags changes nothing. With one
- * endpoint its word is taken. Numbers that grow (head, nonce) are the largest that more than half
- * have reached.
+ * Every request goes to all endpoints. An answer counts if more than half of all of them, not only
+ * of those that answered, give it: with three, one that lies or lags changes nothing. A single
+ * endpoint is believed. Of numbers that grow (head, nonce) the largest that more than half have
+ * reached counts.
  */
 #ifndef CHAIN_EVM_EVM_H
 #define CHAIN_EVM_EVM_H
@@ -35,7 +35,7 @@ struct evm_fees {
     struct uint256 tip_wei;
 };
 
-/* STATUS_UNREACHABLE: too few agree, now. */
+/* STATUS_UNREACHABLE: too few agree now. */
 MUST_CHECK enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error);
 MUST_CHECK enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
                                  struct error *error);
@@ -47,10 +47,10 @@ MUST_CHECK enum status evm_block_at(struct rpc *rpc, struct evm_block *block, ui
 MUST_CHECK enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
                                       const struct hash32 *transaction, struct error *error);
 
-/* The logs of contracts in one block, asked for by the block's hash. The caller releases them, also
- * after a failure. */
+/* The logs of contracts in one block, by the block's hash. The caller releases them, also after a
+ * failure. */
 struct evm_logs {
-    struct game_log *logs; /* their data lie in bytes */
+    struct game_log *logs; /* their data are in bytes */
     uint32_t *places;      /* within the block */
     size_t count;
     uint8_t *bytes;
@@ -66,7 +66,7 @@ MUST_CHECK enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_
                                 const struct address *from, const struct address *to, wei value,
                                 const uint8_t *data, size_t data_size, struct error *error);
 
-/* What a transaction should offer; from one endpoint, so the caller bounds it. */
+/* What a transaction should offer. One endpoint says it, so the caller bounds it. */
 MUST_CHECK enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error);
 
 /* Money of an account. */

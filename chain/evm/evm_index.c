@@ -78,7 +78,7 @@ static enum status drop_orphans(struct evm_index *index, struct error *error)
     return keep == top.height ? STATUS_OK : rewind_to(index, keep, error);
 }
 
-/* Were we told everything? Asks again for the newest blocks. */
+/* Fetches the logs of the newest blocks again, in case an endpoint left some out. */
 static enum status compare_again(struct evm_index *index, struct error *error)
 {
     struct event_log_block top;
@@ -124,8 +124,8 @@ static time_t steady_s(void)
     return now.tv_sec;
 }
 
-/* The block that follows *top, into the event log. STATUS_NOT_FOUND: there is none now, or none
- * that continues it: then the next round drops the orphans. */
+/* Adds the block after *top to the event log. STATUS_NOT_FOUND: there is none yet, or it does not
+ * continue *top, and the next round drops the orphans. */
 static enum status take_next(struct evm_index *index, struct event_log_block *top, bool *empty,
                              struct error *error)
 {
@@ -158,7 +158,7 @@ static enum status catch_up(struct evm_index *index, struct error *error)
         if (rpc_is_stopped(index->rpc)) {
             return error_set(error, STATUS_STOPPED, "stopped while reading the ledger");
         }
-        if (steady_s() > end_s) { /* whoever waits for this round has a watchdog */
+        if (steady_s() > end_s) { /* the caller has a watchdog */
             return STATUS_OK;
         }
         status = take_next(index, &top, &empty, error);

@@ -1,13 +1,11 @@
 /*
- * evm_index.h - follows the events of a game's contracts on a chain into a event log.
+ * evm_index.h - follows the events of a game's contracts on a chain into an event log.
  *
- * Blocks are taken one by one, each must continue the one before; logs are asked for by the block's
- * hash, because an endpoint that lags answers a question about heights with an empty list, and a
- * missed event is a missed fraud. The newest blocks are asked for again: what changed is told
- * again after a rewind.
+ * Blocks are taken one by one; each must continue the one before. Logs are fetched by the block's
+ * hash: an endpoint that lags answers a request by height with an empty list, and a missed event is
+ * a missed fraud. The newest blocks are fetched again every round; a change becomes a rewind.
  *
- * Each block is on disk before the next is asked for, so nothing is asked for twice because a later
- * question failed.
+ * Each block is on disk before the next is fetched, so a later failure costs no second fetch.
  */
 #ifndef CHAIN_EVM_EVM_INDEX_H
 #define CHAIN_EVM_EVM_INDEX_H
@@ -30,8 +28,8 @@ struct evm_index {
     uint64_t head; /* as of the last round */
 };
 
-/* One round. STATUS_UNREACHABLE: the endpoints do not agree, now, and not a block was added;
- * where some were, what fails after them is left to the next round. STATUS_STOPPED. */
+/* One round. STATUS_UNREACHABLE: the endpoints do not agree now, and no block was added. If some
+ * were, a later failure is left to the next round. STATUS_STOPPED. */
 MUST_CHECK enum status evm_index_work(struct evm_index *index, struct error *error);
 
 #endif /* CHAIN_EVM_EVM_INDEX_H */

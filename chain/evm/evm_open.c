@@ -24,7 +24,7 @@ enum status evm_open_rpc(struct rpc **opened, const struct ledger_options *optio
     rpc.urls = list;
     rpc.url_count = count;
     rpc.timeout_ms = options->timeout_ms;
-    rpc.rounds_max = 3; /* for a request that was lost: ledger_work comes again by itself */
+    rpc.rounds_max = 3; /* for a lost request: ledger_work tries again anyway */
     rpc.wait_ms_first = 25;
     rpc.stopped = options->stopped;
     rpc.context = options->context;

@@ -1,4 +1,4 @@
-/* evm_open.h - endpoints and outbox as the options of a ledger say. Used by ledger_*.c only. */
+/* evm_open.h - opens endpoints and outbox from the options of a ledger. For ledger_*.c. */
 #ifndef CHAIN_EVM_EVM_OPEN_H
 #define CHAIN_EVM_EVM_OPEN_H
 

@@ -85,7 +85,7 @@ static enum status wait_for_contract(struct deployment *deployment, const char *
                      found.trouble[0] != '\0' ? ": " : "", found.trouble);
 }
 
-/* Each has a name of its own in the outbox, so that after a crash the rest follows. */
+/* Each contract has its own name in the outbox, so a crash loses none. */
 static enum status put_up(struct deployment *deployment, const struct deployed_contract *contract,
                           struct address *address, uint64_t *height, struct error *error)
 {

@@ -19,8 +19,8 @@ enum {
     CLAIM_WORDS = 10,
 };
 
-/* Above what each move can cost (docs/GAS.md has what they do cost), so that no estimate of a node
- * that lies or lags decides whether a claim arrives. What is not used is not paid. */
+/* More than each move can cost (docs/GAS.md has the costs): a claim must not fail because a node
+ * that lies or lags estimates too little. Unused gas is not paid. */
 static const uint32_t gas_of[GAME_MOVE_KINDS] = {
     [GAME_OPEN] = 450000,
     [GAME_CANCEL] = 120000,
@@ -49,7 +49,7 @@ static const uint32_t gas_of[GAME_MOVE_KINDS] = {
     [GAME_CONVICT] = 6000000,
 };
 
-/* Of evidence the bytes are paid for, and what is computed from them. */
+/* For each byte of evidence: its calldata, and what is computed from it. */
 #define GAS_OF_A_BYTE 64
 
 static uint64_t gas_of_move(const struct game_move *move)
@@ -99,7 +99,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
                         data, size, gas_of_move(move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
-        struct error weather; /* it is on disk: what fails now, ledger_work does later */
+        struct error weather; /* the move is on disk: after a failure ledger_work sends it */
 
         error_init(&weather);
         status = outbox_send(evm->outbox, &weather);
@@ -138,7 +138,7 @@ static enum status evm_look(void *self, struct ledger_outcome *outcome, const ch
         break;
     }
     if (found.state == OUTBOX_MINED && found.reverted) {
-        outcome->state = LEDGER_MOVE_WAITING; /* it failed, but not for good yet */
+        outcome->state = LEDGER_MOVE_WAITING; /* it failed, and the block may still go */
     }
     game_refusal_decode(&outcome->refusal, found.revert, found.revert_size);
     outcome->transaction = found.hash;
@@ -385,7 +385,6 @@ static const struct ledger_backend backend = {
     .get_clock = get_clock,
 };
 
-/* The registry knows its referee. */
 static enum status find_referee(struct evm *evm, struct error *error)
 {
     static const struct hash32 nothing;
@@ -400,7 +399,7 @@ static enum status find_referee(struct evm *evm, struct error *error)
                 : error_set(error, STATUS_BAD_FORMAT, "the contract's referee is no address");
 }
 
-/* state_dir/CHAIN-REGISTRY.db: another chain or contract is another journal. */
+/* state_dir/events-CHAIN-REGISTRY.db: one for each chain and contract. */
 static enum status open_event_log(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
 {

@@ -1,13 +1,13 @@
-/* ledger_evm.h - what only a ledger on an EVM chain has: its contract must be put there first. */
+/* ledger_evm.h - deploys the contracts of a ledger on an EVM chain. */
 #ifndef CHAIN_EVM_LEDGER_EVM_H
 #define CHAIN_EVM_LEDGER_EVM_H
 
 #include "chain/game/ledger.h"
 
-/* Deploys rules, referee and registry with the account of options->signer. With a referee of
- * somebody else's, the registry alone; that may be zero: then every dispute ends by a timeout.
- * name: as for ledger_submit; after a crash the same name finds the same contracts. *height is the
- * first block to read. timeout_s: for each contract. */
+/* Deploys rules, referee and registry with the account of options->signer. With a given referee,
+ * only the registry; a zero referee means that every dispute ends by a timeout. name: as for
+ * ledger_submit; after a crash the same name finds the same contracts. *height is the first
+ * block to read. timeout_s: for each contract. */
 MUST_CHECK enum status ledger_evm_deploy(const struct ledger_options *options,
                                          const struct address *referee, const char *name,
                                          struct address *registry, uint64_t *height,

@@ -16,7 +16,7 @@
 enum {
     POOL_CHECK_MS = 3000, /* how often a pending transaction is looked for in the pool */
     BUMP_PERCENT = 113,   /* nodes want 10 % more, some 12.5 %; tip and fee alike */
-    LOST_DEPTH = 12,      /* blocks, at least, until a nonce that others used is believed lost */
+    LOST_DEPTH = 12,      /* blocks, at least, until a nonce used by others counts as lost */
     BATCH_MAX = 256,
 };
 
@@ -208,7 +208,7 @@ static enum status note_trouble(struct outbox *outbox, const struct intent *inte
                         trouble->text, intent->id);
 }
 
-/* What came to nothing for good may be asked for again: it starts from the beginning. */
+/* An intent that was refused or has reverted for good starts again. */
 static enum status try_again(struct outbox *outbox, const char *name, struct error *error)
 {
     int64_t id = 0;
@@ -287,7 +287,7 @@ static enum status send_raw(struct outbox *outbox, const struct intent *intent, 
     status =
         rpc_call(outbox->rpc, &result, "eth_sendRawTransaction", json_pack("[s]", text), &trouble);
     free(text);
-    json_decref(result); /* the hash is ours to know; what a node says of it changes nothing */
+    json_decref(result); /* we know the hash; the node's is not used */
     if (status == STATUS_STOPPED) {
         return error_set(error, STATUS_STOPPED, "stopped while sending");
     }
@@ -380,8 +380,8 @@ out:
     return status;
 }
 
-/* Would the contract refuse it now? Asked only while nothing of ours is in the pool, since what is
- * there could change the answer. A majority of the endpoints must say so. */
+/* Would the contract refuse it now? Checked only while nothing of ours is in the pool, since that
+ * could change the answer. A majority of the endpoints must agree. */
 static enum status check_refused(struct outbox *outbox, const struct intent *intent, bool *refused,
                                  struct error *error)
 {
@@ -486,8 +486,8 @@ static enum status load_attempt(struct outbox *outbox, const struct intent *inte
     return status;
 }
 
-/* A dearer transaction in the place of one that nobody takes. Both carry the same nonce, so at most
- * one of them can ever count. */
+/* Sends a dearer transaction in place of one that stays in the pool. Both have the same nonce,
+ * so at most one of them counts. */
 static enum status replace(struct outbox *outbox, struct intent *intent, struct uint256 tip,
                            struct uint256 fee, struct error *error)
 {
@@ -557,7 +557,7 @@ static enum status mark_mined(struct outbox *outbox, const struct intent *intent
         intent->id);
 }
 
-/* Why did it revert? The node repeats it on the newest state; when that does not revert, the
+/* Finds why it reverted: the node runs it again on the newest state. If that does not revert, the
  * reason stays unknown. */
 static enum status explain_revert(struct outbox *outbox, const struct intent *intent,
                                   struct error *error)
@@ -617,8 +617,8 @@ static enum status find_receipt(struct outbox *outbox, struct intent *intent, bo
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Its nonce is used, and not by us: somebody else has our key, or a wallet was used by hand. When
- * that is beyond any reorganization, the intent starts again with another nonce. */
+/* Another transaction of this account used the nonce: from a wallet, or by a thief of the key. Once
+ * no reorganization can undo that, the intent starts again with a new nonce. */
 static enum status check_lost(struct outbox *outbox, struct intent *intent, struct error *error)
 {
     uint64_t wait = outbox->options.depth > LOST_DEPTH ? outbox->options.depth : LOST_DEPTH;

@@ -1,11 +1,11 @@
 /*
- * outbox.h - everything that is sent to a chain goes through a table on disk first.
+ * outbox.h - transactions on disk before they are sent.
  *
- * An intent has a name of the caller's choosing; asking for the same name again is not a second
- * transaction. Each is signed and stored before it is sent, so that after a crash the same bytes
- * are sent again, never others in their place. A transaction that stays in the pool is replaced
- * with a dearer one, up to the ceiling of the user; one that a reorganization threw out is sent
- * again; one whose nonce somebody else used gets another nonce, once that is final.
+ * The caller names each intent; the same name again is not a second transaction. Each is signed and
+ * stored before it is sent, so after a crash the same bytes are sent again, never others. A
+ * transaction that stays in the pool is replaced by a dearer one, up to the user's ceiling. One
+ * that a reorganization removed is sent again. One whose nonce another transaction used gets a new
+ * nonce, once that is final.
  *
  * One process at a time: the file is locked. The outbox signs with one key on one chain.
  */
@@ -25,10 +25,10 @@
 
 enum outbox_state {
     OUTBOX_WAITING = 1, /* written down; not signed */
-    OUTBOX_SENT = 2,    /* signed, and sent unless we crashed in between */
+    OUTBOX_SENT = 2,    /* signed; sent unless the program crashed in between */
     OUTBOX_MINED = 3,   /* in a block that may still be reorganized away */
     OUTBOX_FINAL = 4,   /* deep enough */
-    OUTBOX_REFUSED = 5, /* the contract would refuse it, says the node; never sent */
+    OUTBOX_REFUSED = 5, /* the contract would refuse it; never sent */
 };
 
 struct outbox_options {
@@ -48,7 +48,7 @@ struct outbox_status {
     uint32_t replacements;
     uint8_t revert[OUTBOX_REVERT_MAX]; /* why: of REFUSED, and of a reverted one */
     size_t revert_size;
-    char trouble[256]; /* the last thing that went wrong; empty when all goes well */
+    char trouble[256]; /* the last failure; empty: none */
 };
 
 struct outbox;
@@ -60,18 +60,18 @@ MUST_CHECK enum status outbox_open(struct outbox **outbox, const struct outbox_o
                                    struct error *error);
 void outbox_close(struct outbox *outbox); /* NULL is fine */
 
-/* Writes an intent down. Done when it returns: the transaction will be sent. The same name again
- * with the same content changes nothing, except that one which was refused, or has reverted for
- * good, is tried again; with other content it is STATUS_REFUSED. */
+/* Writes an intent to disk; from then on the transaction will be sent. The same name with the same
+ * content changes nothing, unless it was refused or has reverted for good: then it is tried again.
+ * The same name with other content is STATUS_REFUSED. */
 MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to,
                                   wei value, const void *data, size_t data_size, uint64_t gas,
                                   struct error *error);
 
-/* Signs, sends, replaces, looks for receipts: one round. Trouble with the chain is kept in the
- * rows and is no failure; STATUS_IO and the like are. */
+/* One round: signs, sends, replaces, looks for receipts. Trouble with the chain is kept with the
+ * intent and is no failure. */
 MUST_CHECK enum status outbox_work(struct outbox *outbox, struct error *error);
 
-/* The part of a round that signs and sends what waits: for what is urgent. */
+/* Only signs and sends what waits: for urgent moves. */
 MUST_CHECK enum status outbox_send(struct outbox *outbox, struct error *error);
 
 /* STATUS_NOT_FOUND for a name that was never added. */

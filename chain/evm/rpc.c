@@ -18,7 +18,7 @@ enum {
     REST_MS_MAX = 60000,
 };
 
-/* How an endpoint did lately: one that hangs must not cost its timeout at every question. */
+/* Recent failures of an endpoint: one that hangs must not cost its timeout in every call. */
 struct health {
     uint32_t failures;      /* in a row */
     uint64_t rest_until_ms; /* on the steady clock */
@@ -172,7 +172,7 @@ static enum status wait_for(struct rpc *rpc, uint32_t wait_ms, struct error *err
     return STATUS_OK;
 }
 
-/* round: counts from 0, and nobody waits before that one. */
+/* round: counts from 0; there is no wait before round 0. */
 static enum status wait_before(struct rpc *rpc, uint32_t round, struct error *error)
 {
     uint64_t wait_ms =
@@ -229,8 +229,8 @@ static bool worth_retrying(const struct rpc *rpc, enum status status)
            (status == STATUS_REFUSED && rpc->failure.code == CODE_LIMIT_EXCEEDED);
 }
 
-static enum status query(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
-                         json_t *params, struct error *error)
+static enum status call_endpoint(struct rpc *rpc, size_t endpoint, json_t **result,
+                                 const char *method, json_t *params, struct error *error)
 {
     enum status status = post(rpc, endpoint, result, method, params, error);
 
@@ -240,15 +240,15 @@ static enum status query(struct rpc *rpc, size_t endpoint, json_t **result, cons
     return status;
 }
 
-static enum status ask_all(struct rpc *rpc, json_t **result, const char *method, json_t *params,
-                           struct error *error)
+static enum status call_all(struct rpc *rpc, json_t **result, const char *method, json_t *params,
+                            struct error *error)
 {
     enum status status = STATUS_UNREACHABLE;
 
     for (size_t i = 0; i < rpc->endpoint_count; i++) {
         size_t endpoint = (rpc->preferred + i) % rpc->endpoint_count;
 
-        status = query(rpc, endpoint, result, method, params, error);
+        status = call_endpoint(rpc, endpoint, result, method, params, error);
         if (!worth_retrying(rpc, status)) {
             rpc->preferred = endpoint;
             return status;
@@ -274,7 +274,7 @@ enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_
             status = STATUS_STOPPED;
             break;
         }
-        status = ask_all(rpc, result, method, params, error);
+        status = call_all(rpc, result, method, params, error);
         if (!worth_retrying(rpc, status)) {
             break;
         }
@@ -309,7 +309,7 @@ enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result, const
     if (params == NULL) {
         params = json_array();
     }
-    status = query(rpc, endpoint, result, method, params, error);
+    status = call_endpoint(rpc, endpoint, result, method, params, error);
     json_decref(params);
     return status;
 }

@@ -3,11 +3,11 @@
  *
  * A call goes to the endpoint that worked last; trouble on the way (no connection, a timeout, a
  * malformed reply, "too many requests") moves on to the next, and after a round of all of them
- * waits, longer each time and never exactly as long, before the next round. An answer that says no
+ * waits, longer each time and never exactly as long, before the next round. A refusal
  * is an answer: it is returned at once.
  *
- * Callers must be able to bear that a call arrives twice. Reads do; a raw transaction does, since
- * its hash is its identity.
+ * A call may arrive twice. Reads bear that, and so does a raw transaction, since its hash is its
+ * identity.
  */
 #ifndef CHAIN_EVM_RPC_H
 #define CHAIN_EVM_RPC_H
@@ -30,7 +30,7 @@ struct rpc_options {
     uint32_t wait_ms_first;  /* before the second round; doubles from then on */
     uint32_t wait_ms_max;
     size_t reply_size_max;
-    bool (*stopped)(void *context); /* asked while waiting; NULL: never */
+    bool (*stopped)(void *context); /* polled while waiting; NULL: never */
     void *context;
 };
 
@@ -47,7 +47,7 @@ void rpc_free(struct rpc *rpc); /* NULL is fine */
 MUST_CHECK enum status rpc_call(struct rpc *rpc, json_t **result, const char *method,
                                 json_t *params, struct error *error);
 
-/* Asks one endpoint, once: for comparing what they say. */
+/* Calls one endpoint, once: for comparing answers. */
 MUST_CHECK enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result,
                                    const char *method, json_t *params, struct error *error);
 
@@ -56,16 +56,15 @@ const struct rpc_failure *rpc_failure(const struct rpc *rpc);
 
 size_t rpc_endpoint_count(const struct rpc *rpc);
 
-/* The endpoints in the order in which they should be asked, rpc_endpoint_count() of them: those
- * that failed lately come last, longer the more often they failed in a row. Returns how many come
- * before these. */
+/* The endpoints in the order in which to call them, rpc_endpoint_count() of them. Those that failed
+ * lately come last, longer the more often they failed in a row. Returns how many come before. */
 size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX]);
 
-/* Is a stop asked for? */
+/* Is there a stop? */
 bool rpc_is_stopped(const struct rpc *rpc);
 
-/* May those that gave no answer in rounds 1 to *round be asked once more? Then counts and waits,
- * as rpc_call() does between its rounds. False: that was often enough, or a stop is asked for. */
+/* Counts a round and waits, as rpc_call() does between its rounds. False: rounds_max is reached, or
+ * there is a stop. */
 bool rpc_endpoint_again(struct rpc *rpc, uint32_t *round);
 
 /* A call whose result is one quantity. */

@@ -10,7 +10,7 @@ static enum status malformed(struct error *error, const char *what)
     return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s", what);
 }
 
-/* A stranger's words: they may reach a terminal or a log, so only plain characters stay. */
+/* Text from outside may reach a terminal or a log, so only printable ASCII stays. */
 static void copy_printable(char out[RPC_MESSAGE_SIZE], const char *text)
 {
     size_t i = 0;

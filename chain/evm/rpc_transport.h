@@ -2,7 +2,7 @@
  * rpc_transport.h - one HTTP endpoint: sends a body, returns a body, over a connection kept open.
  *
  * The reply's size and time are bounded; redirects, other protocols and compressed bodies are not
- * taken. Sentences name the host only: the rest of a URL may hold the user's access key.
+ * taken. Messages name only the host: the rest of a URL may hold the user's access key.
  */
 #ifndef CHAIN_EVM_RPC_TRANSPORT_H
 #define CHAIN_EVM_RPC_TRANSPORT_H
@@ -25,7 +25,7 @@ struct rpc_transport *rpc_transport_new(const char *url, uint32_t timeout_ms, si
                                         struct error *error);
 void rpc_transport_free(struct rpc_transport *transport); /* NULL is fine */
 
-/* stopped is asked about once a second while a request is on its way, which then is given up with
+/* stopped is polled about once a second during a request; if it is true, the request ends with
  * STATUS_STOPPED. */
 void rpc_transport_stop_by(struct rpc_transport *transport, bool (*stopped)(void *context),
                            void *context);
@@ -33,8 +33,8 @@ void rpc_transport_stop_by(struct rpc_transport *transport, bool (*stopped)(void
 /* "https://host:port" */
 const char *rpc_transport_label(const struct rpc_transport *transport);
 
-/* Posts body. *reply stays valid until the next call. STATUS_UNREACHABLE for everything that
- * another endpoint, or another time, may do better: no connection, a timeout, a cut or too long
+/* Posts body. *reply stays valid until the next call. STATUS_UNREACHABLE for whatever
+ * another endpoint or a later try may mend: no connection, a timeout, a cut or too long
  * reply, an HTTP status that is not 200. */
 MUST_CHECK enum status rpc_transport_post(struct rpc_transport *transport, const char **reply,
                                           size_t *reply_size, const char *body, size_t body_size,

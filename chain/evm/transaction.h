@@ -1,7 +1,7 @@
 /*
  * transaction.h - EVM transactions: EIP-1559 where a chain has a base fee, EIP-155 elsewhere.
  *
- * Both kinds bind the chain's id, so that what is signed for one chain is worth nothing on another.
+ * Both kinds bind the chain's id: a signature for one chain is worth nothing on another.
  */
 #ifndef CHAIN_EVM_TRANSACTION_H
 #define CHAIN_EVM_TRANSACTION_H

@@ -1,9 +1,9 @@
 /*
  * game.h - the game of a job: its terms, moves, events and refusals, and their bytes.
  *
- * Both ledgers use them: a move is the calldata of the contract, an event one of its logs, a refusal
- * what it reverts with. docs/PROTOCOL.md has the rules, chain/contracts/IRegistry.sol the same
- * names. Decoding is strict and safe on hostile bytes; nothing here allocates.
+ * Both ledgers use them: a move is the calldata of the contract, an event one of its logs, a
+ * refusal what it reverts with. docs/PROTOCOL.md has the rules, chain/contracts/IRegistry.sol the
+ * same names. Decoding is strict and safe on hostile bytes; nothing here allocates.
  */
 #ifndef CHAIN_GAME_GAME_H
 #define CHAIN_GAME_GAME_H

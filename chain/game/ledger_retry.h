@@ -1,6 +1,6 @@
 /*
- * ledger_retry.h - tries a ledger again while it cannot be reached: waits, longer each time, logs it,
- * and ends at once on a stop.
+ * ledger_retry.h - tries a ledger again while it cannot be reached: waits, longer each time, logs
+ * it, and ends at once on a stop.
  *
  *     do {
  *         status = ledger_open(&ledger, &options, error);

@@ -1,5 +1,6 @@
 /*
- * policy.h - which terms of a job a party of this machine agrees to, and how much it locks for them.
+ * policy.h - which terms of a job a party of this machine agrees to, and how much it locks for
+ * them.
  *
  * The game lets a client write any terms. A policy is what a verifier's node, a solver and a client
  * take of them: each function looks at the terms, at what is locked already and at what a replay
@@ -23,7 +24,8 @@ struct policy_cap {
     wei amount;
 };
 
-/* The limits of all roles. A limit of zero is no limit: a zero-filled policy agrees to all terms. */
+/* The limits of all roles. A limit of zero is no limit: a zero-filled policy agrees to all
+ * terms. */
 struct policy {
     /* What a node's bonds lock, those that it lost lately included. */
     struct policy_cap lock_all;

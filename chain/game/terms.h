@@ -1,4 +1,5 @@
-/* terms.h - the terms that follow from a job file, their text, and a job on the ledger by its key. */
+/* terms.h - the terms that follow from a job file, their text, and a job on the ledger by its
+ * key. */
 #ifndef CHAIN_GAME_TERMS_H
 #define CHAIN_GAME_TERMS_H
 

@@ -2,8 +2,8 @@
  * keystore.h - one key in one file, under a passphrase: Web3 Secret Storage, version 3.
  *
  * The form that other wallets read and write. Files of scrypt and of PBKDF2 are read; scrypt is
- * written. What a file may ask for (memory, rounds) is bounded, so a stranger's file cannot stall
- * or exhaust a node. Nothing here touches the file system: see wallet.h.
+ * written. A file's demands (memory, rounds) are bounded, so a foreign file cannot stall or
+ * exhaust a node. Nothing here touches the file system: see wallet.h.
  */
 #ifndef CHAIN_KEYS_KEYSTORE_H
 #define CHAIN_KEYS_KEYSTORE_H
@@ -32,8 +32,8 @@ struct passphrase {
     size_t size;
 };
 
-/* Takes a key out of a file's content. STATUS_REFUSED: the passphrase is wrong (or the file was
- * changed: nobody can tell the two apart). STATUS_BAD_FORMAT: not such a file. key is wiped on
+/* Takes a key out of a file's content. STATUS_REFUSED: the passphrase is wrong, or the file was
+ * changed (the two look alike). STATUS_BAD_FORMAT: not such a file. key is wiped on
  * failure. A key shorter than 32 bytes, as old wallets wrote it, gets its zeros back. */
 MUST_CHECK enum status keystore_open(struct secret_key *key, const char *text, size_t size,
                                      const struct passphrase *passphrase, struct error *error);
@@ -44,7 +44,7 @@ MUST_CHECK enum status keystore_seal(char *text, size_t *size, const struct secr
                                      const struct passphrase *passphrase, uint32_t cost,
                                      struct error *error);
 
-/* The address that the file says it is for; STATUS_NOT_FOUND where it says none. */
+/* The address that the file names; STATUS_NOT_FOUND: none. */
 MUST_CHECK enum status keystore_address(struct address *address, const char *text, size_t size,
                                         struct error *error);
 

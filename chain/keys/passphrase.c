@@ -18,7 +18,7 @@ void passphrase_free(struct passphrase *passphrase)
     secret_free(passphrase, sizeof(*passphrase));
 }
 
-/* Nobody has signals where none are watched. */
+/* Without watched signals there are none. */
 static bool signal_came(int descriptor, int signals)
 {
     struct pollfd watched[2] = {{.fd = descriptor, .events = POLLIN},
@@ -111,8 +111,8 @@ static void say(int terminal, const char *text)
     (void)written; /* a terminal that cannot show the question still reads the answer */
 }
 
-static enum status ask_silently(int terminal, int signals, const char *question,
-                                struct passphrase *passphrase, struct error *error)
+static enum status read_silently(int terminal, int signals, const char *question,
+                                 struct passphrase *passphrase, struct error *error)
 {
     struct termios before;
     struct termios silent;
@@ -136,10 +136,10 @@ static enum status ask_silently(int terminal, int signals, const char *question,
     return status;
 }
 
-/* A program that is ended or stopped while it asks would leave a terminal behind that shows nothing
- * of what is typed. So signals wait until it is as it was, and take effect then. */
-static enum status query(int terminal, const char *question, struct passphrase *passphrase,
-                         struct error *error)
+/* A program that ends or stops during the prompt would leave a terminal without echo. So signals
+ * wait until the terminal is restored, and take effect then. */
+static enum status prompt(int terminal, const char *question, struct passphrase *passphrase,
+                          struct error *error)
 {
     sigset_t watched;
     sigset_t before;
@@ -160,11 +160,11 @@ static enum status query(int terminal, const char *question, struct passphrase *
         sigset_t came;
 
         (void)pthread_sigmask(SIG_BLOCK, &watched, &before);
-        status = ask_silently(terminal, signals, question, passphrase, error);
+        status = read_silently(terminal, signals, question, passphrase, error);
         sigemptyset(&came);
         (void)sigpending(&came);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        /* Ctrl-Z stopped us there; now that we go on, nothing of the question is left to see. */
+        /* Ctrl-Z stopped the program here: after it continues, the prompt is shown again. */
         if (status != STATUS_STOPPED || sigismember(&came, SIGTSTP) != 1 ||
             sigismember(&before, SIGTSTP) == 1) {
             break;
@@ -174,7 +174,7 @@ static enum status query(int terminal, const char *question, struct passphrase *
     return status;
 }
 
-static enum status ask_twice(int terminal, struct passphrase *passphrase, struct error *error)
+static enum status prompt_twice(int terminal, struct passphrase *passphrase, struct error *error)
 {
     struct passphrase *again = secret_alloc(sizeof(*again), error);
     enum status status;
@@ -182,7 +182,7 @@ static enum status ask_twice(int terminal, struct passphrase *passphrase, struct
     if (again == NULL) {
         return STATUS_NO_MEMORY;
     }
-    status = query(terminal, "Again: ", again, error);
+    status = prompt(terminal, "Again: ", again, error);
     if (status == STATUS_OK && (again->size != passphrase->size ||
                                 !secret_equal(again->bytes, passphrase->bytes, again->size))) {
         status = error_set(error, STATUS_REFUSED, "the two passphrases differ");
@@ -202,9 +202,9 @@ static enum status read_terminal(const struct passphrase_source *source,
         error_advise(error, "give --passphrase-file FILE, or set " PASSPHRASE_VARIABLE);
         return STATUS_USAGE;
     }
-    status = query(terminal, source->question, passphrase, error);
+    status = prompt(terminal, source->question, passphrase, error);
     if (status == STATUS_OK && source->twice) {
-        status = ask_twice(terminal, passphrase, error);
+        status = prompt_twice(terminal, passphrase, error);
     }
     (void)close(terminal);
     return status;

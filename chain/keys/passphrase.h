@@ -1,6 +1,6 @@
 /*
- * passphrase.h - where a passphrase comes from: a file, an environment variable, or a question on
- * the terminal. Never from the command line, which every user of a machine can read.
+ * passphrase.h - a passphrase from a file, an environment variable or the terminal. Never from the
+ * command line, which every user of a machine can read.
  */
 #ifndef CHAIN_KEYS_PASSPHRASE_H
 #define CHAIN_KEYS_PASSPHRASE_H
@@ -14,7 +14,7 @@
 struct passphrase_source {
     const char *file; /* its first line, without the line's end; NULL: none */
     const char
-        *question; /* asked on the terminal when file and variable are missing; NULL: never */
+        *question; /* the prompt on the terminal, if file and variable are missing; NULL: never */
     bool twice;    /* for a new one: typed twice, and not empty */
 };
 

@@ -45,7 +45,7 @@ out:
     return status;
 }
 
-/* Only a key that can be had back from the disk is a key. */
+/* A key counts only if it can be read back from the disk. */
 static enum status check_written(const struct wallet_entry *entry, const struct secret_key *key,
                                  const struct passphrase *passphrase, struct error *error)
 {

@@ -1,8 +1,8 @@
 /*
  * wallet.h - a folder of key files, as other wallets keep them: one key each, named by address.
  *
- * A new file is written beside its name, synced, renamed, then read back and opened before anyone
- * hears of success. Files that are no key files are passed over.
+ * A new file is written under another name, synced, renamed, then read back and opened before the
+ * call succeeds. Other files are ignored.
  */
 #ifndef CHAIN_KEYS_WALLET_H
 #define CHAIN_KEYS_WALLET_H
@@ -30,8 +30,7 @@ MUST_CHECK enum status wallet_new(struct wallet_entry *entry, const char *folder
                                   const struct passphrase *passphrase, uint32_t cost,
                                   struct error *error);
 
-/* All keys of the folder, by path; *entries is the caller's (free). A folder that is not there is
- * empty. */
+/* All keys of the folder, by path; *entries is the caller's (free). A missing folder is empty. */
 MUST_CHECK enum status wallet_list(struct wallet_entry **entries, size_t *count, const char *folder,
                                    struct error *error);
 

@@ -20,7 +20,7 @@ enum {
     NAME_BYTES = 16,
 };
 
-/* Who judges, when nobody else was named. No key has this address. */
+/* The embedded referee. No key has this address. */
 static const struct address embedded_referee = {"the embedded referee"};
 
 static const char schema[] =
@@ -41,7 +41,7 @@ struct local {
 
 /* ---- the clock and the blocks --------------------------------------------------- */
 
-/* now: what the clock says; a block is never before the last one. */
+/* The clock never goes back behind the last block. */
 static enum status read_clock(struct local *local, struct ledger_clock *clock, bool *manual,
                               struct error *error)
 {
@@ -98,7 +98,7 @@ static enum status block_hash(void *context, struct hash32 *hash, uint64_t heigh
 
 /* ---- moves -------------------------------------------------------------------- */
 
-/* The money that goes with a move leaves the purse before the rules see the move. */
+/* A move's money leaves the purse before the rules see the move. */
 static enum status pay(struct local *local, wei value, struct error *error)
 {
     struct local_account account;
@@ -151,7 +151,7 @@ static enum status keep_move(struct local *local, const char *name,
                         (int64_t)(refusal == NULL), &why, (int64_t)height);
 }
 
-/* Inside a transaction. A refusal of the rules is kept as the move's outcome, not its effects. */
+/* Inside a transaction. A refused move leaves only its outcome. */
 static enum status play(struct local *local, const char *name, const struct game_move *move,
                         const struct database_blob *content, struct error *error)
 {
@@ -205,7 +205,7 @@ static enum status find_move(struct local *local, const char *name,
     if (status == STATUS_OK && sqlite3_column_int(row, 0) == 0) {
         status = error_set(error, STATUS_REFUSED, "there is another move of the name '%s'", name);
     } else if (status == STATUS_OK && sqlite3_column_int(row, 1) == 0) {
-        status = STATUS_NOT_FOUND; /* it was refused: it may try again */
+        status = STATUS_NOT_FOUND; /* it was refused and may be tried again */
     }
     database_done(&local->sql, row);
     return status;
@@ -294,7 +294,7 @@ static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t a
 {
     struct local *local = self;
 
-    (void)depth; /* nothing here is ever taken back */
+    (void)depth; /* nothing is ever reorganized away */
     return event_log_next(&local->sql, entry, local->payload, after, UINT64_MAX, error);
 }
 
@@ -423,7 +423,7 @@ static enum status open_file(struct local *local, const char *path, struct error
     return status;
 }
 
-/* By a hash of the salt: who knows the salt knows the hashes of blocks to come. */
+/* By a hash of the salt: the salt itself would reveal the hashes of later blocks. */
 static void name_chain(char chain[LEDGER_CHAIN_MAX], const struct local *local)
 {
     struct hash32 hash = keccak256(local->salt, sizeof(local->salt));

@@ -1,23 +1,22 @@
 /*
- * ledger_local.h - the embedded ledger, beyond what all ledgers have: making one, free money, and
- * a clock for tests.
+ * ledger_local.h - the embedded ledger: a new file, free money, and a clock for tests.
  *
- * One sqlite3 file. Each move is a block; the height also grows by one with every second, so that
- * what waits for a block does not wait for a move. Nobody but the file's owner is trusted or kept
- * out: it is for one machine, for trying things and for tests. On a chain, none of this exists.
+ * One sqlite3 file. Each move is a block; the height also grows by one every second, so nothing
+ * waits for a move of somebody else. The file's owner can change everything: it is for one machine,
+ * for trials and tests.
  */
 #ifndef CHAIN_LOCAL_LEDGER_LOCAL_H
 #define CHAIN_LOCAL_LEDGER_LOCAL_H
 
 #include "chain/game/ledger.h"
 
-/* Makes the file. STATUS_REFUSED when there is one. referee NULL: the embedded one, which judges by
- * the same rules as the contract. Else the account that may pass turns and rule; zero: nobody, and
- * every dispute ends by a timeout. */
+/* Makes the file. STATUS_REFUSED if it exists. referee NULL: the embedded one, with the rules of
+ * the contract. Else the account that may pass turns and rule; zero: nobody, and every dispute
+ * ends by a timeout. */
 MUST_CHECK enum status ledger_local_init(const char *path, const struct address *referee,
                                          struct error *error);
 
-/* Money from nowhere. The ledger must be a local one. */
+/* Gives free money. The ledger must be an embedded one. */
 MUST_CHECK enum status ledger_local_faucet(struct ledger *ledger, const struct address *account,
                                            wei amount, struct error *error);
 

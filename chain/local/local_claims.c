@@ -18,7 +18,7 @@ static enum status save(struct local_game *game, const struct local_dispute *dis
     return local_put_job(game->store, &dispute->job, &dispute->claim.job);
 }
 
-/* Is the accused gone: convicted by another claim? */
+/* Was the accused convicted by another claim? */
 static enum status find_moot(struct local_game *game, bool *moot,
                              const struct local_dispute *dispute)
 {
@@ -125,7 +125,7 @@ static enum status open_seal(struct local_game *game, const struct hash32 *seal)
     return local_put_seal(game->store, 0, seal);
 }
 
-/* What a claim and an accusation have in common. Saves the job and the tally, not the claim. */
+/* Common to claims and accusations. Saves the job and the tally, not the claim. */
 static enum status open_claim(struct local_game *game, struct local_dispute *dispute,
                               struct local_segment *segment, const struct game_move *move,
                               const struct hash32 *key)
@@ -238,7 +238,7 @@ enum status local_accuse(struct local_game *game, const struct game_move *move)
 enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
                             enum game_turn turn)
 {
-    /* Who must answer must be able to give the turn back. */
+    /* An accused needs a turn left to pass it back. */
     const uint32_t needed = turn == GAME_TURN_ACCUSED ? 2 : 1;
     struct game_event *event;
 
@@ -262,7 +262,7 @@ enum status local_pass_turn(struct local_game *game, const struct game_move *mov
     return local_give_turn(game, &dispute, (enum game_turn)move->turn);
 }
 
-/* Half of the stake pays the whistle, the other half goes to the client: see Registry.sol. */
+/* Half of the stake goes to the claimant, half to the client: see Registry.sol. */
 static enum status convict(struct local_game *game, struct local_dispute *dispute)
 {
     struct local_job *job = &dispute->job;

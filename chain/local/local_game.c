@@ -7,7 +7,7 @@
 #include "chain/codec/abi.h"
 #include "chain/local/local_rules.h"
 
-/* What was escrowed for segments that will not be. */
+/* Refunds the escrow of segments that will never be final. */
 static enum status refund_rest(struct local_game *game, const struct local_job *job)
 {
     const struct game_terms *terms = &job->terms;
@@ -597,7 +597,7 @@ enum status local_game_play(struct local_game *game, const struct game_move *mov
         return local_refuse(game, GAME_REFUSED_NOT, 0);
     }
     if (game_move_is_of_referee(move->kind) && !game->judges) {
-        return local_refuse(game, GAME_REFUSED_NOT, 0); /* who is no contract hears no moves */
+        return local_refuse(game, GAME_REFUSED_NOT, 0); /* an account judges, not the ledger */
     }
     if (move->kind == GAME_PASS_TURN && move->turn > GAME_TURN_ACCUSED) {
         return local_refuse(game, GAME_REFUSED_NOT, 0);

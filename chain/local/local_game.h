@@ -1,9 +1,9 @@
 /*
  * local_game.h - the rules of the game in C: the twin of chain/contracts/Registry.sol.
  *
- * Every rule here has the same checks in the same order as there, so that the two refuse for the
- * same reason; tests play the same random histories on both. One move is one call; the caller
- * rolls the store back when it is refused.
+ * Every rule has the same checks in the same order as there, so both refuse for the same reason;
+ * tests play the same random histories on both. One call plays one move; the caller rolls the store
+ * back if it is refused.
  */
 #ifndef CHAIN_LOCAL_LOCAL_GAME_H
 #define CHAIN_LOCAL_LOCAL_GAME_H

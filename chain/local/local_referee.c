@@ -1,9 +1,8 @@
 /*
  * local_referee.c - the embedded referee: the twin of chain/contracts/Referee.sol.
  *
- * Whose move it is, what the move is about, and what follows from it; what bytes prove is said by
- * proofs/dispute/evidence_judge.c and proofs/dispute/ledger_query.c. The same checks in the same order as
- * in the contract.
+ * Checks whose move it is and what it is about, in the order of the contract. evidence_judge and
+ * ledger_query in proofs/dispute compute what bytes prove.
  */
 #include <string.h>
 
@@ -159,7 +158,7 @@ static enum status find_trace_root(struct local_game *game, struct digest *root,
     return STATUS_OK;
 }
 
-/* Every move of the claimant begins here: its turn, and a case that is what was committed. */
+/* Checks that it is the claimant's turn and that the case is what was committed. */
 static enum status open_case(struct local_game *game, struct local_dispute *dispute,
                              struct evidence_context *context, const struct game_move *move)
 {
@@ -211,7 +210,7 @@ enum status local_query(struct local_game *game, const struct game_move *move)
     return local_give_turn(game, &dispute, GAME_TURN_ACCUSED);
 }
 
-/* What is told of a divergence is evidence that would convict a job that had not said so. */
+/* The reply about a divergence is evidence that would convict a job that hides one. */
 static enum status check_divergence(bool *good, struct local_game *game,
                                     const struct ledger_queried *queried,
                                     const struct game_bytes *reply)
@@ -225,7 +224,7 @@ static enum status check_divergence(bool *good, struct local_game *game,
     return STATUS_OK;
 }
 
-/* Is it the answer? said is what is kept of it: evidence may need the parts that were told. */
+/* Is the reply right? *said is kept of it: evidence may need the parts that it has. */
 static enum status check_told(bool *good, struct hash32 *said, struct local_game *game,
                               const struct game_move *move)
 {

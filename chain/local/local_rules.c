@@ -19,7 +19,7 @@ enum status local_refuse_other(struct local_game *game, const struct address *ex
     return STATUS_REFUSED;
 }
 
-/* job may be NULL: then the event tells its claim only. */
+/* job may be NULL: then the event names only its claim. */
 struct game_event *local_event(struct local_game *game, enum game_event_kind kind,
                                const struct hash32 *job)
 {

@@ -29,7 +29,7 @@ struct local_game {
     uint8_t queried[LEDGER_QUERIED_SIZE_MAX]; /* what an event borrows */
 };
 
-/* A segment that a move shows: its hash, whether it stands, and what is known of it. */
+/* A segment that a move shows. */
 struct local_segment {
     const struct game_segment *shown;
     struct hash32 hash;
@@ -64,13 +64,13 @@ uint64_t local_round_start(const struct local_segment *segment);
 uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment);
 uint64_t local_respond_by(const struct local_game *game, const struct local_job *job);
 
-/* Everything that is not final is as if it had never been committed. */
+/* Forgets every segment that is not final. */
 void local_void_committed(struct local_job *job);
 
 /* A claim that the referee may judge now, loaded. */
 enum status local_require_tried(struct local_game *game, struct local_dispute *dispute,
                                 const struct hash32 *claim);
-/* What the referee's moves end with: each saves the dispute. */
+/* A move of the referee ends with one of these. Each saves the dispute. */
 enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
                             enum game_turn turn);
 enum status local_end_claim(struct local_game *game, struct local_dispute *dispute, bool upheld);

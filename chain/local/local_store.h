@@ -1,9 +1,9 @@
 /*
- * local_store.h - what the embedded ledger remembers, in one sqlite3 file.
+ * local_store.h - the state of the embedded ledger, in one sqlite3 file.
  *
- * Records have a kind and a key and are kept as ABI words, the way the contract keeps its storage;
- * a record that is not there reads as zeros, as there. Whoever changes something begins and
- * commits (see ledger_local.c); several processes may share the file.
+ * Records have a kind and a key and are kept as ABI words, as in the contract's storage; a missing
+ * record reads as zeros. The caller begins and commits (ledger_local.c). Several processes may
+ * share the file.
  */
 #ifndef CHAIN_LOCAL_LOCAL_STORE_H
 #define CHAIN_LOCAL_LOCAL_STORE_H
@@ -59,8 +59,8 @@ struct local_claim {
 
 /* What the referee remembers of a claim. */
 struct local_trial {
-    /* keccak256 of what the accused is asked for; of parts that he has told,
-     * partial_sums_reply_hash(); zero: neither. */
+    /* keccak256 of what was queried; after a reply of parts, partial_sums_reply_hash(); zero:
+     * neither. */
     struct hash32 said;
 };
 
@@ -74,7 +74,7 @@ struct local_store {
     struct error *error;
 };
 
-/* Makes the table where it is missing. */
+/* Makes the table if it is missing. */
 MUST_CHECK enum status local_store_open(struct local_store *store, struct database *sql,
                                         struct error *error);
 
