@@ -1,8 +1,8 @@
 """The same GPT-2 training step in PyTorch on the CPU, as a child of step_bench.
 
 argv: threads batch length positions vocabulary layers heads width rate beta1 beta2 epsilon decay
-clip. On standard input come the parameters (float32, in the order of the published names), then
-for each step the batch's tokens and targets (uint32). Each step is answered by a line of JSON.
+clip. Standard input holds the parameters (float32, in the order of the published names), then for
+each step the batch's tokens and targets (uint32). The answer to each step is a line of JSON.
 """
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 import time
 
 THREADS = int(sys.argv[1])
-# Before anything is loaded: OpenBLAS and OpenMP read these once.
+# OpenBLAS and OpenMP read these once, when they are loaded.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = str(THREADS)
 

@@ -1,10 +1,10 @@
-"""GPT-2 124M training steps in PyTorch on a GPU, beside what gpu-check measured: one table.
+"""GPT-2 124M training steps in PyTorch on a GPU, in one table with the numbers of gpu-check.
 
 usage: peer_gpu.py gpu-check.json [gpu-check.md]
 
 Float32 with deterministic algorithms and no TF32, TF32, bf16 autocast, and bf16 compiled; batches of
-4 x 1024 and 16 x 1024; events of the device, random tokens, medians. Without PyTorch or a device it
-says so and changes nothing. The ratios are time of PyTorch over time of ours: above 1, ours is faster.
+4 x 1024 and 16 x 1024; timed by events of the device, random tokens, medians. Without PyTorch or a
+device it says so and changes nothing. A ratio is PyTorch's time over ours: above 1 ours is faster.
 """
 import json
 import os
@@ -95,7 +95,7 @@ def milliseconds(way, batch):
     return statistics.median(times)
 
 
-# How many times as long as ours PyTorch is to take, at the least.
+# The least ratio of PyTorch's time to ours.
 GOALS = {"float32 deterministic": 2.0, "TF32": 0.8, "bf16 compiled": 1 / 3}
 
 

@@ -1,7 +1,7 @@
-"""The steps that step_test dumped, taken by PyTorch in float64. Prints TAP.
+"""Takes the steps that step_test dumped in PyTorch, in float64. Prints TAP.
 
-The models are written here from their published descriptions, the gradients are autograd's, the
-updates torch.optim's: nothing but the numbers in the folder comes from the engine.
+The models follow their published descriptions, gradients come from autograd, updates from
+torch.optim. Only the numbers in the folder come from the engine.
 """
 
 import math

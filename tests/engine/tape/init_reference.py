@@ -1,7 +1,8 @@
-"""init_reference.py - engine/tape/init.c once more, from its text: makes the pins of init_test.c.
+"""init_reference.py - a second implementation of engine/tape/init.h, written from its text. Prints the
+pins of init_test.c.
 
-Python's floats are binary64 with correctly rounded + - * / and sqrt, so the bits must agree.
-Run it to print the vectors; it needs nothing but the standard library.
+Python's floats are binary64 with correctly rounded + - * / and sqrt, so the bits must agree. Needs
+only the standard library.
 """
 import math
 import struct
