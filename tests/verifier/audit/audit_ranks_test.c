@@ -83,7 +83,7 @@ static void test_parts_decide_in_the_order_of_the_steps(void **state)
     }
 }
 
-static void test_pages_add_up_until_the_part_that_decides(void **state)
+static void test_pages_add_up_to_the_part_that_decides(void **state)
 {
     static struct report pages[3];
     struct audit_result parts[3] = {part(AUDIT_PROVEN, 20), part(AUDIT_REFUTED, 5),
@@ -136,7 +136,7 @@ static void full_result(struct audit_result *result)
     memset(result->location.evidence, 0xab, 1000);
 }
 
-static void test_a_result_goes_over_the_wire_whole_or_not_at_all(void **state)
+static void test_a_result_crosses_the_wire_whole_or_not_at_all(void **state)
 {
     static struct report page;
     static struct report page_read;
@@ -363,7 +363,7 @@ static const char *this_program(void)
     return path;
 }
 
-static void test_a_replay_that_dies_is_cannot_tell_from_there_on(void **state)
+static void test_a_replay_that_dies_gives_no_answer_from_there_on(void **state)
 {
     char command[4096];
     char *text;
@@ -432,11 +432,11 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_decide_in_the_order_of_the_steps),
-        cmocka_unit_test(test_pages_add_up_until_the_part_that_decides),
-        cmocka_unit_test(test_a_result_goes_over_the_wire_whole_or_not_at_all),
+        cmocka_unit_test(test_pages_add_up_to_the_part_that_decides),
+        cmocka_unit_test(test_a_result_crosses_the_wire_whole_or_not_at_all),
         cmocka_unit_test(test_ranks_together_say_what_one_process_says),
         cmocka_unit_test(test_the_page_of_ranks_shows_what_all_of_them_checked),
-        cmocka_unit_test(test_a_replay_that_dies_is_cannot_tell_from_there_on),
+        cmocka_unit_test(test_a_replay_that_dies_gives_no_answer_from_there_on),
         cmocka_unit_test(test_a_rank_that_dies_leaves_no_verdict),
         cmocka_unit_test(test_a_rank_without_the_library_leaves_no_verdict),
     };

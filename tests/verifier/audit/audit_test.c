@@ -255,7 +255,7 @@ static void test_an_unfinished_run_is_proven_as_far_as_it_goes(void **state)
     assert_int_equal(result.steps_of_job, STEPS);
 }
 
-static void test_an_empty_journal_cannot_be_told(void **state)
+static void test_an_empty_journal_gives_no_answer(void **state)
 {
     char path[FILE_PATH_MAX];
     struct audit_result result;
@@ -267,7 +267,7 @@ static void test_an_empty_journal_cannot_be_told(void **state)
     assert_non_null(strstr(result.reason.text, "no step"));
 }
 
-static void test_foreign_data_cannot_be_told(void **state)
+static void test_foreign_data_gives_no_answer(void **state)
 {
     static const char *const wrong[2] = {LABELS, SAMPLES};
     char path[FILE_PATH_MAX];
@@ -286,8 +286,8 @@ static void test_foreign_data_cannot_be_told(void **state)
     bundle_close(bundle);
 }
 
-/* A checkpoint that is gone costs time, not the answer: an older state leads there as well. */
-static void test_a_lost_checkpoint_is_made_up_for(void **state)
+/* A missing checkpoint costs time: the replay begins at an older one. */
+static void test_an_older_checkpoint_replaces_a_lost_one(void **state)
 {
     char path[FILE_PATH_MAX];
     char checkpoint[FILE_PATH_MAX + 64];
@@ -311,9 +311,9 @@ int main(void)
         cmocka_unit_test(test_each_cheat_is_refuted_at_its_step),
         cmocka_unit_test(test_a_sample_refutes_when_it_holds_the_wrong_segment),
         cmocka_unit_test(test_an_unfinished_run_is_proven_as_far_as_it_goes),
-        cmocka_unit_test(test_an_empty_journal_cannot_be_told),
-        cmocka_unit_test(test_foreign_data_cannot_be_told),
-        cmocka_unit_test(test_a_lost_checkpoint_is_made_up_for),
+        cmocka_unit_test(test_an_empty_journal_gives_no_answer),
+        cmocka_unit_test(test_foreign_data_gives_no_answer),
+        cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

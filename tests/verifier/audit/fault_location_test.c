@@ -386,8 +386,8 @@ static void test_the_solvers_trace_shows_the_operation_and_convicts(void **state
     }
 }
 
-/* Half of a walk, or bytes that are no answer: what the bundle itself shows still stands. */
-static void test_answers_that_end_or_lie_are_passed_over(void **state)
+/* Half of a walk, or bytes that are no reply: what the bundle shows still stands. */
+static void test_short_or_false_replies_are_ignored(void **state)
 {
     const char *folder = small_path("broken-answers");
     const struct trace_query first = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_TRACE};
@@ -468,7 +468,7 @@ static void test_a_run_said_to_end_at_a_good_step_is_refuted(void **state)
 
 /* ---- words ----------------------------------------------------------------------- */
 
-static void test_values_are_told_with_their_bits(void **state)
+static void test_values_are_printed_with_their_bits(void **state)
 {
     static const struct {
         enum dtype dtype;
@@ -502,10 +502,10 @@ int main(void)
         cmocka_unit_test(test_a_checkpoint_after_the_step_shows_tensor_and_element),
         cmocka_unit_test(test_roots_alone_show_the_step_and_say_what_is_lacking),
         cmocka_unit_test(test_the_solvers_trace_shows_the_operation_and_convicts),
-        cmocka_unit_test(test_answers_that_end_or_lie_are_passed_over),
+        cmocka_unit_test(test_short_or_false_replies_are_ignored),
         cmocka_unit_test(test_a_run_that_went_on_after_an_infinity_is_refuted),
         cmocka_unit_test(test_a_run_said_to_end_at_a_good_step_is_refuted),
-        cmocka_unit_test(test_values_are_told_with_their_bits),
+        cmocka_unit_test(test_values_are_printed_with_their_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

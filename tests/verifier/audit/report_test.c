@@ -94,7 +94,7 @@ static void test_report_only_what_was_run_again_is_marked_checked(void **state)
 }
 
 /* Squares of several steps, of which all, one and none were run again. */
-static void test_report_a_square_that_was_checked_in_part_is_paler(void **state)
+static void test_report_a_square_checked_in_part_is_paler(void **state)
 {
     static struct report report;
     struct bundle_step entry = {.step = 0};
@@ -114,8 +114,8 @@ static void test_report_a_square_that_was_checked_in_part_is_paler(void **state)
     free(page);
 }
 
-/* A few steps that took a hundred times as long do not press the others to the ground. */
-static void test_report_few_long_steps_leave_the_plot_and_are_told(void **state)
+/* A few steps that take a hundred times as long do not flatten the plot. */
+static void test_report_a_few_long_steps_are_counted_not_plotted(void **state)
 {
     static struct report report;
     char *page;
@@ -158,7 +158,7 @@ static void test_report_of_many_bundles_begins_with_a_list(void **state)
     free(page);
 }
 
-static void test_report_words_of_strangers_stay_words(void **state)
+static void test_report_foreign_text_is_escaped(void **state)
 {
     static struct report reports[2];
     char *page;
@@ -190,7 +190,7 @@ static void test_report_stands_alone(void **state)
     free(page);
 }
 
-static void test_report_journal_losses_that_are_no_numbers_are_not_plotted(void **state)
+static void test_report_losses_that_are_not_finite_are_not_plotted(void **state)
 {
     static struct report report;
     struct small_job_options options;
@@ -218,12 +218,12 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report_cells_cover_each_step_once),
         cmocka_unit_test(test_report_only_what_was_run_again_is_marked_checked),
-        cmocka_unit_test(test_report_a_square_that_was_checked_in_part_is_paler),
-        cmocka_unit_test(test_report_few_long_steps_leave_the_plot_and_are_told),
+        cmocka_unit_test(test_report_a_square_checked_in_part_is_paler),
+        cmocka_unit_test(test_report_a_few_long_steps_are_counted_not_plotted),
         cmocka_unit_test(test_report_of_many_bundles_begins_with_a_list),
-        cmocka_unit_test(test_report_words_of_strangers_stay_words),
+        cmocka_unit_test(test_report_foreign_text_is_escaped),
         cmocka_unit_test(test_report_stands_alone),
-        cmocka_unit_test(test_report_journal_losses_that_are_no_numbers_are_not_plotted),
+        cmocka_unit_test(test_report_losses_that_are_not_finite_are_not_plotted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * Goal: a check computes where its request says, and a second opinion comes from elsewhere.
+ * Goal: a check computes where its request says, and a second replay comes from elsewhere.
  * Method: requests for each device, with the emulated GPU of tests/support as the plugin.
  */
 #include "tests/support/test.h"
@@ -26,7 +26,7 @@ static enum status machine_for(struct machine_options *options, const char *devi
     return check_machine(options, &request, other, &error);
 }
 
-static void test_a_gpu_is_doubted_by_the_cpu(void **state)
+static void test_the_cpu_confirms_a_gpu(void **state)
 {
     struct machine_options options;
 
@@ -42,7 +42,7 @@ static void test_a_gpu_is_doubted_by_the_cpu(void **state)
     assert_int_equal(options.isa, isa_best());
 }
 
-static void test_a_cpu_is_doubted_by_other_instructions(void **state)
+static void test_other_instructions_confirm_a_cpu(void **state)
 {
     static const char *const names[] = {"cpu", ""};
     struct machine_options first;
@@ -73,8 +73,8 @@ static void test_a_device_that_is_not_there_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_gpu_is_doubted_by_the_cpu),
-        cmocka_unit_test(test_a_cpu_is_doubted_by_other_instructions),
+        cmocka_unit_test(test_the_cpu_confirms_a_gpu),
+        cmocka_unit_test(test_other_instructions_confirm_a_cpu),
         cmocka_unit_test(test_a_device_that_is_not_there_is_refused),
     };
 

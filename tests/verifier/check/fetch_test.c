@@ -248,7 +248,7 @@ static bool lies(const char *how)
            strcmp(how, "old") == 0;
 }
 
-/* Only patience ends what it sends. */
+/* Only the timeout ends its reply. */
 static bool wears_out(const char *how)
 {
     return strcmp(how, "slow") == 0 || strcmp(how, "drip") == 0 || strcmp(how, "silent") == 0 ||
@@ -257,7 +257,7 @@ static bool wears_out(const char *how)
 
 /* Alone, none of them can make a true segment false or a false one true. Some would go on for
  * hours: that this test ends shows that they do not. */
-static void test_a_hostile_mirror_alone_cannot_be_told(void **state)
+static void test_a_hostile_mirror_alone_gives_no_verdict(void **state)
 {
     const struct fixture *fixture = *state;
     struct check_result *result = malloc(sizeof(*result));
@@ -281,7 +281,7 @@ static void test_a_hostile_mirror_alone_cannot_be_told(void **state)
     free(result);
 }
 
-/* Before a good one they cost time, and are the ones that are marked. */
+/* Before a good mirror they cost time, and get the bad notes. */
 static void test_the_next_mirror_is_tried(void **state)
 {
     const struct fixture *fixture = *state;
@@ -311,7 +311,7 @@ static void test_the_next_mirror_is_tried(void **state)
     free(result);
 }
 
-/* What broke off is gone on with where it stopped; what cannot be is begun again. */
+/* A broken download is resumed, or begun again where the server cannot resume. */
 static void test_broken_downloads_are_resumed(void **state)
 {
     const struct fixture *fixture = *state;
@@ -330,8 +330,8 @@ static void test_broken_downloads_are_resumed(void **state)
     free(result);
 }
 
-/* The cache is believed no more than a mirror. */
-static void test_a_damaged_cache_is_made_up_for(void **state)
+/* The cache is trusted no more than a mirror. */
+static void test_a_damaged_cache_is_fetched_again(void **state)
 {
     const struct fixture *fixture = *state;
     struct check_result *result = malloc(sizeof(*result));
@@ -352,7 +352,7 @@ static void test_a_damaged_cache_is_made_up_for(void **state)
     free(result);
 }
 
-static void test_terms_and_data_that_are_not_the_jobs_cannot_be_told(void **state)
+static void test_foreign_terms_and_data_give_no_verdict(void **state)
 {
     const struct fixture *fixture = *state;
     struct check_result *result = malloc(sizeof(*result));
@@ -387,7 +387,7 @@ static void test_terms_and_data_that_are_not_the_jobs_cannot_be_told(void **stat
     free(result);
 }
 
-/* Who gives a job that this program is too old for has given what was asked for. */
+/* A mirror that gives a job of newer rules has given the right content. */
 static void test_a_job_of_unknown_rules_is_no_fault_of_the_mirror(void **state)
 {
     const struct fixture *fixture = *state;
@@ -433,12 +433,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_mirrors_of_each_kind_give_the_same_verdicts),
-        cmocka_unit_test(test_a_hostile_mirror_alone_cannot_be_told),
+        cmocka_unit_test(test_a_hostile_mirror_alone_gives_no_verdict),
         cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
         cmocka_unit_test(test_the_next_mirror_is_tried),
         cmocka_unit_test(test_broken_downloads_are_resumed),
-        cmocka_unit_test(test_a_damaged_cache_is_made_up_for),
-        cmocka_unit_test(test_terms_and_data_that_are_not_the_jobs_cannot_be_told),
+        cmocka_unit_test(test_a_damaged_cache_is_fetched_again),
+        cmocka_unit_test(test_foreign_terms_and_data_give_no_verdict),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

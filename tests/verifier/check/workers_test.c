@@ -54,7 +54,7 @@ static struct check_request *some_request(void)
     return request;
 }
 
-/* What comes of a check by that program; NULL: the real child. */
+/* The result of a check by that program; NULL: the real child. */
 static void run_program(struct check_result *result, const char *program, uint32_t time_max_s)
 {
     struct check_request *request = some_request();
@@ -79,7 +79,7 @@ static void run_program(struct check_result *result, const char *program, uint32
     free(request);
 }
 
-static void test_children_that_misbehave_cannot_tell(void **state)
+static void test_children_that_misbehave_give_no_verdict(void **state)
 {
     static const struct {
         const char *name;
@@ -109,8 +109,8 @@ static void test_children_that_misbehave_cannot_tell(void **state)
     free(result);
 }
 
-/* On a busy machine much time can pass between the last word of a child and its end. */
-static void test_a_child_that_goes_late_has_answered(void **state)
+/* On a busy machine a child may exit long after it closed its pipe. */
+static void test_a_child_that_exits_late_has_answered(void **state)
 {
     struct check_result *result = calloc(1, sizeof(*result));
     json_t *object;
@@ -132,7 +132,7 @@ static void test_a_child_that_goes_late_has_answered(void **state)
     free(result);
 }
 
-static void test_a_child_without_mirrors_cannot_tell(void **state)
+static void test_a_child_without_mirrors_gives_no_verdict(void **state)
 {
     struct check_result *result = malloc(sizeof(*result));
 
@@ -178,7 +178,7 @@ static void test_requests_and_results_survive_the_wire(void **state)
     free(again);
 }
 
-/* No changed byte makes a refusal to parse into a crash, nor another outcome out of a verdict. */
+/* No changed byte makes a crash, or another verdict. */
 static void test_a_changed_result_is_never_another_verdict(void **state)
 {
     struct check_result *result = calloc(1, sizeof(*result));
@@ -243,9 +243,9 @@ static void test_the_self_test_tells_true_from_false(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_that_misbehave_cannot_tell),
-        cmocka_unit_test(test_a_child_that_goes_late_has_answered),
-        cmocka_unit_test(test_a_child_without_mirrors_cannot_tell),
+        cmocka_unit_test(test_children_that_misbehave_give_no_verdict),
+        cmocka_unit_test(test_a_child_that_exits_late_has_answered),
+        cmocka_unit_test(test_a_child_without_mirrors_gives_no_verdict),
         cmocka_unit_test(test_requests_and_results_survive_the_wire),
         cmocka_unit_test(test_a_changed_result_is_never_another_verdict),
         cmocka_unit_test(test_the_self_test_tells_true_from_false),

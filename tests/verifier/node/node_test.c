@@ -332,7 +332,7 @@ static void test_a_defender_only_claims_and_what_is_withheld_is_not_claimed(void
 }
 
 /* Where the checkpoint before a segment is gone, the node comes from an older one. */
-static void test_a_lost_checkpoint_is_made_up_for(void **state)
+static void test_an_older_checkpoint_replaces_a_lost_one(void **state)
 {
     uint64_t random = 13;
     const char *path = run_path(7201);
@@ -395,7 +395,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_the_node_earns_is_exact),
         cmocka_unit_test(test_an_observer_signs_nothing),
         cmocka_unit_test(test_a_defender_only_claims_and_what_is_withheld_is_not_claimed),
-        cmocka_unit_test(test_a_lost_checkpoint_is_made_up_for),
+        cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
         cmocka_unit_test(test_many_jobs_and_a_poisoned_one),
     };
 

@@ -185,14 +185,14 @@ static struct node_snapshot *look(struct store *store)
 
 /* ---- snapshot ------------------------------------------------------------- */
 
-static void test_vitals_are_what_the_database_says(void **state)
+static void test_a_snapshot_is_what_the_database_says(void **state)
 {
     struct store store;
     struct node_snapshot *snapshot;
     uint64_t checks = 0;
 
     (void)state;
-    make_store(&store, small_path("vitals.db"));
+    make_store(&store, small_path("snapshot.db"));
     snapshot = look(&store);
     assert_int_equal(snapshot->jobs[GAME_PHASE_RUNNING], 2);
     assert_int_equal(snapshot->committed, COMMITTED);
@@ -225,7 +225,7 @@ static void test_vitals_are_what_the_database_says(void **state)
     store_close(&store);
 }
 
-static void test_vitals_a_job_of_many_segments_fits_its_map(void **state)
+static void test_a_job_of_many_segments_fits_its_map(void **state)
 {
     struct store store;
     struct node_snapshot *snapshot;
@@ -248,8 +248,8 @@ static void test_vitals_a_job_of_many_segments_fits_its_map(void **state)
     store_close(&store);
 }
 
-/* Nobody has to look for the job that money is at stake for. */
-static void test_vitals_a_job_under_claim_is_kept_among_many_newer_ones(void **state)
+/* A job with money at stake must be on the page. */
+static void test_a_job_under_claim_is_shown_before_newer_ones(void **state)
 {
     struct store store;
     struct node_snapshot *snapshot;
@@ -276,7 +276,7 @@ static void test_vitals_a_job_under_claim_is_kept_among_many_newer_ones(void **s
     store_close(&store);
 }
 
-static void test_vitals_trouble_is_told_worst_first(void **state)
+static void test_the_worst_trouble_is_shown_first(void **state)
 {
     static struct node_snapshot snapshot;
 
@@ -323,7 +323,7 @@ static const char *past_labels(const char *at)
     return at + 1;
 }
 
-/* Each family is told once, HELP and TYPE before its samples; each sample once, with a number. */
+/* Each family comes once, HELP and TYPE before its samples; each sample once, with a number. */
 static void read_metrics(const char *text)
 {
     char family[128] = "";
@@ -418,7 +418,7 @@ static bool installed(const char *program)
     return system(command) == 0;
 }
 
-static void test_metrics_promtool_finds_nothing_to_say(void **state)
+static void test_metrics_pass_promtool(void **state)
 {
     struct store store;
     struct node_snapshot *snapshot;
@@ -463,7 +463,7 @@ static void see_known(const char *path, const char *metrics)
     file_bytes_release(&bytes);
 }
 
-static void test_metrics_dashboard_and_alerts_name_only_what_there_is(void **state)
+static void test_dashboard_and_alerts_name_only_metrics_that_exist(void **state)
 {
     static struct node_snapshot snapshot;
     struct buffer text;
@@ -506,7 +506,7 @@ static void end_claim(struct store *store, uint8_t claim, const char *outcome)
         "bt", &(struct database_blob){key.bytes, HASH32_SIZE}, outcome));
 }
 
-static void test_moves_that_were_remade_or_needless_are_not_lost(void **state)
+static void test_retried_and_obsolete_moves_are_not_lost(void **state)
 {
     const struct action attest = {.kind = ACTION_ATTEST};
     const struct action waits = {.kind = ACTION_REVEAL, .after = "attest/full"};
@@ -552,7 +552,7 @@ static void test_moves_that_were_remade_or_needless_are_not_lost(void **state)
 
 /* ---- the page ----------------------------------------------------------- */
 
-static void test_page_stands_alone_and_shows_words_as_words(void **state)
+static void test_page_stands_alone_and_escapes_foreign_text(void **state)
 {
     static const char *const nowhere[] = {"<script src", "src=\"",  "http://",
                                           "url(",        "@import", "<img",
@@ -720,15 +720,15 @@ static void test_server_the_page_works_in_chromium(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vitals_are_what_the_database_says),
-        cmocka_unit_test(test_vitals_a_job_of_many_segments_fits_its_map),
-        cmocka_unit_test(test_vitals_a_job_under_claim_is_kept_among_many_newer_ones),
-        cmocka_unit_test(test_vitals_trouble_is_told_worst_first),
+        cmocka_unit_test(test_a_snapshot_is_what_the_database_says),
+        cmocka_unit_test(test_a_job_of_many_segments_fits_its_map),
+        cmocka_unit_test(test_a_job_under_claim_is_shown_before_newer_ones),
+        cmocka_unit_test(test_the_worst_trouble_is_shown_first),
         cmocka_unit_test(test_metrics_follow_the_text_format),
-        cmocka_unit_test(test_metrics_promtool_finds_nothing_to_say),
-        cmocka_unit_test(test_metrics_dashboard_and_alerts_name_only_what_there_is),
-        cmocka_unit_test(test_moves_that_were_remade_or_needless_are_not_lost),
-        cmocka_unit_test(test_page_stands_alone_and_shows_words_as_words),
+        cmocka_unit_test(test_metrics_pass_promtool),
+        cmocka_unit_test(test_dashboard_and_alerts_name_only_metrics_that_exist),
+        cmocka_unit_test(test_retried_and_obsolete_moves_are_not_lost),
+        cmocka_unit_test(test_page_stands_alone_and_escapes_foreign_text),
         cmocka_unit_test(test_server_answers_what_it_has_and_refuses_the_rest),
         cmocka_unit_test(test_server_place_is_an_address_and_a_port),
         cmocka_unit_test(test_server_the_page_works_in_chromium),

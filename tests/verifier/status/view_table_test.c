@@ -41,7 +41,7 @@ static void test_columns_are_in_line(void **state)
                    "  0xa18446ab0f22  12345678  skipped\n");
 }
 
-static void test_empty_columns_are_left_out_and_long_ones_are_told_whole(void **state)
+static void test_empty_columns_are_left_out_and_long_cells_are_whole(void **state)
 {
     (void)state;
     assert_printed(
@@ -76,7 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns_are_in_line),
-        cmocka_unit_test(test_empty_columns_are_left_out_and_long_ones_are_told_whole),
+        cmocka_unit_test(test_empty_columns_are_left_out_and_long_cells_are_whole),
         cmocka_unit_test(test_facts_have_their_units),
     };
 

@@ -118,7 +118,7 @@ static int end(void **state)
 
 /* ---- forecasts ---------------------------------------------------------- */
 
-static void test_watch_forecast_waits_for_those_before(void **state)
+static void test_a_forecast_waits_for_the_segments_before(void **state)
 {
     const struct job_record *job;
     const uint64_t end_s = START_S + ATTEST_S + REVEAL_S + CLAIM_S;
@@ -151,7 +151,7 @@ static void test_watch_without_trouble_is_silent(void **state)
 
 /* ---- deadlines and bonds ------------------------------------------------ */
 
-static void test_watch_a_late_solver_is_told_before_and_after(void **state)
+static void test_watch_reports_a_late_solver_before_and_after(void **state)
 {
     (void)state;
     open_job(0);
@@ -168,7 +168,7 @@ static void test_watch_a_late_solver_is_told_before_and_after(void **state)
     assert_int_equal(look(START_S + PERIOD_S + 1, 0), 0); /* all there */
 }
 
-static void test_watch_missing_attestors_are_told(void **state)
+static void test_watch_reports_missing_attestors(void **state)
 {
     (void)state;
     open_job(2);
@@ -187,7 +187,7 @@ static void test_watch_missing_attestors_are_told(void **state)
     assert_non_null(strstr(alarms[0].text, "never be final"));
 }
 
-static void test_watch_a_seal_without_a_reveal_is_told(void **state)
+static void test_watch_reports_a_seal_without_a_reveal(void **state)
 {
     (void)state;
     open_job(1);
@@ -287,7 +287,7 @@ static void test_watch_two_traces_of_one_step_disagree(void **state)
     }
 }
 
-static void test_watch_a_rewind_reads_the_chronicle_anew(void **state)
+static void test_watch_a_rewind_reads_the_event_log_again(void **state)
 {
     struct ledger_entry rewind = {.kind = LEDGER_REWIND, .number = 50};
     struct error error;
@@ -320,16 +320,16 @@ static void test_watch_jobs_beyond_the_maximum_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_watch_forecast_waits_for_those_before, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_forecast_waits_for_the_segments_before, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_without_trouble_is_silent, begin, end),
-        cmocka_unit_test_setup_teardown(test_watch_a_late_solver_is_told_before_and_after, begin,
+        cmocka_unit_test_setup_teardown(test_watch_reports_a_late_solver_before_and_after, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(test_watch_missing_attestors_are_told, begin, end),
-        cmocka_unit_test_setup_teardown(test_watch_a_seal_without_a_reveal_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(test_watch_reports_missing_attestors, begin, end),
+        cmocka_unit_test_setup_teardown(test_watch_reports_a_seal_without_a_reveal, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_follows_whose_turn_it_is, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_a_conviction_opens_the_job_again, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_two_traces_of_one_step_disagree, begin, end),
-        cmocka_unit_test_setup_teardown(test_watch_a_rewind_reads_the_chronicle_anew, begin, end),
+        cmocka_unit_test_setup_teardown(test_watch_a_rewind_reads_the_event_log_again, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_jobs_beyond_the_maximum_are_counted, begin, end),
     };
 

@@ -57,7 +57,7 @@ static void test_a_mirror_recovers_by_serving_and_by_time(void **state)
     }
 }
 
-static void test_a_clock_that_was_set_back_sends_nobody_away_for_long(void **state)
+static void test_a_clock_set_back_puts_no_mirror_last_for_long(void **state)
 {
     struct mirrors_health health = {0};
 
@@ -105,7 +105,7 @@ static void find(struct store *store, uint64_t at_ms, const char *order, uint32_
     free(request);
 }
 
-static void test_sick_mirrors_go_last_and_come_back(void **state)
+static void test_failing_mirrors_go_last_and_come_back(void **state)
 {
     const struct check_mirror_note silent = {.silent = 2, .good = 1, .trouble = "timed out"};
     const struct check_mirror_note lied = {.bad = 1, .good = 7, .trouble = "not the content"};
@@ -141,8 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rest_doubles_up_to_its_bound),
         cmocka_unit_test(test_a_mirror_recovers_by_serving_and_by_time),
-        cmocka_unit_test(test_a_clock_that_was_set_back_sends_nobody_away_for_long),
-        cmocka_unit_test(test_sick_mirrors_go_last_and_come_back),
+        cmocka_unit_test(test_a_clock_set_back_puts_no_mirror_last_for_long),
+        cmocka_unit_test(test_failing_mirrors_go_last_and_come_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

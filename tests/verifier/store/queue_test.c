@@ -101,7 +101,7 @@ static void test_a_job_takes_no_more_places_than_it_leaves(void **state)
     store_close(&scene.store);
 }
 
-static void test_what_waits_or_runs_needs_no_other_place(void **state)
+static void test_a_check_that_waits_or_runs_needs_no_second_place(void **state)
 {
     struct scene scene;
     struct task task;
@@ -137,7 +137,7 @@ static void end(struct scene *scene, enum check_outcome outcome)
     must(scene, queue_finish(&scene->store, &task, &result, TASK_DONE, NOW_S, 0, &scene->error));
 }
 
-static void test_what_ended_in_a_fault_is_checked_when_it_is_forgotten(void **state)
+static void test_a_forgotten_fault_is_checked_again(void **state)
 {
     struct scene scene;
     struct task task;
@@ -211,7 +211,7 @@ static uint64_t no_time(void *context)
     return 0;
 }
 
-static void test_a_job_without_room_is_in_nobodys_way(void **state)
+static void test_a_job_without_room_blocks_nobody(void **state)
 {
     struct scene scene;
     struct fate fate = {0};
@@ -225,7 +225,7 @@ static void test_a_job_without_room_is_in_nobodys_way(void **state)
 
     (void)state;
     open_scene(&scene, "plan.db", 100);
-    path_of(path, "plan-book.db");
+    path_of(path, "plan-verdicts.db");
     must(&scene, verdict_db_open(&ports.verdicts, path, &scene.error));
     virtual_ledger_init(&ledger, chain, &fate, &own, 0, 1);
     ports.store = &scene.store;
@@ -279,7 +279,7 @@ static void visit_round(struct scene *scene, struct visits *visits)
     visits->most = visits->now > visits->most ? visits->now : visits->most;
 }
 
-static void test_no_reveal_that_waits_keeps_another_from_its_turn(void **state)
+static void test_a_reveal_that_waits_blocks_no_other(void **state)
 {
     static struct visits visits;
     struct game_event event = {.kind = GAME_REVEALED, .job = {{1}}};
@@ -306,10 +306,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_takes_no_more_places_than_it_leaves),
-        cmocka_unit_test(test_what_waits_or_runs_needs_no_other_place),
-        cmocka_unit_test(test_what_ended_in_a_fault_is_checked_when_it_is_forgotten),
-        cmocka_unit_test(test_a_job_without_room_is_in_nobodys_way),
-        cmocka_unit_test(test_no_reveal_that_waits_keeps_another_from_its_turn),
+        cmocka_unit_test(test_a_check_that_waits_or_runs_needs_no_second_place),
+        cmocka_unit_test(test_a_forgotten_fault_is_checked_again),
+        cmocka_unit_test(test_a_job_without_room_blocks_nobody),
+        cmocka_unit_test(test_a_reveal_that_waits_blocks_no_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static enum status enter(struct verdict_db *verdicts, struct verdict_db_entry en
 
 /* ---- tests ---------------------------------------------------------------- */
 
-static void test_what_contradicts_is_refused(void **state)
+static void test_a_contradiction_is_refused(void **state)
 {
     struct verdict_db *verdicts = open_book(path_of("contradictions"));
     struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
@@ -149,7 +149,7 @@ static void test_entries_are_found_again(void **state)
     verdict_db_close(verdicts);
 }
 
-/* Two nodes with one key share a book; the second one must not even start. */
+/* Two nodes with one key share a verdict database; the second one must not even start. */
 static void test_a_second_node_is_refused(void **state)
 {
     const char *path = path_of("locked");
@@ -175,7 +175,7 @@ static void test_a_second_node_is_refused(void **state)
     verdict_db_close(open_book(path)); /* the lock goes with the process */
 }
 
-static void test_an_export_moves_the_book(void **state)
+static void test_an_export_moves_the_database(void **state)
 {
     struct verdict_db *verdicts = open_book(path_of("from"));
     struct verdict_db *other = open_book(path_of("to"));
@@ -286,7 +286,7 @@ static void enter_until_killed(const char *path, int reply)
     }
 }
 
-static void test_what_was_entered_survives_a_kill(void **state)
+static void test_an_entered_verdict_survives_a_kill(void **state)
 {
     uint64_t random = 5;
     uint64_t kills = test_share(KILLS_SOAK, KILLS);
@@ -329,14 +329,14 @@ static void test_what_was_entered_survives_a_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_contradicts_is_refused),
+        cmocka_unit_test(test_a_contradiction_is_refused),
         cmocka_unit_test(test_other_matters_do_not_contradict),
         cmocka_unit_test(test_entries_are_found_again),
         cmocka_unit_test(test_a_second_node_is_refused),
-        cmocka_unit_test(test_an_export_moves_the_book),
+        cmocka_unit_test(test_an_export_moves_the_database),
         cmocka_unit_test(test_an_import_that_contradicts_changes_nothing),
         cmocka_unit_test(test_a_damaged_export_is_refused),
-        cmocka_unit_test(test_what_was_entered_survives_a_kill),
+        cmocka_unit_test(test_an_entered_verdict_survives_a_kill),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

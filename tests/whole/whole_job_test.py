@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support/game"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support/game"))
 sys.dont_write_bytecode = True
 
 import local_ledger  # noqa: E402
