@@ -3,7 +3,8 @@
 #define BASE_VERSION_H
 
 #define LOCKSTEP_VERSION "0.1.0"
-/* Of this version: the date of the manual pages and of the package. */
+
+/* The date of this version, for the manual pages and the package. */
 #define LOCKSTEP_DATE "2026-11-22"
 
 #endif /* BASE_VERSION_H */

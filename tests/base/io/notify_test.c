@@ -1,7 +1,6 @@
 /*
- * Goal: a program sends its service manager the messages of sd_notify(3), and does nothing without a
- * manager.
- * Method: a datagram socket of our own is the manager.
+ * Goal: a program sends its service manager the messages of sd_notify(3), and does nothing without
+ * a manager. Method: a datagram socket of our own is the manager.
  */
 #include "tests/support/test.h"
 
