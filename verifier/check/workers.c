@@ -362,7 +362,7 @@ static void limit(int what, uint64_t value)
 
 #define DRIVER_LATER ((uint64_t)512 << 20)
 
-/* Bytes of what RLIMIT_DATA counts; 0: the system does not tell. */
+/* Bytes of what RLIMIT_DATA counts; 0: unknown. */
 static uint64_t data_now(void)
 {
     FILE *file = fopen("/proc/self/status", "r");

@@ -102,7 +102,7 @@ static enum status find_data(struct data_paths *data, struct bundle *bundle,
     return STATUS_OK;
 }
 
-static void tell(void *context, uint64_t done, uint64_t wanted)
+static void show_progress(void *context, uint64_t done, uint64_t wanted)
 {
     struct progress *progress = context;
 
@@ -190,7 +190,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         }
         audit_options.share = part->share;
         audit_options.share_count = part->share_count;
-        audit_options.progress = part->quiet ? NULL : tell;
+        audit_options.progress = part->quiet ? NULL : show_progress;
         progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
         audit(result, bundle, data->paths, data->count, &audit_options);
         if (!part->quiet) {
@@ -369,13 +369,13 @@ static const struct command commands[] = {
      .summary = "replay bundles offline and say whether they are true",
      .description =
          "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
-         "compares every state with the journal. Exit code 0: proven, every step that was asked "
-         "for gave the same bits. 1: refuted, some step does not, and a second replay with other "
-         "instructions confirmed it. 2: could not tell, and why. A difference is followed to the "
-         "tensor and element, and to the operation where the solver's trace can be had "
-         "(--trace-from); the evidence is written to a file that 'lockstep audit --evidence' and "
-         "the contract judge without the bundle. Under mpirun the segments of each bundle are "
-         "dealt out to the ranks, and the first rank tells what all of them found.",
+         "compares every state with the journal. Exit code 0: proven, every wanted step "
+         "gave the same bits. 1: refuted, some step does not, and a second replay with other "
+         "instructions confirmed it. 2: no answer, with the reason. Follows a difference to the "
+         "tensor and element, and to the operation where the solver serves its trace "
+         "(--trace-from); writes the evidence to a file that 'lockstep audit --evidence' and the "
+         "contract judge without the bundle. Under mpirun the ranks share the segments of each "
+         "bundle, and the first rank reports for all.",
      .arguments = "BUNDLE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "

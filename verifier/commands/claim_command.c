@@ -42,7 +42,7 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "evidence about the step, as 'lockstep audit' writes it: it says which step, and is "
-             "shown as soon as the accused tells the trace that it is about",
+             "sent as soon as the accused replies with the trace that it is about",
      .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
@@ -75,7 +75,7 @@ static bool has_evidence(const struct claiming *claiming)
     return claiming->evidence.path[0] != '\0';
 }
 
-/* ---- what is asked for ------------------------------------------------------------ */
+/* ---- the arguments ---------------------------------------------------------------- */
 
 static enum status read_step(uint64_t *step, const char *text, struct error *error)
 {

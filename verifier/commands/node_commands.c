@@ -36,7 +36,8 @@ static const struct option_spec run_options[] = {
      .value = "MODE",
      .fallback = "act",
      .choices = "observe|defend|act",
-     .help = "observe: check and tell, sign nothing; defend: and claim; act: and attest, for fees"},
+     .help =
+         "observe: check and report, sign nothing; defend: and claim; act: and attest, for fees"},
     {.name = "share",
      .kind = OPTION_REAL,
      .value = "X",
@@ -72,7 +73,7 @@ static const struct option_spec run_options[] = {
      .value = "TIME",
      .fallback = "10m",
      .maximum = GAME_PERIOD_MAX,
-     .help = "when bonds or fees of ours wait for a solver that has vanished, make the moves that "
+     .help = "when bonds or fees of ours wait for a solver that timed out, make the moves that "
              "anybody may make so long after it could have"},
     {.name = "status",
      .kind = OPTION_TEXT,
@@ -219,7 +220,7 @@ static int show_self_test(struct command_context *context, const struct self_tes
     }
     (void)fprintf(context->out,
                   "true steps proven %" PRIu64 ", false steps refuted %" PRIu64
-                  ", withheld ones not told %" PRIu64 ", pretended faults seen %" PRIu64
+                  ", withheld ones unanswered %" PRIu64 ", pretended faults found %" PRIu64
                   "; wrong answers %" PRIu64 "\n",
                   result->proven, result->refuted, result->cannot_tell, result->fault,
                   result->wrong);
@@ -469,14 +470,14 @@ static const struct command commands[] = {
      .description =
          "For somebody who has seen a difference, for example with 'lockstep audit'. The segment "
          "of the step is run again as the node would, twice where it differs: what would not win "
-         "is not claimed, and nothing overrides that. Then it tells what is staked and what it may "
+         "is not claimed, and nothing overrides that. Then it shows what is staked and what it may "
          "cost, asks (--yes does not), sends the claim and makes every move of the dispute until "
          "the verdict. Interrupted, it goes on with the same command, or with a node in the same "
          "folder. STEP counts from 0 over the whole job. With --attestor it is the step that an "
          "attestor drew, and the trace root that it revealed is claimed to be false. An evidence "
          "file of an audit says the step by itself (--evidence), must be about what stands on the "
-         "ledger, and convicts in one move whoever tells the trace that it is about: nothing is "
-         "asked of the accused then, and who tells another trace is walked down as ever.",
+         "ledger, and convicts in one move an accused whose trace it is about. An accused that "
+         "replies with another trace is queried as without evidence.",
      .arguments = "JOB [STEP]",
      .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
                 "text.run\n"

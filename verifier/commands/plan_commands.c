@@ -107,7 +107,7 @@ struct planning {
     struct plan_equilibrium equilibrium;
 };
 
-/* ---- what was asked ------------------------------------------------------------------- */
+/* ---- the question --------------------------------------------------------------------- */
 
 static enum status amount(double *value, const struct options *given, const char *name,
                           struct error *error)

@@ -276,7 +276,8 @@ static bool has(const struct watch_alarm *alarms, uint32_t count, const struct w
     return false;
 }
 
-static void tell(const struct watching *watching, bool begins, const struct watch_alarm *alarm)
+static void print_change(const struct watching *watching, bool begins,
+                         const struct watch_alarm *alarm)
 {
     json_t *object;
     char *line;
@@ -298,12 +299,12 @@ static void tell_changes(const struct watching *watching)
 {
     for (uint32_t i = 0; i < watching->alarm_count; i++) {
         if (!has(watching->before, watching->before_count, &watching->alarms[i])) {
-            tell(watching, true, &watching->alarms[i]);
+            print_change(watching, true, &watching->alarms[i]);
         }
     }
     for (uint32_t i = 0; i < watching->before_count; i++) {
         if (!has(watching->alarms, watching->alarm_count, &watching->before[i])) {
-            tell(watching, false, &watching->before[i]);
+            print_change(watching, false, &watching->before[i]);
         }
     }
     (void)fflush(watching->context->out);
@@ -328,10 +329,11 @@ static enum status follow(struct watching *watching, struct error *error)
             return status == STATUS_STOPPED ? STATUS_OK : status;
         } else {
             if (!looked) {
-                log_info(watching->context->log, "watch",
-                         "jobs followed: %u, alarms now: %u; each is told when it begins and when "
-                         "it ends",
-                         watching->watch.job_count, watching->alarm_count);
+                log_info(
+                    watching->context->log, "watch",
+                    "jobs followed: %u, alarms now: %u; each is printed when it begins and when "
+                    "it ends",
+                    watching->watch.job_count, watching->alarm_count);
             }
             looked = true;
             unreachable = false;
@@ -416,11 +418,12 @@ static const struct command commands[] = {
     {.name = "watch",
      .summary = "follow all jobs of a ledger, forecast their verdicts, and give alarms",
      .description =
-         "Reads the ledger and nothing else; no key is needed, and nothing is replayed. Tells what "
+         "Reads the ledger and nothing else; no key is needed, and nothing is replayed. Shows what "
          "each segment waits for and when it can be final, whose turn it is in each dispute, and "
          "gives alarms: deadlines that are near or over, bonds about to be lost, attestors that "
-         "told different things of one step. Without --once it goes on and tells each alarm when "
-         "it begins and when it is over, with --json as one object on each line.",
+         "revealed different traces of one step. Without --once it goes on and prints each alarm "
+         "when "
+         "it begins and when it ends, with --json as one object on each line.",
      .example = "lockstep watch --ledger local:try.ledger --once\n"
                 "lockstep watch --json --warn 6h",
      .options = watch_options,

@@ -1,11 +1,11 @@
 /*
  * attestation_audit.h - what other verifiers attested, compared with what this node finds.
  *
- * An attestation is a trace root, and a false one covers a segment that nobody has looked at. So a
- * secret share of what is revealed is checked: the segment is replayed, the step that the attestor
- * drew is traced, and where its root is another, a second replay on another instruction set must
- * give ours again. Then the attestor is accused as a solver is claimed: by way of the book and the
- * pen. Roots of steps that were traced anyway are always compared.
+ * An attestation is a trace root. A false one covers a segment that nobody checked. So the node
+ * checks a secret share of the revealed roots: it replays the segment and traces the step that the
+ * attestor drew. Where the root differs, a second replay on another instruction set must give ours
+ * again. Then the node accuses the attestor, through the verdict database and the signing guard.
+ * Roots of steps that were traced anyway are always compared.
  */
 #ifndef VERIFIER_NODE_ATTESTATION_AUDIT_H
 #define VERIFIER_NODE_ATTESTATION_AUDIT_H

@@ -18,7 +18,7 @@
 #define NODE_CHECKS_MAX (WORKERS_MAX - 1)
 
 enum node_mode {
-    NODE_OBSERVE, /* checks and tells; never signs */
+    NODE_OBSERVE, /* checks and reports; never signs */
     NODE_DEFEND,  /* and whistles */
     NODE_ACT,     /* and attests, for the fees */
 };
@@ -57,7 +57,7 @@ struct node_ports {
     struct check_port checks;
     uint64_t (*now_ms)(void *context); /* since 1970 */
     void *clock;
-    const struct log *log; /* NULL: nothing is told */
+    const struct log *log; /* NULL: no log */
 };
 
 struct node_running {

@@ -115,7 +115,7 @@ MUST_CHECK enum status node_setup_path(char path[FILE_PATH_MAX], const struct op
 MUST_CHECK enum status node_setup_limits(struct node_options *options, const struct options *given,
                                          struct error *error);
 
-/* Options, and the node's folder with its database and its book. setup->context, stop and options
+/* Options, and the node's folder with its two databases. setup->context, stop and options
  * are set. */
 MUST_CHECK enum status node_setup_prepare(struct node_setup *setup, struct error *error);
 

@@ -3,7 +3,7 @@
  * signed.
  *
  * An attestation, a claim and the seal of a claim are statements: before one is signed, the verdict
- * book must have taken it, and the node must not be at fault. Each is on disk as an action before
+ * database must have taken it, and the node must not be at fault. Each is on disk as an action before
  * it is sent, and has one name on the ledger for ever.
  */
 #ifndef VERIFIER_NODE_SIGNING_GUARD_H

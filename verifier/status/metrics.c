@@ -100,7 +100,7 @@ static void add_checks(struct buffer *text, const struct node_snapshot *snapshot
                  check_outcome_name((enum check_outcome)i), snapshot->outcomes[i]);
     }
     plain(text, "lockstep_check_attempts_total", "counter",
-          "Attempts at checks, also those that could not tell.", (double)snapshot->attempts);
+          "Attempts at checks, also those without an answer.", (double)snapshot->attempts);
     plain(text, "lockstep_steps_proven_total", "counter",
           "Steps of segments that were run again and gave the same bits.",
           (double)snapshot->steps_proven);
@@ -154,7 +154,7 @@ static void add_mirrors(struct buffer *text, const struct node_snapshot *snapsho
          offsetof(struct node_snapshot_mirror, good)},
         {"lockstep_mirror_bad_total", "Answers that were something else.",
          offsetof(struct node_snapshot_mirror, bad)},
-        {"lockstep_mirror_silent_total", "Times that it could not be asked, or gave up.",
+        {"lockstep_mirror_silent_total", "Requests without a whole reply.",
          offsetof(struct node_snapshot_mirror, silent)},
         {"lockstep_mirror_bytes_total", "Bytes that were fetched.",
          offsetof(struct node_snapshot_mirror, bytes)},
@@ -172,7 +172,7 @@ static void add_mirrors(struct buffer *text, const struct node_snapshot *snapsho
         }
     }
     head(text, "lockstep_mirror_resting", "gauge",
-         "1 while it is asked after all others, because it was silent or lied lately.");
+         "1 while it is asked after all others, because it was silent or wrong lately.");
     for (uint32_t m = 0; m < snapshot->mirror_count; m++) {
         buffer_add_text(text, "lockstep_mirror_resting{mirror=\"");
         add_label(text, snapshot->mirror[m].name);

@@ -81,8 +81,8 @@ static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* A refused public move is no loss: somebody else has already made it. Nor is a seat or a claim that
- * somebody else took, or a move that is not needed any more. */
+/* A refused public move is no loss: somebody else has already made it. Nor is a seat or a claim
+ * that somebody else took, or a move that is not needed any more. */
 static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
 {
     return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_TIMEOUT ||
@@ -103,8 +103,8 @@ static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* Not counted: moves about void segments, and moves that wait for a lost move. Of a lost dispute the
- * last move counts. */
+/* Not counted: moves about void segments, and moves that wait for a lost move. Of a lost dispute
+ * the last move counts. */
 #define LOST_MOVES                                                                                 \
     "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
     " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \

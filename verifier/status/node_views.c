@@ -135,7 +135,7 @@ static const struct {
     {"queue", task_columns,
      "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"
      " outcome) AS outcome, count(*) AS count FROM tasks GROUP BY 1, 2 ORDER BY 1, 2"},
-    {"not_told", NULL,
+    {"unanswered", NULL,
      "SELECT job, idx AS segment, attempts, iif(state = :task_skipped, 'skipped', 'tried again')"
      " AS state, reason FROM tasks WHERE outcome = :cannot_tell AND (state = :task_skipped OR"
      " attempts > 0) ORDER BY number DESC"},
@@ -206,7 +206,7 @@ enum status node_status_view(json_t **made, struct store *store, struct error *e
 {
     json_t *object = json_object();
     enum status status =
-        object == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to tell") : STATUS_OK;
+        object == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a view") : STATUS_OK;
 
     for (size_t i = 0; i < sizeof(status_views) / sizeof(status_views[0]) && status == STATUS_OK;
          i++) {
@@ -280,7 +280,7 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
         return status;
     }
     *made = json_pack("{s:o, s:o}", "claims", rows, "found", found);
-    return *made != NULL ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "no memory to tell");
+    return *made != NULL ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "no memory for a view");
 }
 
 void node_claims_print(FILE *out, const json_t *made)

@@ -313,7 +313,7 @@ static void add_jobs(struct buffer *page, const struct node_snapshot *snapshot)
     static const char *const phases[NODE_SNAPSHOT_PHASES] = {"unknown", "open", "running",
                                                              "closed"};
     static const char *const words[NODE_SNAPSHOT_MARKS] = {"not committed", "not checked", "proven",
-                                                           "could not tell", "refuted"};
+                                                           "no answer", "refuted"};
     uint64_t all = 0;
 
     for (size_t i = 0; i < NODE_SNAPSHOT_PHASES; i++) {

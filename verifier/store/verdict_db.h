@@ -75,7 +75,8 @@ MUST_CHECK enum status verdict_db_set_fault(struct verdict_db *verdicts, const c
 MUST_CHECK enum status verdict_db_export(json_t **view, struct verdict_db *verdicts,
                                          struct error *error);
 
-/* Takes all rows of an export, or none if one contradicts. An empty database takes the secret too. */
+/* Takes all rows of an export, or none if one contradicts. An empty database takes the secret
+ * too. */
 MUST_CHECK enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts,
                                          const json_t *view, struct error *error);
 
