@@ -188,7 +188,8 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     transfer->came = 0;
     transfer->curl = http->curl;
     if (!set_up(http, transfer, url)) {
-        return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX, base);
+        return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
+                         base);
     }
     result = curl_easy_perform(http->curl);
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
