@@ -151,7 +151,7 @@ static void convict_by_part(struct court *court, struct cost *cost, const struct
     uint64_t random = 1;
     uint32_t part;
 
-    exhibit_question(&bytes, exhibit, target);
+    exhibit_query(&bytes, exhibit, target);
     measure(court, cost, GAME_QUERY, &bytes, "query for partial sums");
     buffer_release(&bytes);
     assert_true(forgery_of(&reply, &part, exhibit, target, &random));
@@ -316,7 +316,7 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
     court_commit(court, &walk.context, 1, 1);
     court_claim(court);
     court_answer(court);
-    for (; walk_question(&walk); round++) {
+    for (; walk_query(&walk); round++) {
         char row[32];
 
         move = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
@@ -378,7 +378,7 @@ static void test_longest_reply_costs_what_is_documented(void **state)
     court_commit(court, &walk.context, 1, 1);
     court_claim(court);
     court_answer(court);
-    while (walk_question(&walk)) {
+    while (walk_query(&walk)) {
         move = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
         court_done(court, &move, COURT_CLAIMANT);
         walk_answer(&walk, &court->queried.payload);

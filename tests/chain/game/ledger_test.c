@@ -422,7 +422,7 @@ static void play_dispute(struct stage *stage, struct walk *walk)
     stage_pass_time(stage, 2);
     STAGE_PLAY(stage, STAGE_VERIFIER, ledger_claim, &terms, &whistle);
     STAGE_PLAY(stage, STAGE_SOLVER, ledger_answer, &claim, &walk->context.trace);
-    while (walk_question(walk)) {
+    while (walk_query(walk)) {
         struct ledger_entry entry;
 
         STAGE_PLAY(stage, STAGE_VERIFIER, ledger_query, &claim, &shown, walk->question.data,

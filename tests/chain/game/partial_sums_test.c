@@ -83,7 +83,7 @@ static void ask_for_parts(struct court *court, const struct exhibit *exhibit,
     struct buffer question;
     struct game_move move;
 
-    exhibit_question(&question, exhibit, target);
+    exhibit_query(&question, exhibit, target);
     move = court_move(court, GAME_QUERY, question.data, question.size);
     court_done(court, &move, COURT_CLAIMANT);
     buffer_release(&question);
@@ -298,7 +298,7 @@ static void dispute_with_mutants(const struct trying *trying)
         buffer_release(&reply);
         return;
     }
-    exhibit_question(&question, exhibit, trying->target);
+    exhibit_query(&question, exhibit, trying->target);
     exhibit_part_evidence(&evidence, exhibit, trying->target, part, &reply);
     begin(court, &exhibit->context, 1, 1);
     try_mutants(trying, GAME_QUERY, &question, COURT_CLAIMANT);

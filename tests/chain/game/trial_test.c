@@ -238,7 +238,7 @@ static void ask_for_parts_and_show_one(struct accusation *made)
     struct buffer question;
     struct buffer reply;
 
-    exhibit_question(&question, made->exhibit, &target);
+    exhibit_query(&question, made->exhibit, &target);
     exhibit_parts(&reply, made->exhibit, &target);
     move = court_move(court, GAME_QUERY, question.data, question.size);
     court_done(court, &move, COURT_CLAIMANT);
@@ -268,7 +268,7 @@ static void ask_for_parts_of_a_short_one(struct accusation *made)
 
     assert_true(exhibit_axis(made->exhibit, &target).parts < 2);
     buffer_release(&made->evidence);
-    exhibit_question(&made->evidence, made->exhibit, &target);
+    exhibit_query(&made->evidence, made->exhibit, &target);
     made->move.kind = GAME_QUERY;
 }
 
@@ -278,7 +278,7 @@ static void ask_for_parts_of_another(struct accusation *made)
     struct evidence_target target = long_one(made->exhibit);
 
     buffer_release(&made->evidence);
-    exhibit_question(&made->evidence, made->exhibit, &target);
+    exhibit_query(&made->evidence, made->exhibit, &target);
     made->evidence.data[TRACE_QUERY_SIZE - 1] ^= 1;
     made->move.kind = GAME_QUERY;
 }
@@ -383,7 +383,7 @@ static bool ask_next(struct walk *walk, struct court *court)
 {
     struct game_move move;
 
-    if (!walk_question(walk)) {
+    if (!walk_query(walk)) {
         return false;
     }
     move = court_move(court, GAME_QUERY, walk->question.data, walk->question.size);
@@ -544,7 +544,7 @@ static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
     court_refused(court, &query, COURT_CLAIMANT, GAME_OUT_OF_TURNS);
     /* The rest of the walk is told elsewhere. */
     assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
-    while (walk_question(&walk)) {
+    while (walk_query(&walk)) {
         look_it_up(&walk);
         assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     }

@@ -116,7 +116,7 @@ static void arm_against_liar(struct search *search)
 
     walk_open(&walk, &lie, 0);
     search->court.context = walk.context;
-    while (walk_question(&walk)) {
+    while (walk_query(&walk)) {
         uint32_t i = arsenal->rounds;
 
         add_question(search, &walk.question);
@@ -177,7 +177,7 @@ static void arm_against_liar_in_parts(struct search *search)
     open_long(&exhibit, &target);
     exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
     search->court.context = exhibit.context;
-    exhibit_question(&question, &exhibit, &target);
+    exhibit_query(&question, &exhibit, &target);
     add_question(search, &question);
     buffer_release(&question);
     for (int i = 0; i < 3; i++) {
@@ -205,7 +205,7 @@ static void arm_against_honest(struct search *search)
     open_long(&exhibit, &target);
     search->court.context = exhibit.context;
     add_list(search, &exhibit);
-    exhibit_question(&question, &exhibit, &target);
+    exhibit_query(&question, &exhibit, &target);
     add_question(search, &question);
     buffer_release(&question);
     exhibit_parts(&reply, &exhibit, &target);

@@ -452,7 +452,7 @@ static void test_honest_parts_are_taken_and_convict_nobody(void **state)
         exhibit_with_parts(&exhibit, &target, &seed, &random);
         exhibit_make_right(&exhibit, &target);
         exhibit_parts(&reply, &exhibit, &target);
-        assert_true(exhibit_tell(&exhibit, &target, &reply));
+        assert_true(exhibit_reply(&exhibit, &target, &reply));
         assert_int_equal(count_guilty(&exhibit, &target, &reply), 0);
         assert_int_equal(evidence_false_part(&part, exhibit.tape, &exhibit.source, &target,
                                              reply.data, reply.size, NULL),
@@ -486,10 +486,10 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
             &exhibit, &target,
             lie(exhibit_get(&exhibit, &target), accused(&exhibit, &target)->dtype, &random));
         exhibit_parts(&reply, &exhibit, &target);
-        assert_false(exhibit_tell(&exhibit, &target, &reply));
+        assert_false(exhibit_reply(&exhibit, &target, &reply));
         buffer_release(&reply);
         if (forgery_of(&reply, &part, &exhibit, &target, &random)) {
-            assert_true(exhibit_tell(&exhibit, &target, &reply));
+            assert_true(exhibit_reply(&exhibit, &target, &reply));
             assert_int_equal(judge_part(&exhibit, &target, part, &reply), EVIDENCE_UPHELD);
             assert_int_equal(evidence_false_part(&found, exhibit.tape, &exhibit.source, &target,
                                                  reply.data, reply.size, NULL),
@@ -498,7 +498,7 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
             lone += count_guilty(&exhibit, &target, &reply) == 1;
             forged++;
         } else {
-            assert_false(exhibit_tell(&exhibit, &target, &reply));
+            assert_false(exhibit_reply(&exhibit, &target, &reply));
             refused++;
         }
         buffer_release(&reply);
@@ -511,7 +511,7 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
 }
 
 /* Evidence of a part is nothing without the very parts that were told of this element. */
-static void test_parts_that_were_not_told_are_refused(void **state)
+static void test_parts_that_were_not_replied_are_refused(void **state)
 {
     struct evidence_target target;
     struct evidence_ruling ruling;
@@ -531,7 +531,7 @@ static void test_parts_that_were_not_told_are_refused(void **state)
     exhibit_part_evidence(&bytes, &exhibit, &target, part, &reply);
     ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
     assert_int_equal(ruling.reason, EVIDENCE_NOT_REPLIED);
-    assert_true(exhibit_tell(&exhibit, &target, &reply));
+    assert_true(exhibit_reply(&exhibit, &target, &reply));
     assert_int_equal(exhibit_judge(&exhibit, bytes.data, bytes.size).answer, EVIDENCE_UPHELD);
     buffer_release(&bytes);
     for (size_t at = 0; at < reply.size; at++) {
@@ -748,7 +748,7 @@ int main(void)
         cmocka_unit_test(test_state_that_is_not_finite_convicts_unless_the_job_ended_there),
         cmocka_unit_test(test_honest_parts_are_taken_and_convict_nobody),
         cmocka_unit_test(test_parts_of_a_false_element_do_not_hold_or_convict),
-        cmocka_unit_test(test_parts_that_were_not_told_are_refused),
+        cmocka_unit_test(test_parts_that_were_not_replied_are_refused),
         cmocka_unit_test(test_no_changed_or_cut_evidence_is_upheld),
         cmocka_unit_test(test_damaged_evidence_of_ends_is_refused),
         cmocka_unit_test(test_leaf_that_is_left_out_is_missed),

@@ -278,7 +278,7 @@ static uint32_t long_contraction(const struct tape *tape, int64_t k)
     return 0;
 }
 
-static void test_long_sums_are_asked_for_in_parts(void **state)
+static void test_long_sums_are_queried_in_parts(void **state)
 {
     struct model_options options;
     struct opponents dispute;
@@ -297,7 +297,7 @@ static void test_long_sums_are_asked_for_in_parts(void **state)
 }
 
 /* An accused is asked for the parts of each kind of element, and tells what they come to. */
-static void test_honest_accused_tells_the_parts(void **state)
+static void test_honest_accused_replies_the_parts(void **state)
 {
     struct model_options options;
     struct opponents dispute;
@@ -378,8 +378,8 @@ int main(void)
         cmocka_unit_test(test_liar_in_a_model_is_convicted),
         cmocka_unit_test(test_every_state_before_the_step_can_convict),
         cmocka_unit_test(test_every_state_after_the_step_can_convict),
-        cmocka_unit_test(test_long_sums_are_asked_for_in_parts),
-        cmocka_unit_test(test_honest_accused_tells_the_parts),
+        cmocka_unit_test(test_long_sums_are_queried_in_parts),
+        cmocka_unit_test(test_honest_accused_replies_the_parts),
         cmocka_unit_test(test_states_that_are_not_finite_convict),
     };
 

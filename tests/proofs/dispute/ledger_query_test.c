@@ -29,7 +29,7 @@ static struct evidence_context context_of(const struct tape *tape,
 }
 
 /* Written and read again; every other size is refused. */
-static void check_asked(const struct ledger_queried *queried)
+static void check_queried(const struct ledger_queried *queried)
 {
     uint8_t bytes[LEDGER_QUERIED_SIZE_MAX + 1] = {0};
     uint8_t again[LEDGER_QUERIED_SIZE_MAX];
@@ -45,9 +45,8 @@ static void check_asked(const struct ledger_queried *queried)
     }
 }
 
-static void check_question(const struct trace_walk *walk, const struct evidence_context *context,
-                           const uint8_t *bytes, size_t size, const uint8_t *reply,
-                           size_t reply_size)
+static void check_query(const struct trace_walk *walk, const struct evidence_context *context,
+                        const uint8_t *bytes, size_t size, const uint8_t *reply, size_t reply_size)
 {
     struct trace_reply_target target;
     struct digest known;
@@ -61,7 +60,7 @@ static void check_question(const struct trace_walk *walk, const struct evidence_
     assert_int_equal(trace_reply_target(&target, &query, walk->own->tape, &known, NULL), STATUS_OK);
     assert_memory_equal(&queried.target, &target, sizeof(target));
     assert_int_equal(trace_reply_check(&read, &queried.target, reply, reply_size), VERDICT_VALID);
-    check_asked(&queried);
+    check_queried(&queried);
 }
 
 /* No flip may lead to a question about anything else than a list that may be asked for anyway. */
@@ -131,7 +130,7 @@ static uint32_t follow(struct opponents *dispute, struct trace_server *accused,
         buffer_clear(&bytes);
         assert_int_equal(ledger_query_write(&bytes, &walk, NULL), STATUS_OK);
         assert_in_range(bytes.size, TRACE_QUERY_SIZE, LEDGER_QUERY_SIZE_MAX);
-        check_question(&walk, &context, bytes.data, bytes.size, reply, size);
+        check_query(&walk, &context, bytes.data, bytes.size, reply, size);
         refuse_other_contexts(&context, bytes.data, bytes.size);
         if (flips > 0) {
             flip(&context, bytes.data, bytes.size, &seed, flips);
@@ -163,7 +162,7 @@ static uint32_t follow_lie(struct opponents *dispute, const struct lie *lie, uin
     return questions;
 }
 
-static void test_questions_of_hunts_say_what_is_asked(void **state)
+static void test_queries_of_walks_say_what_is_queried(void **state)
 {
     uint64_t lies = test_share(LIES_FULL, LIES) / MODEL_COUNT;
     uint64_t seed = 10;
@@ -182,7 +181,7 @@ static void test_questions_of_hunts_say_what_is_asked(void **state)
     }
 }
 
-static void test_changed_questions_are_refused(void **state)
+static void test_changed_queries_are_refused(void **state)
 {
     uint64_t flips = test_share(FLIPS_FULL, FLIPS) / 8;
 
@@ -207,7 +206,7 @@ static void test_changed_questions_are_refused(void **state)
     }
 }
 
-static void test_questions_about_the_next_state_hold(void **state)
+static void test_queries_about_the_next_state_hold(void **state)
 {
     struct opponents dispute;
     struct trace_walk_case roots;
@@ -227,7 +226,7 @@ static void test_questions_about_the_next_state_hold(void **state)
     opponents_close(&dispute);
 }
 
-static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
+static void test_divergence_is_queried_only_where_it_is_claimed(void **state)
 {
     struct opponents dispute;
     struct trace_walk_case roots;
@@ -248,7 +247,7 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     assert_int_equal(queried.query.kind, TRACE_QUERY_DIVERGED);
     assert_true(digest_equal(&queried.target.known, &context.after));
     assert_true(digest_equal(&queried.program, &context.program));
-    check_asked(&queried);
+    check_queried(&queried);
     context.attestor = true;
     assert_int_equal(ledger_query_check(&queried, &context, bytes.data, bytes.size),
                      VERDICT_INVALID);
@@ -270,7 +269,7 @@ static void open_long(struct exhibit *exhibit, struct evidence_target *target, e
     }
 }
 
-static void test_questions_for_parts_are_about_what_was_committed(void **state)
+static void test_queries_for_parts_are_about_what_was_committed(void **state)
 {
     static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
                                          OP_QUANTIZE};
@@ -284,7 +283,7 @@ static void test_questions_for_parts_are_about_what_was_committed(void **state)
         struct ledger_queried queried;
 
         open_long(&exhibit, &target, kinds[i]);
-        exhibit_question(&question, &exhibit, &target);
+        exhibit_query(&question, &exhibit, &target);
         assert_int_equal(
             ledger_query_check(&queried, &exhibit.context, question.data, question.size),
             VERDICT_VALID);
@@ -294,7 +293,7 @@ static void test_questions_for_parts_are_about_what_was_committed(void **state)
         assert_int_equal(queried.parts.bits, exhibit_get(&exhibit, &target));
         assert_int_equal(queried.parts.fold, exhibit_axis(&exhibit, &target).fold);
         assert_int_equal(queried.parts.count, exhibit_axis(&exhibit, &target).parts);
-        check_asked(&queried);
+        check_queried(&queried);
         flip(&exhibit.context, question.data, question.size, &random, 400);
         buffer_release(&question);
         exhibit_close(&exhibit);
@@ -330,7 +329,7 @@ static void write_parts(const char *folder)
     struct buffer question;
 
     open_long(&exhibit, &target, OP_CONTRACT_ONES);
-    exhibit_question(&question, &exhibit, &target);
+    exhibit_query(&question, &exhibit, &target);
     write_seed(folder, "parts", &exhibit.context, &question);
     buffer_release(&question);
     exhibit_close(&exhibit);
@@ -390,11 +389,11 @@ static void write_seeds(const char *folder)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_questions_of_hunts_say_what_is_asked),
-        cmocka_unit_test(test_changed_questions_are_refused),
-        cmocka_unit_test(test_questions_about_the_next_state_hold),
-        cmocka_unit_test(test_divergence_is_asked_for_only_where_it_is_claimed),
-        cmocka_unit_test(test_questions_for_parts_are_about_what_was_committed),
+        cmocka_unit_test(test_queries_of_walks_say_what_is_queried),
+        cmocka_unit_test(test_changed_queries_are_refused),
+        cmocka_unit_test(test_queries_about_the_next_state_hold),
+        cmocka_unit_test(test_divergence_is_queried_only_where_it_is_claimed),
+        cmocka_unit_test(test_queries_for_parts_are_about_what_was_committed),
     };
 
     if (argc == 3 && strcmp(argv[1], "write") == 0) {

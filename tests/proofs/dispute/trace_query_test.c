@@ -146,7 +146,7 @@ static uint32_t without_doubles(struct visited *visited)
     return left;
 }
 
-static void test_a_visit_tells_what_walks_come_to_and_nothing_else(void **state)
+static void test_a_visit_shows_what_walks_come_to_and_nothing_else(void **state)
 {
     struct visited visited = {.texts = malloc((size_t)VISITED_MAX * TRACE_QUERY_TEXT_MAX)};
     struct visited walked = {.texts = malloc((size_t)VISITED_MAX * TRACE_QUERY_TEXT_MAX)};
@@ -385,7 +385,7 @@ static void test_answers_by_a_second_writer_are_accepted(void **state)
 
 /* ---- bytes and text ------------------------------------------------------- */
 
-static struct trace_query random_ask(uint64_t *seed)
+static struct trace_query random_query(uint64_t *seed)
 {
     struct trace_query query = {
         .kind = (enum trace_query_kind)(1 + test_random_below(seed, TRACE_QUERY_PARTS))};
@@ -405,13 +405,13 @@ static struct trace_query random_ask(uint64_t *seed)
     return query;
 }
 
-static void test_asks_are_read_as_they_were_written(void **state)
+static void test_queries_are_read_as_they_were_written(void **state)
 {
     uint64_t seed = 3;
 
     (void)state;
     for (uint32_t i = 0; i < 20000; i++) {
-        struct trace_query query = random_ask(&seed);
+        struct trace_query query = random_query(&seed);
         uint8_t bytes[TRACE_QUERY_SIZE + 1] = {0};
         char text[TRACE_QUERY_TEXT_MAX];
         struct trace_query read;
@@ -434,7 +434,7 @@ static void test_only_canonical_bytes_are_read(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < 200000; i++) {
-        struct trace_query query = random_ask(&seed);
+        struct trace_query query = random_query(&seed);
         uint8_t bytes[TRACE_QUERY_SIZE];
         uint8_t again[TRACE_QUERY_SIZE];
         struct trace_query read;
@@ -528,7 +528,7 @@ static void test_changed_texts_are_refused_or_canonical(void **state)
     (void)state;
     for (uint64_t i = 0; i < test_share(TEXTS_FULL, TEXTS); i++) {
         static const char letters[] = "0123456789/-+ tracenxlisod";
-        struct trace_query query = random_ask(&seed);
+        struct trace_query query = random_query(&seed);
         char text[TRACE_QUERY_TEXT_MAX];
         char again[TRACE_QUERY_TEXT_MAX];
         size_t at;
@@ -590,11 +590,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans_are_those_of_the_format),
         cmocka_unit_test(test_gpt2_124m_is_walked_in_six_answers),
-        cmocka_unit_test(test_a_visit_tells_what_walks_come_to_and_nothing_else),
+        cmocka_unit_test(test_a_visit_shows_what_walks_come_to_and_nothing_else),
         cmocka_unit_test(test_answers_about_lists_are_the_nodes_of_the_tree),
         cmocka_unit_test(test_answers_about_tensors_are_nodes_or_leaves),
         cmocka_unit_test(test_answers_by_a_second_writer_are_accepted),
-        cmocka_unit_test(test_asks_are_read_as_they_were_written),
+        cmocka_unit_test(test_queries_are_read_as_they_were_written),
         cmocka_unit_test(test_only_canonical_bytes_are_read),
         cmocka_unit_test(test_only_canonical_texts_are_read),
         cmocka_unit_test(test_changed_texts_are_refused_or_canonical),

@@ -264,7 +264,7 @@ static void test_step_from_another_state_is_found_in_the_state(void **state)
     }
 }
 
-static void test_honest_accused_is_found_to_have_told_no_lie(void **state)
+static void test_honest_accused_is_found_to_be_right(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
@@ -357,7 +357,7 @@ static void test_next_state_that_no_trace_ends_in_is_found(void **state)
 /* ---- what cannot be told -------------------------------------------------- */
 
 /* A trace root that is the hash of nothing, or of another number of items, is told by no bytes. */
-static void test_roots_without_such_a_list_cannot_be_told(void **state)
+static void test_roots_without_such_a_list_have_no_reply(void **state)
 {
     static uint8_t bytes[TRACE_REPLY_BYTES_MAX];
     struct opponents dispute;
@@ -492,7 +492,7 @@ static void test_leaves_with_bytes_behind_their_tensor_are_refused(void **state)
     }
 }
 
-static void test_broken_saved_hunts_are_refused(void **state)
+static void test_broken_saved_walks_are_refused(void **state)
 {
     struct opponents dispute;
     struct trace_walk_case accused;
@@ -548,12 +548,12 @@ int main(void)
         cmocka_unit_test(test_lies_in_large_tensors_take_several_answers),
         cmocka_unit_test(test_every_tensor_of_a_small_trace_can_be_lied_about),
         cmocka_unit_test(test_step_from_another_state_is_found_in_the_state),
-        cmocka_unit_test(test_honest_accused_is_found_to_have_told_no_lie),
+        cmocka_unit_test(test_honest_accused_is_found_to_be_right),
         cmocka_unit_test(test_next_state_that_no_trace_ends_in_is_found),
-        cmocka_unit_test(test_roots_without_such_a_list_cannot_be_told),
+        cmocka_unit_test(test_roots_without_such_a_list_have_no_reply),
         cmocka_unit_test(test_changed_answers_are_refused),
         cmocka_unit_test(test_leaves_with_bytes_behind_their_tensor_are_refused),
-        cmocka_unit_test(test_broken_saved_hunts_are_refused),
+        cmocka_unit_test(test_broken_saved_walks_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ void accuser_accuse(struct accuser *accuser)
     check(ledger_accuse(ledger, "false accusation", &terms, &accusation, &error), &error);
 }
 
-void accuser_ask(struct accuser *accuser)
+void accuser_query(struct accuser *accuser)
 {
     struct trace_server *own = &accuser->own->server;
     struct trace_walk_case other = {.trace_root = own->trace.root,

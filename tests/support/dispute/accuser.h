@@ -22,6 +22,6 @@ void accuser_open(struct accuser *accuser, struct defendant *own, enum market_pl
 void accuser_accuse(struct accuser *accuser);
 
 /* Asks for the list of the trace, as if it were another than its own. */
-void accuser_ask(struct accuser *accuser);
+void accuser_query(struct accuser *accuser);
 
 #endif /* TESTS_SUPPORT_DISPUTE_ACCUSER_H */

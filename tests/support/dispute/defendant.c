@@ -167,7 +167,7 @@ void defendant_open(struct defendant *accused, struct market *market, enum marke
     if (only_in_state(accused)) {
         reach(&accused->state_run, accused);
         liar_open(&accused->liar, accused->state_run.machine, &lie->trace);
-        check(trace_server_open(&accused->state_teller, &accused->liar.machine, &error), &error);
+        check(trace_server_open(&accused->state_server, &accused->liar.machine, &error), &error);
     }
 }
 
@@ -175,7 +175,7 @@ void defendant_close(struct defendant *accused)
 {
     trace_server_close(&accused->server);
     if (only_in_state(accused)) {
-        trace_server_close(&accused->state_teller);
+        trace_server_close(&accused->state_server);
     }
     if (accused->lie.in_trace || only_in_state(accused)) {
         liar_close(&accused->liar);
@@ -217,7 +217,7 @@ static void tell(struct defendant *accused, const char *name, const struct hash3
     buffer_init(&reply, GAME_REPLY_MAX);
     check(fraud_proof_reply(&reply,
                             only_in_state(accused) && queried.query.list == TRACE_QUERY_NEXT_STATE
-                                ? &accused->state_teller
+                                ? &accused->state_server
                                 : &accused->server,
                             &given, &queried.query, &error),
           &error);

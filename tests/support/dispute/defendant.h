@@ -37,7 +37,7 @@ struct defendant {
     struct trace_server server; /* of its trace */
     /* Where the trace is true and the state is not: tells of the state. */
     struct run state_run;
-    struct trace_server state_teller;
+    struct trace_server state_server;
 };
 
 /* With other options than defendant_job() has: call small_job_of_kind() first. Sets the steps. */

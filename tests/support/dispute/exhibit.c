@@ -379,8 +379,8 @@ void exhibit_evidence(struct buffer *bytes, const struct exhibit *exhibit,
            &error);
 }
 
-void exhibit_question(struct buffer *bytes, const struct exhibit *exhibit,
-                      const struct evidence_target *target)
+void exhibit_query(struct buffer *bytes, const struct exhibit *exhibit,
+                   const struct evidence_target *target)
 {
     struct error error;
 
@@ -400,15 +400,15 @@ void exhibit_parts(struct buffer *reply, const struct exhibit *exhibit,
     insist(evidence_parts(reply, exhibit->tape, &exhibit->source, target, &error), &error);
 }
 
-bool exhibit_tell(struct exhibit *exhibit, const struct evidence_target *target,
-                  const struct buffer *reply)
+bool exhibit_reply(struct exhibit *exhibit, const struct evidence_target *target,
+                   const struct buffer *reply)
 {
     uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
     struct buffer question;
     struct partial_sums_reply read;
     struct ledger_queried queried;
 
-    exhibit_question(&question, exhibit, target);
+    exhibit_query(&question, exhibit, target);
     if (ledger_query_check(&queried, &exhibit->context, question.data, question.size) !=
         VERDICT_VALID) {
         fprintf(stderr, "exhibit: a question that does not hold\n");

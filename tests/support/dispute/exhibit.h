@@ -76,15 +76,15 @@ void exhibit_evidence(struct buffer *bytes, const struct exhibit *exhibit,
 struct rule_axis exhibit_axis(const struct exhibit *exhibit, const struct evidence_target *target);
 
 /* The question for them, and what an honest accused tells, in fresh buffers. */
-void exhibit_question(struct buffer *bytes, const struct exhibit *exhibit,
-                      const struct evidence_target *target);
+void exhibit_query(struct buffer *bytes, const struct exhibit *exhibit,
+                   const struct evidence_target *target);
 void exhibit_parts(struct buffer *reply, const struct exhibit *exhibit,
                    const struct evidence_target *target);
 
 /* As if it had been told on a ledger, whatever it is; false: no ledger takes it. The element must
  * have parts. */
-bool exhibit_tell(struct exhibit *exhibit, const struct evidence_target *target,
-                  const struct buffer *reply);
+bool exhibit_reply(struct exhibit *exhibit, const struct evidence_target *target,
+                   const struct buffer *reply);
 
 /* Evidence about one of them in a fresh buffer. */
 void exhibit_part_evidence(struct buffer *bytes, const struct exhibit *exhibit,

@@ -324,8 +324,8 @@ static void add_shown(struct buffer *bytes, const struct shown_operand *operand,
 }
 
 /* What an honest accused tells. */
-static void add_told(struct buffer *bytes, const struct shown_case *shown,
-                     const struct shown_target *target)
+static void add_reply(struct buffer *bytes, const struct shown_case *shown,
+                      const struct shown_target *target)
 {
     struct rule_call call = call_of(shown);
     uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
@@ -361,7 +361,7 @@ void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
     buffer_add_u64(bytes, target->element);
     if (target->is_part) {
         buffer_add_u32(bytes, target->part);
-        add_told(bytes, shown, target);
+        add_reply(bytes, shown, target);
     }
     buffer_add_u16(bytes, used);
     for (uint32_t i = 0; i < operand_count(shown); i++) {

@@ -177,7 +177,7 @@ static void make_dropout(struct shown_case *shown, uint64_t *seed)
     outputs(shown, count, DTYPE_F32, DTYPE_F32);
 }
 
-static void make_gather(struct shown_case *shown, uint64_t *seed)
+static void make_witness(struct shown_case *shown, uint64_t *seed)
 {
     int64_t vocabulary = pick(seed, 1, 60);
     int64_t width = pick(seed, 1, 70);
@@ -488,7 +488,7 @@ void shown_random(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
         make_dropout(shown, seed);
         break;
     case OP_GATHER:
-        make_gather(shown, seed);
+        make_witness(shown, seed);
         break;
     case OP_SPLIT:
     case OP_CONCAT:

@@ -37,7 +37,7 @@ void walk_close(struct walk *walk)
     opponents_close(&walk->dispute);
 }
 
-bool walk_question(struct walk *walk)
+bool walk_query(struct walk *walk)
 {
     struct digest known;
     struct trace_query query;

@@ -27,7 +27,7 @@ void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden);
 void walk_close(struct walk *walk);
 
 /* Writes the claimant's next question; false: it knows where the lie is. */
-bool walk_question(struct walk *walk);
+bool walk_query(struct walk *walk);
 
 /* Writes what the accused tells, of which it knows what the ledger told it. */
 void walk_answer(struct walk *walk, const struct game_bytes *queried);

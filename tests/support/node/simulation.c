@@ -38,7 +38,7 @@ static bool chance(struct simulation *simulation, uint32_t percent)
     return simulation_chance(&simulation->random, percent);
 }
 
-void simulation_tell(struct simulation *simulation, const char *format, ...)
+void simulation_show(struct simulation *simulation, const char *format, ...)
 {
     va_list values;
     bool full = simulation->files_are_full;
@@ -97,7 +97,7 @@ void simulation_wrong(struct simulation *simulation, const char *format, ...)
         va_start(values, format);
         (void)vsnprintf(simulation->result->wrong, SIMULATION_WRONG_MAX, format, values);
         va_end(values);
-        simulation_tell(simulation, "WRONG: %s", simulation->result->wrong);
+        simulation_show(simulation, "WRONG: %s", simulation->result->wrong);
         tell_tables(simulation);
     }
 }
@@ -155,10 +155,10 @@ static void hear_result(void *context, const struct check_request *request,
 {
     struct simulation *simulation = context;
 
-    simulation_tell(simulation, "child: %s%u is %s", request->disputed ? "dispute in " : "",
+    simulation_show(simulation, "child: %s%u is %s", request->disputed ? "dispute in " : "",
                     request->index, check_outcome_name(result->outcome));
     if (result->outcome == CHECK_FAULT) {
-        simulation->fault_told = true;
+        simulation->fault_noted = true;
         simulation->troubles[TROUBLE_FAULT] = true;
         simulation->result->faults++;
     }
@@ -216,7 +216,7 @@ static bool verdict_db_is_empty(struct simulation *simulation)
 
 static void forget_fault(struct simulation *simulation)
 {
-    simulation_tell(simulation, "somebody has looked at the fault");
+    simulation_show(simulation, "somebody has looked at the fault");
     simulation->forgets_fault = false;
     simulation->fault = false;
     simulation->fault_in_store = false;
@@ -257,7 +257,7 @@ static void open_node(struct simulation *simulation)
         status = node_open(&simulation->node, &simulation->options, &ports, &error);
     }
     simulation->up = status == STATUS_OK;
-    simulation_tell(simulation, "the node %s%s", simulation->up ? "is up" : "does not start: ",
+    simulation_show(simulation, "the node %s%s", simulation->up ? "is up" : "does not start: ",
                     simulation->up ? "" : error.text);
     if (!simulation->up) {
         if (!simulation->storm && !simulation->fate.dead) {
@@ -272,7 +272,7 @@ static void open_node(struct simulation *simulation)
 
 void simulation_lose_book(struct simulation *simulation)
 {
-    simulation_tell(simulation, "the verdict database is lost");
+    simulation_show(simulation, "the verdict database is lost");
     virtual_disk_lose(simulation->disk, simulation->verdict_db_path);
     simulation->verdict_db_was_lost = true;
     simulation->verdict_db_lost_s = simulation->now_ms / 1000;
@@ -288,7 +288,7 @@ static void bury(struct simulation *simulation, bool power_fails)
     close_node(simulation);
     virtual_disk_restart(simulation->disk, power_fails);
     simulation->fate = (struct fate){0};
-    simulation->fault_told = false; /* it took what it had not kept with it */
+    simulation->fault_noted = false; /* it took what it had not kept with it */
     simulation->result->deaths++;
     simulation->result->power_failures += power_fails;
     simulation->troubles[power_fails ? TROUBLE_POWER : TROUBLE_DEATH] = true;
@@ -296,7 +296,7 @@ static void bury(struct simulation *simulation, bool power_fails)
     if (simulation->storm) {
         simulation->down_until_ms += below(simulation, 60000);
         if (chance(simulation, 6)) {
-            simulation_tell(simulation, "the node's database is lost");
+            simulation_show(simulation, "the node's database is lost");
             virtual_disk_lose(simulation->disk, simulation->store_path);
             simulation->fault_in_store = false;
             simulation->troubles[TROUBLE_STORE_LOST] = true;
@@ -306,7 +306,7 @@ static void bury(struct simulation *simulation, bool power_fails)
         }
         simulation_lose(simulation);
     }
-    simulation_tell(simulation, "the node is dead%s", power_fails ? ", and the power failed" : "");
+    simulation_show(simulation, "the node is dead%s", power_fails ? ", and the power failed" : "");
 }
 
 static void start_node(struct simulation *simulation)
@@ -320,11 +320,11 @@ static void start_node(struct simulation *simulation)
 /* A round that failed, or was the last, may have kept what the child told, or may not. */
 static void keep_fault(struct simulation *simulation)
 {
-    if (simulation->fault_told || simulation->fault) {
+    if (simulation->fault_noted || simulation->fault) {
         simulation->fault = true;
         simulation->fault_in_store = true;
         simulation->fault_in_book = true;
-        simulation->fault_told = false;
+        simulation->fault_noted = false;
     }
 }
 
@@ -352,7 +352,7 @@ static void run_node(struct simulation *simulation)
             continue;
         }
         simulation->troubles[TROUBLE_DISK_FULL] |= virtual_disk_is_full(simulation->disk);
-        simulation_tell(simulation, "a round fails: %s", error.text);
+        simulation_show(simulation, "a round fails: %s", error.text);
         if (!simulation->storm) {
             simulation_wrong(simulation, "a round fails in calm: %s", error.text);
         }
@@ -377,7 +377,7 @@ static void begin_calm(struct simulation *simulation)
     for (uint32_t i = 0; i < simulation->job_count; i++) {
         simulation->jobs[i].withheld = simulation->jobs[i].withheld && chance(simulation, 30);
     }
-    simulation_tell(simulation, "calm");
+    simulation_show(simulation, "calm");
     if (simulation->fault && simulation->world.fault_is_looked_at) {
         simulation->forgets_fault = true; /* verifier run --forget-fault */
         if (simulation->up) {
@@ -394,7 +394,7 @@ static void reorganize(struct simulation *simulation)
     if (depth > 0) {
         depth = 1 + below(simulation, depth);
         simulation->troubles[TROUBLE_REORGANIZED] = true;
-        simulation_tell(simulation, "%llu blocks are taken back", (unsigned long long)depth);
+        simulation_show(simulation, "%llu blocks are taken back", (unsigned long long)depth);
         virtual_chain_reorganize(simulation->chain, depth);
         simulation->result->reorganizations++;
     }
@@ -447,7 +447,7 @@ static void disturb_node(struct simulation *simulation)
     case 4:
         simulation->skew_ms += (int64_t)below(simulation, (uint64_t)2 * DAY_MS) - DAY_MS;
         simulation->troubles[TROUBLE_CLOCK] = true;
-        simulation_tell(simulation, "the node's clock jumps");
+        simulation_show(simulation, "the node's clock jumps");
         break;
     default: /* the machine sleeps */
         simulation->now_ms += below(simulation, 400000);

@@ -227,7 +227,7 @@ struct simulation {
     char verdict_db_path[FILE_PATH_MAX];
     char store_path[FILE_PATH_MAX];
 
-    bool fault_told;     /* in this round: a child said that the machine is at fault */
+    bool fault_noted;    /* in this round: a child said that the machine is at fault */
     bool fault;          /* and the node has heard it */
     bool fault_in_store; /* since a round that ended well, until that file is lost */
     bool fault_in_book;
@@ -243,7 +243,7 @@ struct simulation {
 bool simulation_chance(uint64_t *random, uint32_t percent);
 void simulation_wrong(struct simulation *simulation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void simulation_tell(struct simulation *simulation, const char *format, ...)
+void simulation_show(struct simulation *simulation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Brings the view up to the last block. */

@@ -336,7 +336,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
     struct simulation *simulation = context;
     bool attests = move->kind == GAME_ATTEST || move->kind == GAME_REVEAL;
 
-    simulation_tell(simulation, "node: %s%s", name, again ? " (again)" : "");
+    simulation_show(simulation, "node: %s%s", name, again ? " (again)" : "");
     if (simulation->options.mode == NODE_OBSERVE ||
         (attests && simulation->options.mode == NODE_DEFEND)) {
         simulation_wrong(simulation, "%s is not for this mode", name);

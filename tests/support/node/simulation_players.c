@@ -103,7 +103,7 @@ static bool send(struct simulation *simulation, enum simulation_account account,
          !chance(simulation, 1))) {
         return false;
     }
-    simulation_tell(simulation, "account %d: %s", account, game_move_name(move->kind));
+    simulation_show(simulation, "account %d: %s", account, game_move_name(move->kind));
     (void)virtual_chain_send(simulation->chain, sender, move);
     if (simulation->ledger.depth == 0) {
         virtual_chain_mine(simulation->chain, simulation->now_ms / 1000, 100);

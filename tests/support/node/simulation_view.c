@@ -282,7 +282,7 @@ void simulation_look(struct simulation *simulation)
             if (game_event_decode(&event, &block->logs[i].log) != STATUS_OK) {
                 fail_msg("an event of the virtual chain does not decode");
             }
-            simulation_tell(simulation, "chain: %s in block %llu, segment %u of job %d",
+            simulation_show(simulation, "chain: %s in block %llu, segment %u of job %d",
                             game_event_name(event.kind), (unsigned long long)view->height,
                             event.kind == GAME_COMMITTED ? event.segment.index : event.index,
                             job_of(simulation, &event.job));

@@ -76,7 +76,7 @@ void simulation_invent_world(struct simulation *simulation)
 void simulation_lose(struct simulation *simulation)
 {
     if (chance(simulation, simulation->world.loses_cache)) {
-        simulation_tell(simulation, "the cache is lost");
+        simulation_show(simulation, "the cache is lost");
         folder_empty(simulation->cache);
         simulation->troubles[TROUBLE_CACHE_LOST] = true;
     }

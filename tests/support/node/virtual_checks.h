@@ -2,10 +2,10 @@
  * virtual_checks.h - trainings whose truth is known, and children that answer from it.
  *
  * A state is a hash of the state before it, so a step is true or it is not, and nothing need be
- * computed. A child stands for the product's (verifier/check/check.h, verifier/dispute/duel.h): it
- * says which step of a segment is the first false one, or what the trace root of a true one is, and
- * in a dispute it leaves the next move in the claim's folder. It may also die, answer nonsense, or
- * belong to a machine whose two replays disagree.
+ * computed. A child stands for the product's (verifier/check/check.h,
+ * verifier/dispute/dispute_child.h): it says which step of a segment is the first false one, or
+ * what the trace root of a true one is, and in a dispute it leaves the next move in the claim's
+ * folder. It may also die, answer nonsense, or belong to a machine whose two replays disagree.
  */
 #ifndef TESTS_SUPPORT_NODE_VIRTUAL_CHECKS_H
 #define TESTS_SUPPORT_NODE_VIRTUAL_CHECKS_H

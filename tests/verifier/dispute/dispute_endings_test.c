@@ -160,7 +160,7 @@ static void test_a_divergence_that_is_none_is_convicted(void **state)
 }
 
 /* Was the last question one for parts? */
-static bool asked_for_parts(struct market *market)
+static bool queried_for_parts(struct market *market)
 {
     struct ledger_entry entry = {0};
     struct error error;
@@ -179,7 +179,7 @@ static bool asked_for_parts(struct market *market)
 
 /* With few bytes to a move, the accused is asked for the parts of the sum over the rows of a large
  * batch, and convicted by one of them. */
-static void test_a_sum_that_is_too_long_for_a_move_is_asked_for_in_parts(void **state)
+static void test_a_sum_that_is_too_long_for_a_move_is_queried_in_parts(void **state)
 {
     struct small_job_options options;
     uint64_t random = 4;
@@ -195,7 +195,7 @@ static void test_a_sum_that_is_too_long_for_a_move_is_asked_for_in_parts(void **
     lie.trace = (struct lie){.item = defendant_longest_sum(job->tape, BATCH), .element = 3};
     market_open(&market, true, "parts");
     convict(&market, "parts", job, &lie, FEW_BYTES);
-    assert_true(asked_for_parts(&market));
+    assert_true(queried_for_parts(&market));
     assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
     market_close(&market);
 }
@@ -359,7 +359,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_true_trace_of_a_false_state_is_convicted_by_its_end),
         cmocka_unit_test(test_a_trace_that_begins_elsewhere_is_convicted_by_its_beginning),
         cmocka_unit_test(test_a_divergence_that_is_none_is_convicted),
-        cmocka_unit_test(test_a_sum_that_is_too_long_for_a_move_is_asked_for_in_parts),
+        cmocka_unit_test(test_a_sum_that_is_too_long_for_a_move_is_queried_in_parts),
         cmocka_unit_test(test_a_claim_against_the_truth_is_the_last_one),
         cmocka_unit_test(test_a_fault_that_was_looked_into_is_not_found_again),
     };

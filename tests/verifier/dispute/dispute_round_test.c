@@ -212,7 +212,7 @@ static void test_a_liar_that_answers_is_convicted_by_its_answers(void **state)
 }
 
 /* What a mirror has told need not be asked on the ledger. */
-static void test_what_is_served_is_not_asked(void **state)
+static void test_what_is_served_is_not_queried(void **state)
 {
     static const struct play play = {.silent_after = UINT32_MAX};
     const char *mirror = small_path("mirror");
@@ -313,7 +313,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_liar_that_answers_is_convicted_by_its_answers),
-        cmocka_unit_test(test_what_is_served_is_not_asked),
+        cmocka_unit_test(test_what_is_served_is_not_queried),
         cmocka_unit_test(test_a_liar_that_falls_silent_is_convicted_by_the_clock),
         cmocka_unit_test(test_a_node_that_crashes_again_and_again_convicts),
         cmocka_unit_test(test_a_training_that_went_on_after_an_infinity_is_convicted),

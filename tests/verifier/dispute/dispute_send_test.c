@@ -283,7 +283,7 @@ static void see_convicted(struct scene *scene, uint32_t refused)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-static void test_a_question_that_is_refused_is_asked_anew(void **state)
+static void test_a_query_that_is_refused_is_made_anew(void **state)
 {
     struct scene scene;
 
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_refusal_has_its_answer),
-        cmocka_unit_test(test_a_question_that_is_refused_is_asked_anew),
+        cmocka_unit_test(test_a_query_that_is_refused_is_made_anew),
         cmocka_unit_test(test_evidence_that_is_refused_is_made_anew),
         cmocka_unit_test(test_a_case_that_is_refused_is_made_anew),
         cmocka_unit_test(test_after_an_acquittal_other_evidence_is_shown),

@@ -420,7 +420,7 @@ static void test_a_false_accusation_is_answered_and_pays_the_node(void **state)
     owed = market_owed(&scene.market, MARKET_VERIFIER);
     accuser_open(&accuser, &scene.rival, MARKET_VERIFIER);
     accuser_accuse(&accuser);
-    accuser_ask(&accuser);
+    accuser_query(&accuser);
     market_node_close(&scene.node);
     market_node_open(&scene.node);
     play_until(&scene, GAME_REPLIED, 1, false);

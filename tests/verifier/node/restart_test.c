@@ -293,7 +293,7 @@ static void test_an_attestor_that_is_killed_anywhere_answers(void **state)
     market_node_close(&world.node);
     accuser_open(&accuser, &world.other, MARKET_VERIFIER);
     accuser_accuse(&accuser);
-    accuser_ask(&accuser);
+    accuser_query(&accuser);
     world.answers = false;
     world.end = GAME_REPLIED;
     world.ends = 1;
