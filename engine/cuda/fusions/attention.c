@@ -149,7 +149,7 @@ static bool find_attention(struct fusion *fusion, const struct tape *tape, struc
         const struct op maker = maker_of(&found, readers);
 
         if (!group_add(fusion, found.ats, PARTS, &maker, &pattern_attention) ||
-            !readers_again(readers, fusion, tape)) {
+            !readers_find(readers, fusion, tape)) {
             return false;
         }
     }

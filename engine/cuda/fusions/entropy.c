@@ -187,7 +187,7 @@ static bool find_entropy(struct fusion *fusion, const struct tape *tape, struct 
             !find_parts(ats, fusion, readers) || !move_readers_behind(fusion, tape, ats)) {
             continue;
         }
-        if (!readers_again(readers, fusion, tape)) {
+        if (!readers_find(readers, fusion, tape)) {
             return false;
         }
         maker = maker_of(fusion, ats);

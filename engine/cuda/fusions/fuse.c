@@ -31,7 +31,7 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
         const enum kernel_variant variant = patterns[i]->variant;
 
         if ((variant == VARIANT_COUNT || fusion_allows(fusion, variant)) &&
-            (!readers_again(readers, fusion, tape) || !patterns[i]->match(fusion, tape, readers))) {
+            (!readers_find(readers, fusion, tape) || !patterns[i]->match(fusion, tape, readers))) {
             return false;
         }
     }

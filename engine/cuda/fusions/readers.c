@@ -63,16 +63,21 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
 {
     const size_t count = (size_t)tape->tensor_count + 1;
     uint32_t *words = malloc(5 * count * sizeof(*words));
+    bool *flags = calloc(2 * count, sizeof(*flags));
 
-    *readers = (struct readers){.first = words, .kept = calloc(2 * count, sizeof(*readers->kept))};
-    if (words == NULL || readers->kept == NULL) {
+    readers_release(readers);
+    if (words == NULL || flags == NULL) {
+        free(words);
+        free(flags);
         return false;
     }
-    readers->is_output = readers->kept + count;
+    readers->first = words;
     readers->last = words + count;
     readers->states = words + 2 * count;
     readers->maker = words + 3 * count;
     readers->count = words + 4 * count;
+    readers->kept = flags;
+    readers->is_output = flags + count;
     memset(words, 0xff, 4 * count * sizeof(*words)); /* NEVER */
     memset(readers->count, 0, count * sizeof(*words));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -89,15 +94,9 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
     return true;
 }
 
-bool readers_again(struct readers *readers, const struct fusion *fusion, const struct tape *tape)
-{
-    readers_release(readers);
-    return readers_find(readers, fusion, tape);
-}
-
 void readers_release(struct readers *readers)
 {
     free(readers->first);
     free(readers->kept);
-    *readers = (struct readers){.first = NULL};
+    memset(readers, 0, sizeof(*readers));
 }

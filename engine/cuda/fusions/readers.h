@@ -18,13 +18,9 @@ struct readers {
     bool *is_output;  /* an output: it may be read when its operation has run */
 };
 
-/* false: no memory; release them all the same. */
+/* Releases those that were found before, if any. false: no memory, and nothing to release. */
 MUST_CHECK bool readers_find(struct readers *readers, const struct fusion *fusion,
                              const struct tape *tape);
-
-/* The same for readers that were found before operations changed. */
-MUST_CHECK bool readers_again(struct readers *readers, const struct fusion *fusion,
-                              const struct tape *tape);
 void readers_release(struct readers *readers);
 
 #endif /* ENGINE_CUDA_FUSIONS_READERS_H */
