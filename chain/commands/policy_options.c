@@ -113,11 +113,10 @@ static bool knows_any(const void *context, const char *key)
 }
 
 /* The options as a command without a command line would have them. */
-static enum status read_defaults(struct policy *policy, const struct option_table *table,
-                                 enum status (*read)(struct policy *policy,
-                                                     const struct options *options,
-                                                     struct error *error),
-                                 struct error *error)
+static enum status read_defaults(
+    struct policy *policy, const struct command_context *context, const struct option_table *table,
+    enum status (*read)(struct policy *policy, const struct options *options, struct error *error),
+    struct error *error)
 {
     const struct option_dictionary dictionary = {.knows = knows_any};
     struct option_sources sources = {.environment = environment, .dictionary = &dictionary};
@@ -128,7 +127,9 @@ static enum status read_defaults(struct policy *policy, const struct option_tabl
     if (options == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for options");
     }
-    if (file_place(config, sizeof(config), NULL, FILE_PLACE_CONFIG, "config") == STATUS_OK) {
+    sources.config_path = options_text(context->options, "config");
+    if (sources.config_path == NULL &&
+        file_place(config, sizeof(config), NULL, FILE_PLACE_CONFIG, "config") == STATUS_OK) {
         sources.config_path = config;
     }
     status = options_parse(options, error, table, 1, NULL, &sources);
@@ -158,9 +159,8 @@ static void look_at_node(struct doctor_finding *finding, const struct command_co
     struct error error;
     enum status status;
 
-    (void)context;
     error_init(&error);
-    status = read_defaults(&policy, &table, policy_options_node, &error);
+    status = read_defaults(&policy, context, &table, policy_options_node, &error);
     tell(finding, status, &error);
     if (status == STATUS_OK) {
         policy_describe_node(finding->text, &policy);
@@ -175,9 +175,8 @@ static void look_at_solver(struct doctor_finding *finding, const struct command_
     struct error error;
     enum status status;
 
-    (void)context;
     error_init(&error);
-    status = read_defaults(&policy, &table, policy_options_solver, &error);
+    status = read_defaults(&policy, context, &table, policy_options_solver, &error);
     tell(finding, status, &error);
     if (status == STATUS_OK) {
         policy_describe_solver(finding->text, &policy);

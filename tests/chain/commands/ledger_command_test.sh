@@ -14,6 +14,17 @@ export XDG_DATA_HOME="$dir/data" XDG_STATE_HOME="$dir/state" XDG_CONFIG_HOME="$d
 printf 'pass words\n' >"$dir/pass"
 chmod 600 "$dir/pass"
 
+run "$L" doctor
+check "doctor shows the policies in force" 0 \
+    'says out "locks at most 2 % in all" && says out "stakes at most 2 whole rewards"'
+run env LOCKSTEP_LOCK_MOST=3eth "$L" doctor
+check "with what the environment says" 0 'says out "locks at most 3 eth in all"'
+printf 'lock-most=5%%\nbond-fees-most=0\n' >"$dir/policy"
+run "$L" doctor --config "$dir/policy"
+check "and the config file" 0 'says out "at most 5 % in all" && says out "any number of fees"'
+run env LOCKSTEP_LOCK_MOST=101% "$L" doctor
+check "a limit that is none is named" 1 'says out "--lock-most"'
+
 # The first account of anvil.
 printf 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n' >"$dir/key"
 address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266

@@ -270,6 +270,25 @@ def another_job_or_solver_is_refused_before_it_costs():
     ask("prover", "collect", path("first.run"), "--wait", *ledger.wallet("solver"))
 
 
+def terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them():
+    ledger = local_ledger("robbed")
+    before = ledger.money("solver")
+    key = ledger.open("a.job", "--stake", "9eth", "--response-period", "1s")
+    bundle = ["--bundle", path("robbed.run")]
+    error = ledger.run("a.job", *bundle, wanted=1)["error"]
+    assert "nothing was staked: the stake is 9 eth" in error["message"], error
+    assert "--stake-rewards-most" in error["message"], error
+    assert ledger.events(key) == ["opened"] and ledger.money("solver") == before
+    # The bundle is there, and its journal is empty: another command takes the job, or leaves it.
+    words = ["prover", "commit", path("robbed.run"), *ledger.place, *ledger.wallet("solver")]
+    error = ask(*words, "--stake-rewards-most", "9", wanted=1)["error"]
+    assert "the response period is 1s" in error["message"], error
+    assert "--response-period-least" in error["message"], error
+    ask("prover", "resume", path("robbed.run"), "--until", "committed", "--response-period-least",
+        "1s", "--clock-factor", "0", "--stake-rewards-most", "9", *ledger.wallet("solver"))
+    assert "committed" in ledger.events(key)
+
+
 def a_bundle_made_offline_is_posted_later():
     ledger = local_ledger("offline")
     before = money_of(ledger)
@@ -563,6 +582,7 @@ TESTS = [
     terms_that_make_no_sense_are_not_sent,
     a_job_is_trained_committed_and_paid,
     another_job_or_solver_is_refused_before_it_costs,
+    terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them,
     a_bundle_made_offline_is_posted_later,
     a_training_that_diverges_is_committed_and_paid_up_to_there,
     answers_are_proven_and_paid_as_training_is,
