@@ -1,0 +1,243 @@
+/*
+ * Goal: what a node's bonds lock is counted as it is: attestations that are coming, sent and on the
+ * ledger, claims, and what was lost; and a bond that has come back makes room for another.
+ * Method: the real node on an embedded ledger, with room for two bonds of an attestation, or for one
+ * of a claim, and with jobs that want more. tests/attacks/honeypot_test.c has what is lost.
+ */
+#include "tests/support/test.h"
+
+#include <unistd.h>
+
+#include "tests/support/dispute/cheat.h"
+#include "tests/support/game/market.h"
+#include "verifier/dispute/dispute_child.h"
+
+enum {
+    STEPS = 12,
+    SEGMENT = 4,
+    SEGMENTS = 3,
+    FALSE_STEP = 1,
+    ROUNDS = 40,
+};
+
+#define ATTEST_BOND (WEI_PER_ETHER / 20)
+#define CLAIM_BOND  (WEI_PER_ETHER / 10)
+
+static const char *make_run(const char *name, uint64_t seed, enum cheat cheat)
+{
+    const char *path = small_path(name);
+    struct small_job_options options;
+    uint64_t random = seed;
+
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    options.model.seed = seed;
+    cheat_bundle_new(path, small_job_new(&options), cheat, FALSE_STEP, &random);
+    return path;
+}
+
+static const struct address *verifier(const struct market *market)
+{
+    return signer_address(market->signers[MARKET_VERIFIER]);
+}
+
+static struct policy_cap amount(wei amount)
+{
+    return (struct policy_cap){.set = true, .amount = amount};
+}
+
+/* A node with something refused for now is never quiet. */
+static void some_rounds(struct market_node *node)
+{
+    for (int i = 0; i < ROUNDS;) {
+        struct error error;
+        bool busy = false;
+
+        error_init(&error);
+        if (node_round(&node->node, &busy, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        if (node->node.running_count > 0) {
+            (void)usleep(2000);
+        } else {
+            i++;
+            market_pass_time(node->market, 1);
+        }
+    }
+}
+
+static int64_t without_room(struct market_node *node)
+{
+    return market_node_number(node, "SELECT count(*) FROM segments WHERE choice = 0 AND reason LIKE"
+                                    " 'no room for its bond: %'");
+}
+
+/* ---- attestations ---------------------------------------------------------------- */
+
+static void finalize_all(struct market *market, const struct hash32 *job)
+{
+    for (uint32_t i = 0; i < SEGMENTS; i++) {
+        market_finalize(market, job, i);
+    }
+}
+
+static void uncovered(struct game_terms *terms)
+{
+    terms->coverage_ppm = 0;
+}
+
+static void see_two_attested_at_a_time(const char *name, const struct policy *policy)
+{
+    const char *path = make_run(name, 3, CHEAT_NOT);
+    struct market_node node;
+    struct market market;
+    struct hash32 job;
+
+    market_open(&market, true, name);
+    market.retouch = uncovered;
+    job = market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.policy = *policy;
+    market_node_open(&node);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), 2);
+    assert_int_equal(without_room(&node), 1);
+    market_pass_time(&market, MARKET_ATTEST_S);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_REVEALED, verifier(&market)), 2);
+    market_pass_time(&market, MARKET_REVEAL_S + MARKET_CLAIM_S);
+    finalize_all(&market, &job);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_SETTLED, verifier(&market)), 2);
+    job = market_commit(&market, path); /* there is room again */
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), 4);
+    assert_int_equal(without_room(&node), 1);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+static void test_bonds_that_come_back_make_room(void **state)
+{
+    const struct policy all = {.lock_all = amount(2 * ATTEST_BOND)};
+    const struct policy job = {.lock_job = amount(3 * ATTEST_BOND - 1)};
+    const struct policy party = {.lock_party = amount(2 * ATTEST_BOND)};
+
+    (void)state;
+    see_two_attested_at_a_time("all", &all);
+    see_two_attested_at_a_time("job", &job);
+    see_two_attested_at_a_time("party", &party);
+}
+
+/* A limit of one job leaves another alone, one for a party does not. */
+static void see_attested_of_two_jobs(const char *name, const struct policy *policy, uint32_t wanted)
+{
+    const char *path = make_run(name, 5, CHEAT_NOT);
+    struct market_node node;
+    struct market market;
+
+    market_open(&market, true, name);
+    (void)market_commit(&market, path);
+    (void)market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.policy = *policy;
+    market_node_open(&node);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), wanted);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+static void test_jobs_of_one_party_share_its_limit(void **state)
+{
+    const struct policy job = {.lock_job = amount(2 * ATTEST_BOND)};
+    const struct policy party = {.lock_party = amount(2 * ATTEST_BOND)};
+
+    (void)state;
+    see_attested_of_two_jobs("two-jobs", &job, 4);
+    see_attested_of_two_jobs("one-party", &party, 2);
+}
+
+/* ---- claims -------------------------------------------------------------------------- */
+
+/* Two false steps, and room for the bond of one claim: the second is claimed when the first has won,
+ * while there is time. */
+static void test_a_claim_that_finds_no_room_is_made_later(void **state)
+{
+    const char *path = make_run("first-lie", 7, CHEAT_ULP);
+    const char *second = make_run("second-lie", 8, CHEAT_ULP);
+    struct market_node node;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "claims");
+    (void)market_commit(&market, path);
+    (void)market_commit(&market, second);
+    market_node_defaults(&node, &market, path);
+    node.mirrors[1] = second;
+    node.options.mirror_count = 2;
+    node.options.mode = NODE_DEFEND;
+    node.options.policy = (struct policy){.lock_all = amount(2 * CLAIM_BOND - 1)};
+    market_node_open(&node);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_CLAIMED, verifier(&market)), 1);
+    assert_true(market_node_number(&node, "SELECT count(*) FROM actions WHERE trouble LIKE"
+                                          " 'the policy: the bond of a claim %--lock-most%'") > 0);
+    market_pass_time(&market, MARKET_RESPONSE_S);
+    some_rounds(&node);
+    market_pass_time(&market, 120);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_CONVICTED, NULL), 1);
+    assert_int_equal(market_count(&market, GAME_CLAIMED, verifier(&market)), 2);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+/* ---- the time of a check ----------------------------------------------------------------- */
+
+/* Whoever checked a job slowly finds its periods too short for the next segments. */
+static void test_a_job_that_is_slow_here_is_not_attested_further(void **state)
+{
+    const char *path = make_run("slow", 9, CHEAT_NOT);
+    struct market_node node;
+    struct market market;
+    struct error error;
+
+    (void)state;
+    market_open(&market, true, "slow");
+    (void)market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.policy = (struct policy){.clock_factor = 3 * POLICY_ONE};
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), SEGMENTS);
+    error_init(&error);
+    assert_int_equal(
+        database_run(&node.store.sql, &error, "UPDATE tasks SET ended_ms = begun_ms + 1201000", ""),
+        STATUS_OK);
+    assert_int_equal(database_run(&node.store.sql, &error,
+                                  "UPDATE segments SET choice = 0, mine = 0, attested = 0", ""),
+                     STATUS_OK);
+    market_node_settle(&node);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM segments WHERE reason LIKE"
+                                               " '%attest period is 1h%--clock-factor%'"),
+                     SEGMENTS);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bonds_that_come_back_make_room),
+        cmocka_unit_test(test_jobs_of_one_party_share_its_limit),
+        cmocka_unit_test(test_a_claim_that_finds_no_room_is_made_later),
+        cmocka_unit_test(test_a_job_that_is_slow_here_is_not_attested_further),
+    };
+
+    if (workers_asked(argc, argv)) {
+        return workers_serve(&dispute_child);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
