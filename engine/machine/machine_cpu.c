@@ -86,11 +86,6 @@ static enum status prepare_threads(int thread_count, struct error *error)
 
 /* ---- planning ----------------------------------------------------------- */
 
-static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
-{
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-}
-
 /* Do the kernels keep this output in their packed layout? */
 static bool is_packed(const struct machine_cpu *cpu, const struct op *op, uint32_t output)
 {
@@ -110,7 +105,7 @@ static uint64_t output_size(const void *context, const struct op *op, uint32_t o
     if (is_packed(hook_machine(context), op, output)) {
         return contraction_packed_size(op);
     }
-    return tensor->count * dtype_size(tensor->dtype);
+    return tensor_size(tensor);
 }
 
 static bool has_kernel(const void *context, enum op_kind kind)
@@ -133,7 +128,7 @@ static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
         size = kernel->scratch_size(op, cpu->options.thread_count);
     }
     if (cpu->options.trace && is_packed(cpu, op, 2)) {
-        uint64_t unpacked = tensor_bytes(cpu->machine.tape, op->outputs[2]);
+        uint64_t unpacked = tensor_size(&cpu->machine.tape->tensors[op->outputs[2]]);
 
         size = unpacked > size ? unpacked : size;
     }
@@ -397,7 +392,7 @@ static enum status cpu_write(struct machine *machine, uint32_t tensor, const voi
         role_is_made(machine->tape->tensors[tensor].role)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
-    memcpy(cpu->memory[tensor], bytes, tensor_bytes(machine->tape, tensor));
+    memcpy(cpu->memory[tensor], bytes, tensor_size(&machine->tape->tensors[tensor]));
     return STATUS_OK;
 }
 
@@ -409,7 +404,7 @@ static enum status cpu_read(struct machine *machine, uint32_t tensor, void *byte
     if (memory == NULL) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
     }
-    memcpy(bytes, memory, tensor_bytes(machine->tape, tensor));
+    memcpy(bytes, memory, tensor_size(&machine->tape->tensors[tensor]));
     return STATUS_OK;
 }
 
@@ -494,8 +489,8 @@ static enum status show(struct machine_cpu *cpu, const struct observer *observer
             cpu->kernels.unpack(cpu->blocks[BLOCK_SCRATCH], bytes, op, threads_for(cpu, op));
             bytes = cpu->blocks[BLOCK_SCRATCH];
         }
-        TRY(observer->made(observer->context, at, i, bytes, tensor_bytes(tape, op->outputs[i]),
-                           error));
+        TRY(observer->made(observer->context, at, i, bytes,
+                           tensor_size(&tape->tensors[op->outputs[i]]), error));
     }
     return STATUS_OK;
 }
@@ -520,7 +515,7 @@ static void take_next_states(struct machine_cpu *cpu)
     for (uint32_t i = 0; i < tape->state_count; i++) {
         if (cpu->plan.copied[i]) {
             memcpy(cpu->memory[tape->states[i].before], cpu->memory[tape->states[i].after],
-                   tensor_bytes(tape, tape->states[i].before));
+                   tensor_size(&tape->tensors[tape->states[i].before]));
         }
     }
 }

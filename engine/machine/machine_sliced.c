@@ -43,11 +43,6 @@ static const struct backend *computing(const struct machine_sliced *sliced)
     return sliced->options.backend == NULL ? &backend_cpu : sliced->options.backend;
 }
 
-static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
-{
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-}
-
 /* ---- one tape on a machine of its own ------------------------------------------- */
 
 /* A small tape to run, and the host memory of its tensors. */
@@ -123,7 +118,7 @@ static void count_errand(struct machine_sliced *sliced, const struct errand *err
     struct machine_sliced_survey *survey = sliced->survey;
 
     for (uint32_t id = 0; id < errand->tape->tensor_count; id++) {
-        survey->moved += tensor_bytes(errand->tape, id);
+        survey->moved += tensor_size(&errand->tape->tensors[id]);
     }
     if (size > survey->device_size) {
         survey->device_size = size;
@@ -329,7 +324,7 @@ static enum status show(const struct machine_sliced *sliced, uint32_t at, struct
         const uint32_t id = op->outputs[i];
 
         TRY(sliced->observer->made(sliced->observer->context, at, i, sliced->memory[id],
-                                   tensor_bytes(tape, id), error));
+                                   tensor_size(&tape->tensors[id]), error));
     }
     return STATUS_OK;
 }
@@ -536,7 +531,7 @@ static enum status sliced_write(struct machine *machine, uint32_t tensor, const 
     if (tensor >= machine->tape->tensor_count || !sliced->plan.in_state[tensor]) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
-    memcpy(sliced->memory[tensor], bytes, tensor_bytes(machine->tape, tensor));
+    memcpy(sliced->memory[tensor], bytes, tensor_size(&machine->tape->tensors[tensor]));
     return STATUS_OK;
 }
 
@@ -559,7 +554,7 @@ static enum status sliced_read(struct machine *machine, uint32_t tensor, void *b
     if (memory == NULL) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
     }
-    memcpy(bytes, memory, tensor_bytes(machine->tape, tensor));
+    memcpy(bytes, memory, tensor_size(&machine->tape->tensors[tensor]));
     return STATUS_OK;
 }
 
@@ -594,7 +589,7 @@ static enum status sliced_step(struct machine *machine, const struct observer *o
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
         if (sliced->plan.copied[i]) {
             memcpy(sliced->memory[tape->states[i].before], sliced->memory[tape->states[i].after],
-                   tensor_bytes(tape, tape->states[i].before));
+                   tensor_size(&tape->tensors[tape->states[i].before]));
         }
     }
     return status;

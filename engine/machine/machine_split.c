@@ -23,11 +23,6 @@ static struct machine_split *split_of(struct machine *machine)
     return (struct machine_split *)machine;
 }
 
-static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
-{
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-}
-
 /* ---- opening ------------------------------------------------------------------ */
 
 static void split_close(struct machine *machine)
@@ -65,7 +60,7 @@ static enum status open_parts(struct machine_split *split, const struct machine_
     uint64_t largest = 1;
 
     for (uint32_t i = 0; i < split->division.move_count; i++) {
-        const uint64_t size = tensor_bytes(tape, split->division.moves[i].tensor);
+        const uint64_t size = tensor_size(&tape->tensors[split->division.moves[i].tensor]);
 
         largest = size > largest ? size : largest;
     }

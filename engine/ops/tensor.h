@@ -54,6 +54,12 @@ static RULE inline size_t dtype_size(enum dtype dtype)
     return sizes[dtype];
 }
 
+/* Bytes of all elements. */
+static RULE inline uint64_t tensor_size(const struct tensor *tensor)
+{
+    return tensor->count * dtype_size(tensor->dtype);
+}
+
 const char *dtype_name(enum dtype dtype);
 const char *role_name(enum role role);
 

@@ -30,11 +30,6 @@ struct divider {
     bool no_memory;
 };
 
-static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
-{
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-}
-
 /* The tensor to move so that a part can read `id`: for a quantized operand, QUANTIZE's input. */
 static uint32_t source_of(const struct divider *divider, uint32_t id)
 {
@@ -82,7 +77,7 @@ static void measure_crossings(struct divider *divider)
             if (maker != NOWHERE && divider->present[id] == 0) {
                 divider->present[id] = 1;
                 for (uint32_t cut = maker + 1; cut < at; cut++) {
-                    divider->alive[cut] += tensor_bytes(tape, id);
+                    divider->alive[cut] += tensor_size(&tape->tensors[id]);
                 }
             }
         }
@@ -181,7 +176,7 @@ static uint64_t missing_bytes(const struct divider *divider, const struct op *op
         const uint32_t id = source_of(divider, op->inputs[i]);
 
         if ((divider->present[id] >> part & 1) == 0) {
-            bytes += tensor_bytes(divider->tape, id);
+            bytes += tensor_size(&divider->tape->tensors[id]);
         }
     }
     return bytes;

@@ -200,8 +200,7 @@ static void measure(struct planner *planner)
     const struct tape *tape = planner->tape;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        planner->sizes[id] =
-            round_up(tape->tensors[id].count * dtype_size(tape->tensors[id].dtype));
+        planner->sizes[id] = round_up(tensor_size(&tape->tensors[id]));
         planner->last_use[id] = NEVER;
         planner->plan->places[id] = PLAN_ABSENT;
     }

@@ -101,7 +101,7 @@ uint32_t range_fit(const struct tape *whole, uint32_t first, uint64_t memory_max
 
             if (!counted[id]) {
                 counted[id] = true;
-                total += whole->tensors[id].count * dtype_size(whole->tensors[id].dtype);
+                total += tensor_size(&whole->tensors[id]);
             }
         }
         if (total > memory_max && last > first) {

@@ -48,7 +48,7 @@ uint64_t slice_size(const struct slice *slice)
     uint64_t size = 0;
 
     for (uint32_t i = 0; i < slice->op.input_count + slice->op.output_count; i++) {
-        size += slice->tensors[i].count * dtype_size(slice->tensors[i].dtype);
+        size += tensor_size(&slice->tensors[i]);
     }
     return size;
 }

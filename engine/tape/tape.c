@@ -320,7 +320,7 @@ struct tape_footprint tape_footprint(const struct tape *tape)
 
     /* At most 10^6 tensors of 2^42 bytes: no sum passes 2^62. */
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        uint64_t bytes = tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+        uint64_t bytes = tensor_size(&tape->tensors[id]);
 
         switch (tape->tensors[id].role) {
         case ROLE_STATE:

@@ -8,7 +8,7 @@ uint64_t division_bytes(const struct division *division, const struct tape *tape
     for (uint32_t i = 0; i < division->move_count; i++) {
         const struct tensor *tensor = &tape->tensors[division->moves[i].tensor];
 
-        bytes += tensor->count * dtype_size(tensor->dtype);
+        bytes += tensor_size(tensor);
     }
     return bytes;
 }

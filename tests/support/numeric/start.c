@@ -18,7 +18,7 @@ void start_must(enum status status, const struct error *error)
 
 uint64_t start_size(const struct tape *tape, uint32_t id)
 {
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+    return tensor_size(&tape->tensors[id]);
 }
 
 void start_model(struct start *start, const struct small_model *small)
