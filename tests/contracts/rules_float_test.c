@@ -18,7 +18,7 @@
 enum {
     FULL_COUNT = 10000, /* of elements of each output, under make soak */
     SHARE_COUNT = 160,
-    QUESTIONS_MAX = 4096,
+    CASES_MAX = 4096,
     TARGETS = 8, /* of each output of one exhibit */
     CODE_SIZE_MAX = 24576,
 };
@@ -62,8 +62,8 @@ static bool in_elementwise(enum op_kind kind)
 
 /* ---- agreement ------------------------------------------------------------ */
 
-/* What was put to the contract, so that a difference can be told. */
-struct ledger_query {
+/* A case for the contract, kept to explain a difference. */
+struct jury_case {
     struct evidence_target target;
     uint64_t seed;
     enum random_mood mood;
@@ -73,8 +73,8 @@ struct ledger_query {
 struct session {
     struct court *court;
     enum op_kind kind;
-    struct ledger_query questions[QUESTIONS_MAX]; /* as many as the jury has cases */
-    uint64_t queried[OP_OUTPUTS_MAX];
+    struct jury_case cases[CASES_MAX]; /* as many as the jury has cases */
+    uint64_t tried[OP_OUTPUTS_MAX];
 };
 
 static const struct address *contract_of(const struct court *court, enum op_kind kind)
@@ -89,39 +89,39 @@ static void hear(struct session *session)
     struct jury_answer *answers = jury_hear(jury, contract_of(session->court, session->kind));
 
     for (size_t i = 0; i < count; i++) {
-        const struct ledger_query *question = &session->questions[i];
+        const struct jury_case *tried = &session->cases[i];
 
-        if (answers[i].refused || answers[i].value != question->expected) {
+        if (answers[i].refused || answers[i].value != tried->expected) {
             fail_msg(
                 "%s, output %u, element %llu, seed %llu, mood %d: %08x, the contract %s %08llx",
-                op_kind_name(session->kind), question->target.output,
-                (unsigned long long)question->target.element, (unsigned long long)question->seed,
-                (int)question->mood, question->expected,
-                answers[i].refused ? "refuses with" : "says", (unsigned long long)answers[i].value);
+                op_kind_name(session->kind), tried->target.output,
+                (unsigned long long)tried->target.element, (unsigned long long)tried->seed,
+                (int)tried->mood, tried->expected, answers[i].refused ? "refuses with" : "says",
+                (unsigned long long)answers[i].value);
         }
     }
     free(answers);
 }
 
-static void query(struct session *session, const struct exhibit *exhibit,
-                  const struct ledger_query *question)
+static void try_case(struct session *session, const struct exhibit *exhibit,
+                     const struct jury_case *tried)
 {
     struct jury *jury = &session->court->jury;
     struct buffer evidence;
 
-    session->questions[jury->count] = *question;
-    session->questions[jury->count].expected = exhibit_rule(exhibit, &question->target);
-    session->queried[question->target.output]++;
-    exhibit_evidence(&evidence, exhibit, &question->target);
+    session->cases[jury->count] = *tried;
+    session->cases[jury->count].expected = exhibit_rule(exhibit, &tried->target);
+    session->tried[tried->target.output]++;
+    exhibit_evidence(&evidence, exhibit, &tried->target);
     jury_add(jury, evidence.data, evidence.size);
     buffer_release(&evidence);
-    if (jury->count == QUESTIONS_MAX || jury->cases.size > JURY_BYTES_MAX) {
+    if (jury->count == CASES_MAX || jury->cases.size > JURY_BYTES_MAX) {
         hear(session);
     }
 }
 
-/* One operation, and a few elements of each of its outputs; returns the least asked of one. */
-static uint64_t ask_about_one(struct session *session, uint64_t seed)
+/* One operation, and a few elements of each of its outputs; returns the least tried of one. */
+static uint64_t try_one(struct session *session, uint64_t seed)
 {
     enum random_mood mood = (enum random_mood)(seed % MOOD_COUNT);
     uint64_t random = seed;
@@ -136,14 +136,13 @@ static uint64_t ask_about_one(struct session *session, uint64_t seed)
 
         for (uint32_t i = 0; i < TARGETS && i < count; i++) {
             uint64_t element = i == 0 ? count - 1 : test_random_below(&random, count);
-            struct ledger_query question = {
-                .target = {.op = 0, .output = output, .element = element},
-                .seed = seed,
-                .mood = mood};
+            struct jury_case tried = {.target = {.op = 0, .output = output, .element = element},
+                                      .seed = seed,
+                                      .mood = mood};
 
-            query(session, &exhibit, &question);
+            try_case(session, &exhibit, &tried);
         }
-        least = session->queried[output] < least ? session->queried[output] : least;
+        least = session->tried[output] < least ? session->tried[output] : least;
     }
     exhibit_close(&exhibit);
     return least;
@@ -157,7 +156,7 @@ static void agree(struct court *court, enum op_kind kind)
     assert_non_null(session);
     session->court = court;
     session->kind = kind;
-    for (uint64_t seed = 1; ask_about_one(session, seed) < count; seed++) {
+    for (uint64_t seed = 1; try_one(session, seed) < count; seed++) {
     }
     hear(session);
     if (test_soak_minutes() > 0) {

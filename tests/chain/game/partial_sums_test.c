@@ -1,9 +1,9 @@
 /*
- * Goal: whoever is asked what the parts of an element come to is convicted when it lied, and by
- * nobody when it did not; both ledgers say the same to whatever is asked, told and shown.
+ * Goal: an accused that lied about the parts of an element is convicted, an honest one is not; both
+ * ledgers agree on every query, reply and piece of evidence.
  * Method: on both ledgers at once (court.h): elements of every kind that has parts, right and
- * wrong; told honestly, told so that a false element comes out of it (forgery.h), or not at all;
- * questions, answers and evidence with changed bytes.
+ * wrong; honest replies, replies that come to a false element (forgery.h), and none; queries,
+ * replies and evidence with changed bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 enum {
     PARTS_SHARE = 24,
     MUTANTS_SHARE = 16,
-    MUTANTS_OF_ONE = 50, /* of a question, of an answer, of evidence */
+    MUTANTS_OF_ONE = 50, /* of a query, of a reply, of evidence */
     TAKEN_MOST = 20,     /* of answers, before turns run out */
 };
 
@@ -76,21 +76,21 @@ static void exhibit_with_parts(struct exhibit *exhibit, struct evidence_target *
     }
 }
 
-/* The question for the parts, by the claimant. */
-static void ask_for_parts(struct court *court, const struct exhibit *exhibit,
-                          const struct evidence_target *target)
+/* The claimant queries the parts. */
+static void query_parts(struct court *court, const struct exhibit *exhibit,
+                        const struct evidence_target *target)
 {
-    struct buffer question;
+    struct buffer query_bytes;
     struct game_move move;
 
-    exhibit_query(&question, exhibit, target);
-    move = court_move(court, GAME_QUERY, question.data, question.size);
+    exhibit_query(&query_bytes, exhibit, target);
+    move = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
     court_done(court, &move, COURT_CLAIMANT);
-    buffer_release(&question);
+    buffer_release(&query_bytes);
 }
 
-static void tell_parts(struct court *court, const struct buffer *reply, uint32_t player,
-                       enum game_refusal_kind refusal)
+static void reply_with_parts(struct court *court, const struct buffer *reply, uint32_t player,
+                             enum game_refusal_kind refusal)
 {
     struct game_move move = court_move(court, GAME_REPLY, reply->data, reply->size);
 
@@ -121,16 +121,16 @@ static bool accuse_of_parts(struct court *court, const struct exhibit *exhibit,
     uint32_t part;
     bool forged;
 
-    ask_for_parts(court, exhibit, target);
+    query_parts(court, exhibit, target);
     exhibit_parts(&reply, exhibit, target);
-    tell_parts(court, &reply, player, GAME_BAD_REPLY);
+    reply_with_parts(court, &reply, player, GAME_BAD_REPLY);
     buffer_release(&reply);
     forged = forgery_of(&reply, &part, exhibit, target, random);
     if (forged) {
-        tell_parts(court, &reply, player, GAME_REFUSED_NOT);
+        reply_with_parts(court, &reply, player, GAME_REFUSED_NOT);
         show_part(court, exhibit, target, part, &reply, GAME_REFUSED_NOT);
     } else {
-        tell_parts(court, &reply, player, GAME_BAD_REPLY);
+        reply_with_parts(court, &reply, player, GAME_BAD_REPLY);
         court_timeout(court);
     }
     buffer_release(&reply);
@@ -154,9 +154,9 @@ static void test_parts_convict_liars_and_nobody_else(void **state)
         exhibit_with_parts(&exhibit, &target, kinds_with_parts[i % 4], &seed, &random);
         exhibit_make_right(&exhibit, &target);
         begin(court, &exhibit.context, (uint32_t)i % 2, 2);
-        ask_for_parts(court, &exhibit, &target);
+        query_parts(court, &exhibit, &target);
         exhibit_parts(&reply, &exhibit, &target);
-        tell_parts(court, &reply, COURT_SOLVER, GAME_REFUSED_NOT);
+        reply_with_parts(court, &reply, COURT_SOLVER, GAME_REFUSED_NOT);
         for (uint32_t part = 0; part < exhibit_axis(&exhibit, &target).parts && part < 4; part++) {
             show_part(court, &exhibit, &target, part, &reply, GAME_NOT_GUILTY);
         }
@@ -174,13 +174,13 @@ static void test_parts_convict_liars_and_nobody_else(void **state)
         court_compare(court);
         exhibit_close(&exhibit);
     }
-    print_message("%u lies were told in parts that come to them, and convicted\n", forged);
+    print_message("%u lies in parts that come to them were convicted\n", forged);
     assert_true(forged > 0);
     court_free(court);
 }
 
-/* Of two answers the last one counts, and what is told of one element is nothing for another. */
-static void test_parts_are_those_told_last(void **state)
+/* Of two replies the last one counts, and a reply about one element says nothing of another. */
+static void test_parts_of_the_last_reply_count(void **state)
 {
     struct court *court = court_new();
     struct evidence_target first = {.element = 0};
@@ -204,14 +204,14 @@ static void test_parts_are_those_told_last(void **state)
     assert_true(forgery_of(&reply[0], &part, &exhibit, &first, &random));
     exhibit_parts(&reply[1], &exhibit, &other);
     begin(court, &exhibit.context, 1, 2);
-    ask_for_parts(court, &exhibit, &first);
-    tell_parts(court, &reply[0], COURT_SOLVER, GAME_REFUSED_NOT);
-    ask_for_parts(court, &exhibit, &other);
-    tell_parts(court, &reply[1], COURT_SOLVER, GAME_REFUSED_NOT);
+    query_parts(court, &exhibit, &first);
+    reply_with_parts(court, &reply[0], COURT_SOLVER, GAME_REFUSED_NOT);
+    query_parts(court, &exhibit, &other);
+    reply_with_parts(court, &reply[1], COURT_SOLVER, GAME_REFUSED_NOT);
     show_part(court, &exhibit, &first, part, &reply[0], GAME_BAD_EVIDENCE);
     show_part(court, &exhibit, &other, 0, &reply[1], GAME_NOT_GUILTY);
-    ask_for_parts(court, &exhibit, &first);
-    tell_parts(court, &reply[0], COURT_SOLVER, GAME_REFUSED_NOT);
+    query_parts(court, &exhibit, &first);
+    reply_with_parts(court, &reply[0], COURT_SOLVER, GAME_REFUSED_NOT);
     show_part(court, &exhibit, &first, part, &reply[0], GAME_REFUSED_NOT);
     buffer_release(&reply[0]);
     buffer_release(&reply[1]);
@@ -219,7 +219,7 @@ static void test_parts_are_those_told_last(void **state)
     court_free(court);
 }
 
-static void test_attestor_tells_parts_or_loses(void **state)
+static void test_attestor_replies_with_parts_or_loses(void **state)
 {
     struct court *court = court_new();
     struct evidence_target target;
@@ -236,7 +236,7 @@ static void test_attestor_tells_parts_or_loses(void **state)
         court_accuse(court, &exhibit.context);
         owed = court_owed(court, COURT_CLAIMANT);
         if (silent == 1) {
-            ask_for_parts(court, &exhibit, &target);
+            query_parts(court, &exhibit, &target);
             court_timeout(court);
         } else {
             (void)accuse_of_parts(court, &exhibit, &target, COURT_ATTESTOR, &random);
@@ -258,7 +258,7 @@ struct trying {
     uint64_t *random;
 };
 
-/* A mutant that is taken ends the dispute, or the turn: then the parts are asked for anew. */
+/* A mutant that is accepted ends the dispute or the turn: then the parts are queried again. */
 static void try_mutants(const struct trying *trying, enum game_move_kind kind,
                         const struct buffer *payload, uint32_t player)
 {
@@ -277,19 +277,19 @@ static void try_mutants(const struct trying *trying, enum game_move_kind kind,
         if (kind != GAME_REPLY) {
             break;
         }
-        ask_for_parts(trying->court, trying->exhibit, trying->target);
+        query_parts(trying->court, trying->exhibit, trying->target);
         taken++;
     }
     court_compare(trying->court);
     buffer_release(&mutant);
 }
 
-/* The question, the answer and the evidence of one lie, each among its mutants. */
+/* The query, the reply and the evidence of one lie, each among its mutants. */
 static void dispute_with_mutants(const struct trying *trying)
 {
     struct court *court = trying->court;
     const struct exhibit *exhibit = trying->exhibit;
-    struct buffer question;
+    struct buffer query_bytes;
     struct buffer evidence;
     struct buffer reply;
     uint32_t part;
@@ -298,18 +298,18 @@ static void dispute_with_mutants(const struct trying *trying)
         buffer_release(&reply);
         return;
     }
-    exhibit_query(&question, exhibit, trying->target);
+    exhibit_query(&query_bytes, exhibit, trying->target);
     exhibit_part_evidence(&evidence, exhibit, trying->target, part, &reply);
     begin(court, &exhibit->context, 1, 1);
-    try_mutants(trying, GAME_QUERY, &question, COURT_CLAIMANT);
+    try_mutants(trying, GAME_QUERY, &query_bytes, COURT_CLAIMANT);
     begin(court, &exhibit->context, 0, 1);
-    ask_for_parts(court, exhibit, trying->target);
+    query_parts(court, exhibit, trying->target);
     try_mutants(trying, GAME_REPLY, &reply, COURT_SOLVER);
     begin(court, &exhibit->context, 1, 2);
-    ask_for_parts(court, exhibit, trying->target);
-    tell_parts(court, &reply, COURT_SOLVER, GAME_REFUSED_NOT);
+    query_parts(court, exhibit, trying->target);
+    reply_with_parts(court, &reply, COURT_SOLVER, GAME_REFUSED_NOT);
     try_mutants(trying, GAME_CONVICT, &evidence, COURT_CLAIMANT);
-    buffer_release(&question);
+    buffer_release(&query_bytes);
     buffer_release(&evidence);
     buffer_release(&reply);
 }
@@ -331,7 +331,7 @@ static void test_mutants_are_judged_alike_by_both(void **state)
         dispute_with_mutants(&(struct trying){court, &exhibit, &target, &random});
         exhibit_close(&exhibit);
     }
-    print_message("mutants refused: %u questions, %u answers, %u of evidence\n",
+    print_message("mutants refused: %u queries, %u replies, %u of evidence\n",
                   court->twins.refused_of[GAME_BAD_QUERY], court->twins.refused_of[GAME_BAD_REPLY],
                   court->twins.refused_of[GAME_BAD_EVIDENCE] +
                       court->twins.refused_of[GAME_NOT_GUILTY]);
@@ -342,8 +342,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_convict_liars_and_nobody_else),
-        cmocka_unit_test(test_parts_are_those_told_last),
-        cmocka_unit_test(test_attestor_tells_parts_or_loses),
+        cmocka_unit_test(test_parts_of_the_last_reply_count),
+        cmocka_unit_test(test_attestor_replies_with_parts_or_loses),
         cmocka_unit_test(test_mutants_are_judged_alike_by_both),
     };
 

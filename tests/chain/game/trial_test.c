@@ -1,5 +1,5 @@
 /*
- * Goal: before the referee nobody wins by lying and nobody loses by telling the truth.
+ * Goal: before the referee no liar wins and no honest party loses.
  * Method: on both ledgers at once (court.h): every false accusation that we could think of, by
  * name, against an honest solver, each of which costs its bond; silence of the accused at every
  * point of a walk; a whole walk to a lie and its conviction, at once or after all turns were
@@ -183,7 +183,7 @@ static void be_late(struct accusation *made)
     made->court->twins.now_s += COURT_RESPONSE + 1;
 }
 
-static void ask_garbage(struct accusation *made)
+static void query_garbage(struct accusation *made)
 {
     made->move.kind = GAME_QUERY;
 }
@@ -217,8 +217,8 @@ static struct evidence_target long_one(const struct exhibit *exhibit)
     return target;
 }
 
-/* A part of an element of which the accused was not asked for the parts. */
-static void show_part_that_was_not_told(struct accusation *made)
+/* A part of an element whose parts were not queried. */
+static void show_part_without_a_reply(struct accusation *made)
 {
     struct evidence_target target = long_one(made->exhibit);
     struct buffer reply;
@@ -229,31 +229,31 @@ static void show_part_that_was_not_told(struct accusation *made)
     buffer_release(&reply);
 }
 
-/* It asks without cause; what it is told is true, and so is each part. */
-static void ask_for_parts_and_show_one(struct accusation *made)
+/* A query without cause; the reply is true, and so is each part. */
+static void query_parts_and_show_one(struct accusation *made)
 {
     struct evidence_target target = long_one(made->exhibit);
     struct court *court = made->court;
     struct game_move move;
-    struct buffer question;
+    struct buffer query_bytes;
     struct buffer reply;
 
-    exhibit_query(&question, made->exhibit, &target);
+    exhibit_query(&query_bytes, made->exhibit, &target);
     exhibit_parts(&reply, made->exhibit, &target);
-    move = court_move(court, GAME_QUERY, question.data, question.size);
+    move = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
     court_done(court, &move, COURT_CLAIMANT);
     move = court_move(court, GAME_REPLY, reply.data, reply.size);
     court_done(court, &move, COURT_SOLVER);
     buffer_release(&made->evidence);
     exhibit_part_evidence(&made->evidence, made->exhibit, &target, 1, &reply);
-    buffer_release(&question);
+    buffer_release(&query_bytes);
     buffer_release(&reply);
 }
 
-/* It shows other parts than it was told. */
-static void change_what_was_told(struct accusation *made)
+/* Evidence with other parts than the reply. */
+static void change_the_reply(struct accusation *made)
 {
-    ask_for_parts_and_show_one(made);
+    query_parts_and_show_one(made);
     size_t place = 14 + 32 * (size_t)made->evidence.data[13];
     size_t descriptor = (size_t)made->evidence.data[place] << 8 | made->evidence.data[place + 1];
 
@@ -261,8 +261,8 @@ static void change_what_was_told(struct accusation *made)
     made->evidence.data[place + 2 + descriptor + 32 + 1 + 8 + 4 + 2 + 4 + 15] ^= 1;
 }
 
-/* A question for the parts of an element that has none. */
-static void ask_for_parts_of_a_short_one(struct accusation *made)
+/* A query for the parts of an element that has none. */
+static void query_parts_of_a_short_one(struct accusation *made)
 {
     struct evidence_target target = {.op = 0, .output = 0, .element = 0};
 
@@ -272,8 +272,8 @@ static void ask_for_parts_of_a_short_one(struct accusation *made)
     made->move.kind = GAME_QUERY;
 }
 
-/* A question that names another element than it shows. */
-static void ask_for_parts_of_another(struct accusation *made)
+/* A query that names another element than it shows. */
+static void query_parts_of_another(struct accusation *made)
 {
     struct evidence_target target = long_one(made->exhibit);
 
@@ -296,11 +296,11 @@ static const struct {
     {"bytes behind the evidence", append_garbage, GAME_BAD_EVIDENCE},
     {"a stale root", show_stale_root, GAME_BAD_EVIDENCE},
     {"proof for another job", show_another_job, GAME_BAD_EVIDENCE},
-    {"a part that was not told", show_part_that_was_not_told, GAME_BAD_EVIDENCE},
-    {"a part that is as it was told", ask_for_parts_and_show_one, GAME_NOT_GUILTY},
-    {"another part than was told", change_what_was_told, GAME_BAD_EVIDENCE},
-    {"a question for parts of what has none", ask_for_parts_of_a_short_one, GAME_BAD_QUERY},
-    {"a question for parts of another element", ask_for_parts_of_another, GAME_BAD_QUERY},
+    {"a part without a reply", show_part_without_a_reply, GAME_BAD_EVIDENCE},
+    {"a part as in the reply", query_parts_and_show_one, GAME_NOT_GUILTY},
+    {"another part than in the reply", change_the_reply, GAME_BAD_EVIDENCE},
+    {"a query for parts of what has none", query_parts_of_a_short_one, GAME_BAD_QUERY},
+    {"a query for parts of another element", query_parts_of_another, GAME_BAD_QUERY},
     {"another client", name_another_client, GAME_WRONG_CASE},
     {"another program", name_another_program, GAME_WRONG_CASE},
     {"another segment", name_another_segment, GAME_WRONG_CASE},
@@ -313,7 +313,7 @@ static const struct {
     {"a claim about another step", claim_other_step, GAME_WRONG_CASE},
     {"somebody else's claim", be_somebody_else, GAME_NOT_YOURS},
     {"evidence that comes late", be_late, GAME_TOO_LATE},
-    {"a question about nothing", ask_garbage, GAME_BAD_QUERY},
+    {"a query about nothing", query_garbage, GAME_BAD_QUERY},
 };
 
 static void accuse_falsely(struct court *court, struct exhibit *exhibit, size_t number)
@@ -378,8 +378,8 @@ static void test_claim_that_was_lost_is_not_made_again(void **state)
 
 /* ---- a walk ----------------------------------------------------------------------- */
 
-/* The claimant's next question; false: it knows where the lie is. */
-static bool ask_next(struct walk *walk, struct court *court)
+/* The claimant's next query; false: it knows where the lie is. */
+static bool query_next(struct walk *walk, struct court *court)
 {
     struct game_move move;
 
@@ -392,15 +392,15 @@ static bool ask_next(struct walk *walk, struct court *court)
 }
 
 /* The accused knows what the event says, and no more. */
-static struct game_move tell_next(struct walk *walk, struct court *court)
+static struct game_move reply_next(struct walk *walk, struct court *court)
 {
     walk_answer(walk, &court->queried.payload);
     return court_move(court, GAME_REPLY, walk->reply, walk->reply_size);
 }
 
-static void tell_falsely(struct walk *walk, struct court *court)
+static void reply_falsely(struct walk *walk, struct court *court)
 {
-    struct game_move move = tell_next(walk, court);
+    struct game_move move = reply_next(walk, court);
     uint8_t other[GAME_QUERIED_MAX];
 
     court_refused(court, &move, COURT_CLAIMANT, GAME_NOT_YOURS);
@@ -424,29 +424,29 @@ static void tell_falsely(struct walk *walk, struct court *court)
 static uint32_t play_walk(struct court *court, struct walk *walk, uint32_t silent_at)
 {
     struct buffer evidence;
-    uint32_t tells = 0;
+    uint32_t replies = 0;
 
     begin(court, &walk->context, 1, 2);
-    while (ask_next(walk, court)) {
+    while (query_next(walk, court)) {
         struct game_move move;
 
-        if (tells == silent_at) {
+        if (replies == silent_at) {
             court_timeout(court);
-            return tells;
+            return replies;
         }
-        tell_falsely(walk, court);
-        move = tell_next(walk, court);
+        reply_falsely(walk, court);
+        move = reply_next(walk, court);
         court_done(court, &move, COURT_SOLVER);
         assert_int_equal(trace_walk_take(&walk->walk, walk->reply, walk->reply_size, NULL),
                          STATUS_OK);
-        tells++;
+        replies++;
         court_refused(court, &move, COURT_SOLVER, GAME_WRONG_TURN);
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, walk);
     convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
-    return tells;
+    return replies;
 }
 
 static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
@@ -458,12 +458,12 @@ static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
         struct walk walk;
         struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_ULP};
         wei owed = court_owed(court, COURT_CLAIMANT);
-        uint32_t tells;
+        uint32_t replies;
 
         walk_open(&walk, &lie, wide == 1 ? OPPONENTS_WIDE : 0);
-        tells = play_walk(court, &walk, UINT32_MAX);
+        replies = play_walk(court, &walk, UINT32_MAX);
         print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
-                      tells);
+                      replies);
         assert_true(court_owed(court, COURT_CLAIMANT) ==
                     owed + court->terms.claim_bond + court->terms.stake / 2);
         court_compare(court);
@@ -476,7 +476,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
 {
     struct court *court = court_new();
     uint32_t silent = 0;
-    uint32_t tells;
+    uint32_t replies;
     wei owed = 0;
 
     (void)state;
@@ -485,7 +485,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
         struct walk walk;
 
         walk_open(&walk, &lie, 0);
-        tells = play_walk(court, &walk, silent);
+        replies = play_walk(court, &walk, silent);
         owed += court->terms.claim_bond + court->terms.stake / 2;
         assert_true(court_owed(court, COURT_CLAIMANT) == owed);
         court_compare(court);
@@ -497,16 +497,16 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
             assert_true(court_owed(court, COURT_CLAIMANT) == owed);
             print_message("silent to the claim: convicted\n");
         }
-        if (tells == silent) {
+        if (replies == silent) {
             print_message("silent after %u answers: convicted\n", silent);
         }
         walk_close(&walk);
-    } while (tells == silent++);
+    } while (replies == silent++);
     assert_true(silent > 2);
     court_free(court);
 }
 
-/* The answer to what the walk asks for next, without the ledger. */
+/* The reply to the walk's next query, without the ledger. */
 static void look_it_up(struct walk *walk)
 {
     uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
@@ -518,8 +518,8 @@ static void look_it_up(struct walk *walk)
     walk_answer(walk, &(struct game_bytes){bytes, ledger_queried_write(bytes, &queried)});
 }
 
-/* The same question is asked until no turn is left that could be given back. The claimant can no
- * longer ask then, but what it knows convicts. */
+/* The same query until no turn is left to pass back. Then the claimant can no longer query, but its
+ * evidence convicts. */
 static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
 {
     struct court *court = court_new();
@@ -532,9 +532,9 @@ static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
     (void)state;
     walk_open(&walk, &lie, 0);
     begin(court, &walk.context, 1, 2);
-    assert_true(ask_next(&walk, court));
+    assert_true(query_next(&walk, court));
     for (uint32_t turns = 2; turns <= GAME_TURNS_MAX; turns += 2) {
-        move = tell_next(&walk, court);
+        move = reply_next(&walk, court);
         court_done(court, &move, COURT_SOLVER);
         query = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
         if (turns < GAME_TURNS_MAX) {
@@ -542,7 +542,7 @@ static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
         }
     }
     court_refused(court, &query, COURT_CLAIMANT, GAME_OUT_OF_TURNS);
-    /* The rest of the walk is told elsewhere. */
+    /* The rest of the walk gets its replies off the ledger. */
     assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     while (walk_query(&walk)) {
         look_it_up(&walk);
@@ -774,19 +774,19 @@ static void test_divergence_that_was_invented_convicts(void **state)
     struct court *court = court_new();
     struct exhibit exhibit;
     struct buffer evidence;
-    struct buffer question;
+    struct buffer query_bytes;
     struct game_move query;
-    struct game_move tell;
+    struct game_move reply;
     uint32_t number;
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_GPT2, 1);
     number = large_state(&exhibit);
-    buffer_init(&question, GAME_PAYLOAD_MAX);
-    assert_int_equal(ledger_query_write_diverged(&question, exhibit.tape, NULL), STATUS_OK);
+    buffer_init(&query_bytes, GAME_PAYLOAD_MAX);
+    assert_int_equal(ledger_query_write_diverged(&query_bytes, exhibit.tape, NULL), STATUS_OK);
 
-    begin(court, &exhibit.context, 1, 2); /* a job that did not end there cannot be asked */
-    query = court_move(court, GAME_QUERY, question.data, question.size);
+    begin(court, &exhibit.context, 1, 2); /* only a job that ended there can be queried */
+    query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
     court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUERY);
 
     exhibit.context.diverged = true;
@@ -795,15 +795,15 @@ static void test_divergence_that_was_invented_convicts(void **state)
             set_state(&exhibit, number, 290, 0x7f800000);
         }
         begin(court, &exhibit.context, 1, 2);
-        query = court_move(court, GAME_QUERY, question.data, question.size);
+        query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
         court_done(court, &query, COURT_CLAIMANT);
         not_finite_evidence(&evidence, &exhibit, number);
-        tell = court_move(court, GAME_REPLY, evidence.data, evidence.size);
+        reply = court_move(court, GAME_REPLY, evidence.data, evidence.size);
         if (honest == 1) {
-            court_done(court, &tell, COURT_SOLVER);
+            court_done(court, &reply, COURT_SOLVER);
             convict(court, &evidence, GAME_BAD_EVIDENCE); /* it said so */
         } else {
-            court_refused(court, &tell, COURT_SOLVER, GAME_BAD_REPLY);
+            court_refused(court, &reply, COURT_SOLVER, GAME_BAD_REPLY);
         }
         wei owed = court_owed(court, honest == 1 ? COURT_SOLVER : COURT_CLAIMANT);
 
@@ -814,9 +814,9 @@ static void test_divergence_that_was_invented_convicts(void **state)
     }
     /* Earlier in the same segment nothing was said. */
     begin(court, &exhibit.context, 1, 1);
-    query = court_move(court, GAME_QUERY, question.data, question.size);
+    query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
     court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUERY);
-    buffer_release(&question);
+    buffer_release(&query_bytes);
     exhibit_close(&exhibit);
     court_free(court);
 }

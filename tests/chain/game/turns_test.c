@@ -5,7 +5,7 @@
  * (history_test.c, trial_test.c): in each state that can be reached, the adversary and a stranger
  * try every move that they have bytes for, true and false, and time passes to the edge of the turn
  * and beyond it; the honest one plays by its strategy, at the last moment too. States that are
- * alike are visited once. The question, answers and evidence are real ones of a small step.
+ * alike are visited once. Queries, replies and evidence are real ones of a small step.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,18 +30,18 @@ enum honest {
 /* What the parties have bytes for. */
 struct arsenal {
     uint32_t rounds;
-    struct buffer questions[ROUNDS_MAX];
+    struct buffer queries[ROUNDS_MAX];
     struct buffer queried[ROUNDS_MAX];
     uint32_t answers;
     struct buffer reply[ROUNDS_MAX];
-    uint32_t about[ROUNDS_MAX]; /* which question an answer is to */
-    /* The first convicts the liar; where parts are told, the one with an answer's number does after
+    uint32_t about[ROUNDS_MAX]; /* the query that a reply is to */
+    /* The first convicts the liar; after a reply of parts, the one with the reply's number does after
      * that answer. Against an honest trace none shows anything wrong. */
     uint32_t shown;
     struct buffer evidence[ROUNDS_MAX];
 };
 
-/* All that tells two states apart. */
+/* All that distinguishes two states. */
 struct place {
     uint32_t phase;
     uint32_t turn;
@@ -73,7 +73,7 @@ static void keep(struct buffer *to, const void *bytes, size_t size)
     assert_int_equal(to->status, STATUS_OK);
 }
 
-static void add_question(struct search *search, const struct buffer *question)
+static void add_query(struct search *search, const struct buffer *query_bytes)
 {
     struct arsenal *arsenal = &search->arsenal;
     uint32_t i = arsenal->rounds++;
@@ -82,13 +82,13 @@ static void add_question(struct search *search, const struct buffer *question)
 
     assert_true(i < ROUNDS_MAX);
     assert_int_equal(
-        ledger_query_check(&queried, &search->court.context, question->data, question->size),
+        ledger_query_check(&queried, &search->court.context, query_bytes->data, query_bytes->size),
         VERDICT_VALID);
-    keep(&arsenal->questions[i], question->data, question->size);
+    keep(&arsenal->queries[i], query_bytes->data, query_bytes->size);
     keep(&arsenal->queried[i], bytes, ledger_queried_write(bytes, &queried));
 }
 
-/* To the question that was added last. */
+/* To the query that was added last. */
 static void add_answer(struct search *search, const uint8_t *reply, size_t size)
 {
     struct arsenal *arsenal = &search->arsenal;
@@ -119,7 +119,7 @@ static void arm_against_liar(struct search *search)
     while (walk_query(&walk)) {
         uint32_t i = arsenal->rounds;
 
-        add_question(search, &walk.question);
+        add_query(search, &walk.question);
         walk_answer(&walk,
                     &(struct game_bytes){arsenal->queried[i].data, arsenal->queried[i].size});
         add_answer(search, walk.reply, walk.reply_size);
@@ -144,32 +144,32 @@ static void open_long(struct exhibit *exhibit, struct evidence_target *target)
     }
 }
 
-/* A question about the list is that about a divergence, but for the ask. */
+/* A query of the list is that of a divergence, but for its kind. */
 static void add_list(struct search *search, const struct exhibit *exhibit)
 {
     struct trace_query query = {.kind = TRACE_QUERY_LIST};
     struct trace_reply_tree tree = {.items = exhibit->record.trace.items};
     uint8_t reply[TRACE_REPLY_BYTES_MAX];
-    struct buffer question;
+    struct buffer query_bytes;
 
-    buffer_init(&question, GAME_PAYLOAD_MAX);
-    assert_int_equal(ledger_query_write_diverged(&question, exhibit->tape, NULL), STATUS_OK);
-    trace_query_write(question.data, &query);
-    add_question(search, &question);
-    buffer_release(&question);
+    buffer_init(&query_bytes, GAME_PAYLOAD_MAX);
+    assert_int_equal(ledger_query_write_diverged(&query_bytes, exhibit->tape, NULL), STATUS_OK);
+    trace_query_write(query_bytes.data, &query);
+    add_query(search, &query_bytes);
+    buffer_release(&query_bytes);
     merkle_leaves_init_hashes(&tree.hashes, exhibit->record.trace.hashes,
                               exhibit->record.trace.item_count);
     add_answer(search, reply, trace_reply_write(reply, &query, &tree));
 }
 
-/* A lie whose parts can be told in several ways that come to it; the claimant has evidence of a
+/* A lie with several replies of parts that come to it; the claimant has evidence of a
  * false part for each. The truth, which does not come to it, is among the answers; and there is
  * the list of the trace, for a root that has none. */
 static void arm_against_liar_in_parts(struct search *search)
 {
     struct evidence_target target;
     struct exhibit exhibit;
-    struct buffer question;
+    struct buffer query_bytes;
     struct buffer reply;
     uint64_t random = 5;
     uint32_t part;
@@ -177,9 +177,9 @@ static void arm_against_liar_in_parts(struct search *search)
     open_long(&exhibit, &target);
     exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
     search->court.context = exhibit.context;
-    exhibit_query(&question, &exhibit, &target);
-    add_question(search, &question);
-    buffer_release(&question);
+    exhibit_query(&query_bytes, &exhibit, &target);
+    add_query(search, &query_bytes);
+    buffer_release(&query_bytes);
     for (int i = 0; i < 3; i++) {
         assert_true(forgery_of(&reply, &part, &exhibit, &target, &random));
         add_answer(search, reply.data, reply.size);
@@ -193,21 +193,21 @@ static void arm_against_liar_in_parts(struct search *search)
     exhibit_close(&exhibit);
 }
 
-/* An element that is right and has parts: evidence of all of it and of two parts, questions about
+/* An element that is right and has parts: evidence of all of it and of two parts, queries of
  * the parts and about the list of its trace. */
 static void arm_against_honest(struct search *search)
 {
     struct evidence_target target;
     struct exhibit exhibit;
-    struct buffer question;
+    struct buffer query_bytes;
     struct buffer reply;
 
     open_long(&exhibit, &target);
     search->court.context = exhibit.context;
     add_list(search, &exhibit);
-    exhibit_query(&question, &exhibit, &target);
-    add_question(search, &question);
-    buffer_release(&question);
+    exhibit_query(&query_bytes, &exhibit, &target);
+    add_query(search, &query_bytes);
+    buffer_release(&query_bytes);
     exhibit_parts(&reply, &exhibit, &target);
     add_answer(search, reply.data, reply.size);
     exhibit_evidence(add_evidence(search), &exhibit, &target);
@@ -220,7 +220,7 @@ static void arm_against_honest(struct search *search)
 static void disarm(struct search *search)
 {
     for (uint32_t i = 0; i < search->arsenal.rounds; i++) {
-        buffer_release(&search->arsenal.questions[i]);
+        buffer_release(&search->arsenal.queries[i]);
         buffer_release(&search->arsenal.queried[i]);
     }
     for (uint32_t i = 0; i < search->arsenal.answers; i++) {
@@ -308,7 +308,7 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
     (void)try_move(search, &move, player, known, depth);
     for (uint32_t i = 0; i < arsenal->rounds; i++) {
         move = about(search, GAME_QUERY);
-        move.payload = bytes_of(&arsenal->questions[i]);
+        move.payload = bytes_of(&arsenal->queries[i]);
         (void)try_move(search, &move, player, known, depth);
         for (uint32_t j = 0; j < arsenal->answers; j++) {
             move = about(search, GAME_REPLY);
@@ -341,7 +341,7 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
     assert_false(try_move(search, &move, player, known, depth));
 }
 
-/* The honest solver answers, and tells what it is asked for. */
+/* The honest solver answers and replies. */
 static bool solver_moves(struct search *search, const struct local_claim *claim, uint32_t known,
                          uint32_t depth)
 {
@@ -369,8 +369,8 @@ static bool solver_moves(struct search *search, const struct local_claim *claim,
     return false;
 }
 
-/* The number of the answer with parts that was told last; UINT32_MAX: there is none. */
-static uint32_t told_last(struct search *search)
+/* The number of the last reply with parts; UINT32_MAX: there is none. */
+static uint32_t last_reply(struct search *search)
 {
     const struct arsenal *arsenal = &search->arsenal;
     struct local_trial trial;
@@ -390,24 +390,24 @@ static uint32_t told_last(struct search *search)
     return UINT32_MAX;
 }
 
-/* The honest claimant asks its way down, and convicts. */
+/* The honest claimant walks down and convicts. */
 static bool claimant_moves(struct search *search, const struct local_claim *claim, uint32_t known,
                            uint32_t depth)
 {
     const struct arsenal *arsenal = &search->arsenal;
     bool real = digest_equal(&claim->trace_root, &search->court.context.trace);
     bool in_parts = search->honest == HONEST_CLAIMANT_OF_PARTS;
-    uint32_t shown = in_parts && real ? told_last(search) : 0;
+    uint32_t shown = in_parts && real ? last_reply(search) : 0;
     struct game_move move = about(search, GAME_QUERY);
 
     if (real && (in_parts ? shown < arsenal->shown : known == arsenal->rounds)) {
         move = about(search, GAME_CONVICT);
         move.payload = bytes_of(&arsenal->evidence[shown]);
     } else {
-        /* Of a root without a trace the list is asked for, and nobody can answer. */
+        /* Without a trace behind the root, it queries the list, and nobody can reply. */
         uint32_t list = in_parts ? arsenal->rounds - 1 : 0;
 
-        move.payload = bytes_of(&arsenal->questions[real ? (in_parts ? 0 : known) : list]);
+        move.payload = bytes_of(&arsenal->queries[real ? (in_parts ? 0 : known) : list]);
     }
     return try_move(search, &move, COURT_CLAIMANT, known, depth);
 }
