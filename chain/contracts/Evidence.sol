@@ -67,7 +67,7 @@ library Evidence {
         uint256 lastAt;
     }
 
-    /// @notice What every kind of evidence begins with.
+    /// @notice The beginning of every kind of evidence.
     struct Head {
         uint256 kind;
         uint256 item; // of the program list
@@ -367,7 +367,7 @@ library Evidence {
         }
     }
 
-    /// @dev What is shown of one operand; returns the offset behind it.
+    /// @dev The part of one operand; returns the offset behind it.
     function _parseShown(Operand memory operand, Head memory head, uint256 offset)
         private
         pure

@@ -6,9 +6,9 @@ import {Evidence} from "./Evidence.sol";
 import {IRules} from "./IRules.sol";
 
 /// @title FloatRules
-/// @notice What the contracts of float rules share: they read evidence, query the rule, and store its
+/// @notice Shared by the contracts of float rules: they read evidence, call the rule, and store its
 /// result as the engine does, with one NaN.
-/// @dev Elements are read as bits, whoever wrote them: infinities, subnormals, any NaN.
+/// @dev Elements are read as bits: infinities, subnormals, any NaN.
 abstract contract FloatRules is IRules {
     using Evidence for Evidence.Exhibit;
     using Evidence for Evidence.Operand;

@@ -45,7 +45,7 @@ interface IReferee {
     event Replied(bytes32 indexed claim, bytes replied);
 
     /// @notice Queries the accused for a part of its trace, or of the state after the step.
-    /// @param prePath Siblings of preState under its segment's root; none for the job's first state.
+    /// @param prePath Siblings of preState under its segment's root; none for the first state.
     /// @param postPath Siblings of postState.
     function query(
         bytes32 claim,

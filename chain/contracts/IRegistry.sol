@@ -135,14 +135,22 @@ interface IRegistry {
     );
     event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool mandatory);
     event Attested(
-        bytes32 indexed job, uint256 indexed index, address indexed attestor, uint256 step, bytes32 seal
+        bytes32 indexed job,
+        uint256 indexed index,
+        address indexed attestor,
+        uint256 step,
+        bytes32 seal
     );
     event Revealed(
         bytes32 indexed job, uint256 indexed index, address indexed attestor, bytes32 traceRoot
     );
     event Renewed(bytes32 indexed job, uint256 indexed index, uint256 time);
     event Settled(
-        bytes32 indexed job, uint256 indexed index, address indexed attestor, address payee, uint256 amount
+        bytes32 indexed job,
+        uint256 indexed index,
+        address indexed attestor,
+        address payee,
+        uint256 amount
     );
     event Sealed(bytes32 indexed seal);
     event Claimed(
@@ -195,7 +203,7 @@ interface IRegistry {
     function commit(bytes32 job, uint256 index, bytes32 root) external;
 
     /// @notice Commits the last segment of a training that ended in a NaN or infinity.
-    /// @param steps How many steps of the segment there are; the state after the last is not finite.
+    /// @param steps The number of steps of the segment; the state after the last is not finite.
     function commitDiverged(bytes32 job, uint256 index, bytes32 root, uint256 steps) external;
 
     /// @notice Answers a claim with the trace root of its step.
@@ -205,8 +213,8 @@ interface IRegistry {
     //                   Moves of the verifiers                   //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Fixes the randomness of a segment: who checks which step, and whether it must be
-    /// covered. From the block after the commit's; whoever needs it first pays for it.
+    /// @notice Fixes the randomness of a segment: which step each attestor checks, and whether the
+    /// segment must be covered. It comes from the block after the commit's.
     function draw(bytes32 job, Segment calldata segment) external;
 
     /// @param seal keccak256(attestor, segment's hash, trace root of the step that was drawn)
@@ -218,8 +226,8 @@ interface IRegistry {
     /// @param seal keccak256(claim's key, salt)
     function sealClaim(bytes32 seal) external;
 
-    /// @notice The whistle: step `step` (counted within the segment) does not lead from preState to
-    /// postState. The states are as the solver committed them; the referee checks that.
+    /// @notice Claims that step `step` (counted within the segment) does not lead from preState to
+    /// postState, two states that the solver committed. The referee checks that.
     function claim(
         bytes32 job,
         Segment calldata segment,
@@ -229,7 +237,7 @@ interface IRegistry {
         bytes32 salt
     ) external payable returns (bytes32 key);
 
-    /// @notice The same against an attestor whose revealed trace root is false.
+    /// @notice Claims that an attestor revealed a false trace root.
     function accuse(bytes32 job, Segment calldata segment, address attestor, bytes32 salt)
         external
         payable
@@ -258,7 +266,7 @@ interface IRegistry {
     /// @notice Ends a dispute against the party that let its turn pass.
     function timeout(bytes32 claim) external;
 
-    /// @notice Gives the bond of a claim back whose accused is gone already.
+    /// @notice Gives back the bond of a claim whose accused was convicted by another claim.
     function lapse(bytes32 claim) external;
 
     /// @notice Opens another round of attestations where too few were revealed.

@@ -88,7 +88,9 @@ library ProgramItem {
         returns (bytes32)
     {
         uint256 offset = item.descriptor;
-        if (isState(item) || output >= number(item, offset + 4, 1)) revert IExaminer.BadTensor(place);
+        if (isState(item) || output >= number(item, offset + 4, 1)) {
+            revert IExaminer.BadTensor(place);
+        }
         uint256 operand = number(item, offset + 3, 1) + output;
         offset += 5 + 8 * number(item, offset + 2, 1) + OPERAND_SIZE * operand;
         if (number(item, offset + 2, 4) != place) revert IExaminer.BadTensor(place);

@@ -149,7 +149,8 @@ contract Referee is IReferee {
         bool same;
         if (trial.attestor == address(0)) {
             bytes32 subject = keccak256(abi.encode(shown.step, shown.preState, shown.postState));
-            same = keccak256(abi.encode(trial.claimant, trial.segment, address(0), subject)) == claim;
+            same =
+                keccak256(abi.encode(trial.claimant, trial.segment, address(0), subject)) == claim;
         } else {
             bytes32 drawn = keccak256(abi.encode(trial.seed, trial.attestor));
             same = shown.step == uint256(drawn) % shown.segment.steps;
@@ -175,7 +176,8 @@ contract Referee is IReferee {
             if (keccak256(abi.encode(job, shown.previous)) != REGISTRY.segments(job, before)) {
                 revert WrongCase(uint256(Part.Previous));
             }
-            if (!_stands(shown.previous, length, shown.previous.steps - 1, shown.preState, prePath)) {
+            uint256 last = shown.previous.steps - 1;
+            if (!_stands(shown.previous, length, last, shown.preState, prePath)) {
                 revert WrongCase(uint256(Part.PreState));
             }
         } else if (

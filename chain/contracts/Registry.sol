@@ -5,8 +5,8 @@ import {IRegistry} from "./IRegistry.sol";
 
 /// @title Registry
 /// @notice Holds the escrow, stakes and bonds of all jobs, and whose move it is.
-/// @dev Calls nobody, except to pay out in withdraw(), which is over by then. The referee calls
-/// this contract, never the other way round.
+/// @dev Makes no call except to pay out at the end of withdraw(). The referee calls this contract,
+/// never the other way round.
 ///
 /// INVARIANT: the balance is at least the sum of everything owed, escrowed, staked and bonded.
 contract Registry is IRegistry {
@@ -223,7 +223,8 @@ contract Registry is IRegistry {
         attestation.round = tally.round;
         attestation.value = seal;
 
-        emit Attested(key, segment.index, msg.sender, _sampledStep(seed, msg.sender, segment.steps), seal);
+        uint256 step = _sampledStep(seed, msg.sender, segment.steps);
+        emit Attested(key, segment.index, msg.sender, step, seal);
     }
 
     /// @inheritdoc IRegistry
@@ -238,7 +239,9 @@ contract Registry is IRegistry {
         if (attestation.round != tally.round) revert TooLate(start);
         _requireAfter(start);
         _requireNotAfter(start + job.revealPeriod);
-        if (keccak256(abi.encode(msg.sender, hash, traceRoot)) != attestation.value) revert WrongReveal();
+        if (keccak256(abi.encode(msg.sender, hash, traceRoot)) != attestation.value) {
+            revert WrongReveal();
+        }
 
         attestation.phase = AttestationPhase.Revealed;
         attestation.value = traceRoot;
@@ -308,7 +311,7 @@ contract Registry is IRegistry {
         Claim storage dispute = claims[key];
         Job storage job = jobs[dispute.job];
         _requireReferee(dispute, job);
-        // Who must answer must be able to give the turn back.
+        // An accused needs a turn left to pass it back.
         uint256 needed = turn == Turn.Accused ? 2 : 1;
         if (dispute.turns + needed > TURNS_MAX) revert OutOfTurns();
 
@@ -359,7 +362,10 @@ contract Registry is IRegistry {
     function timeout(bytes32 key) external {
         Claim storage dispute = claims[key];
         Job storage job = jobs[dispute.job];
-        if (dispute.phase == ClaimPhase.None || dispute.phase == ClaimPhase.Closed || _isMoot(dispute, job)) {
+        if (
+            dispute.phase == ClaimPhase.None || dispute.phase == ClaimPhase.Closed
+                || _isMoot(dispute, job)
+        ) {
             revert WrongPhase(uint256(dispute.phase));
         }
         _requireAfter(dispute.deadline);
@@ -394,7 +400,9 @@ contract Registry is IRegistry {
         _requireNotAfter(job.deadline);
         Tally storage tally = tallies[hash];
         _requireAfter(_roundStart(tally, segment) + job.attestPeriod + job.revealPeriod);
-        if (!_isMandatory(key, job, segment, hash) || tally.revealed >= job.attestors) revert NotNeeded();
+        if (!_isMandatory(key, job, segment, hash) || tally.revealed >= job.attestors) {
+            revert NotNeeded();
+        }
 
         tally.round++;
         tally.attested = 0;
@@ -473,7 +481,9 @@ contract Registry is IRegistry {
     /// @inheritdoc IRegistry
     function expire(bytes32 key) external {
         Job storage job = jobs[key];
-        if (job.phase != Phase.Open && job.phase != Phase.Running) revert WrongPhase(uint256(job.phase));
+        if (job.phase != Phase.Open && job.phase != Phase.Running) {
+            revert WrongPhase(uint256(job.phase));
+        }
         if (job.phase == Phase.Open) {
             _requireAfter(job.deadline);
         } else {
@@ -650,8 +660,8 @@ contract Registry is IRegistry {
     }
 
     /// @dev The seed of a segment, made now if it is not there. Nobody knows the hash of the block
-    /// after the commit's when the commit is sent. Who waits until that hash is out of reach gets
-    /// another seed, and the segment must be covered: waiting for a lucky draw is no use.
+    /// after the commit's when the commit is sent. If it is no longer readable, another seed is drawn
+    /// and the segment must be covered: waiting for a lucky draw gains nothing.
     function _draw(bytes32 key, Job storage job, Segment calldata segment, bytes32 hash)
         internal
         returns (bytes32 seed)
@@ -682,11 +692,19 @@ contract Registry is IRegistry {
         return tallies[hash].mandatory;
     }
 
-    function _sampledStep(bytes32 seed, address attestor, uint256 steps) internal pure returns (uint256) {
+    function _sampledStep(bytes32 seed, address attestor, uint256 steps)
+        internal
+        pure
+        returns (uint256)
+    {
         return uint256(keccak256(abi.encode(seed, attestor))) % steps;
     }
 
-    function _roundStart(Tally storage tally, Segment calldata segment) internal view returns (uint256) {
+    function _roundStart(Tally storage tally, Segment calldata segment)
+        internal
+        view
+        returns (uint256)
+    {
         return tally.start == 0 ? segment.time : tally.start;
     }
 
@@ -732,7 +750,7 @@ contract Registry is IRegistry {
         tally.openClaims++;
     }
 
-    /// @dev A seal must be older than this block: whoever reads a claim in the pool comes too late.
+    /// @dev A seal must be older than this block, so nobody can copy a claim from the pool.
     function _openSeal(bytes32 seal) internal {
         uint256 height = seals[seal];
         if (height == 0) revert NotSealed();
@@ -748,7 +766,9 @@ contract Registry is IRegistry {
     }
 
     function _requireAlive(Claim storage dispute, Job storage job, ClaimPhase phase) internal view {
-        if (dispute.phase != phase || _isMoot(dispute, job)) revert WrongPhase(uint256(dispute.phase));
+        if (dispute.phase != phase || _isMoot(dispute, job)) {
+            revert WrongPhase(uint256(dispute.phase));
+        }
     }
 
     function _requireReferee(Claim storage dispute, Job storage job) internal view {
@@ -803,7 +823,7 @@ contract Registry is IRegistry {
     //                        Internal: ends                      //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev Everything that is not final is as if it had never been committed.
+    /// @dev Forgets every segment that is not final.
     function _voidCommitted(Job storage job) internal {
         job.generation++;
         job.committed = job.finalized;
@@ -823,9 +843,10 @@ contract Registry is IRegistry {
         emit Closed(key, job.finalized);
     }
 
-    /// @dev What was escrowed for segments that will not be.
+    /// @dev Refunds the escrow of segments that will never be final.
     function _refundRest(Job storage job) internal {
         uint256 rest = uint256(job.segments) - job.finalized;
-        owed[job.client] += rest * (uint256(job.segmentReward) + uint256(job.attestors) * job.attestFee);
+        owed[job.client] +=
+            rest * (uint256(job.segmentReward) + uint256(job.attestors) * job.attestFee);
     }
 }

@@ -86,7 +86,7 @@ contract RulesElementwise is FloatRules {
         pure
         returns (uint256)
     {
-        // What relu-grad does not need, evidence need not show.
+        // Evidence need not show what relu-grad does not read.
         if (operation == OP_RELU_GRAD && !Binary32.isLess(0, x)) return _relu(x, 0);
         uint256 y = _input(shown, 1, shown.element);
         if (operation == OP_RELU_GRAD) return y;

@@ -1,6 +1,6 @@
 /*
  * Goal: a reader that is thousands of blocks behind comes to the head over endpoints that fail now
- * and then, asks for no block twice, and one endpoint of three that hangs costs next to nothing.
+ * and then, fetches no block twice, and one endpoint of three that hangs costs next to nothing.
  * Method: a chain that is computed and not kept, behind an endpoint that leaves requests without an
  * answer as a pattern says; counts of what it was asked.
  */
@@ -28,7 +28,7 @@ enum {
 };
 
 struct chain {
-    atomic_uint blocks[BLOCKS + 1]; /* how often each was told */
+    atomic_uint blocks[BLOCKS + 1]; /* how often each was served */
     atomic_uint requests;
     uint32_t period; /* of these requests, the first that many fail: */
     uint32_t failing;
@@ -72,7 +72,7 @@ static json_t *log_json(uint64_t number)
     return json_pack("{s:s, s:s, s:o}", "logIndex", "0x0", "data", data, "topics", topics);
 }
 
-static json_t *tell(struct chain *chain, const char *method, const json_t *params)
+static json_t *serve(struct chain *chain, const char *method, const json_t *params)
 {
     if (strcmp(method, "eth_chainId") == 0) {
         return json_string("0x7");
@@ -103,21 +103,21 @@ static json_t *tell(struct chain *chain, const char *method, const json_t *param
     return NULL;
 }
 
-static int answer(char *reply, int reply_size, const char *request, void *context)
+static int answer(char *reply, int reply_size, const char *text, void *context)
 {
     struct chain *chain = context;
     uint32_t at = atomic_fetch_add(&chain->requests, 1);
-    json_t *queried;
+    json_t *request;
     int size;
 
     if (chain->period > 0 && at % chain->period < chain->failing) {
         return snprintf(reply, (size_t)reply_size, "<html>try again</html>");
     }
-    queried = json_loads(request, 0, NULL);
-    size = rpc_server_write(reply, reply_size, queried,
-                            tell(chain, json_string_value(json_object_get(queried, "method")),
-                                 json_object_get(queried, "params")));
-    json_decref(queried);
+    request = json_loads(text, 0, NULL);
+    size = rpc_server_write(reply, reply_size, request,
+                            serve(chain, json_string_value(json_object_get(request, "method")),
+                                  json_object_get(request, "params")));
+    json_decref(request);
     return size;
 }
 
@@ -157,8 +157,8 @@ static void check_events(struct ledger *ledger)
     assert_int_equal(count, BLOCKS / EVENT_EVERY);
 }
 
-/* How often a block was told once more than the first time. */
-static uint32_t told_again(struct chain *chain, uint32_t first)
+/* How often a block was served again. */
+static uint32_t served_again(struct chain *chain, uint32_t first)
 {
     uint32_t again = 0;
 
@@ -189,13 +189,13 @@ static void test_each_twentieth_request_may_fail(void **state)
     }
     check_events(ledger);
     /* A round of at most 200 blocks begins with its newest block. */
-    assert_true(told_again(chain, 0) <= BLOCKS / 200 + 1);
+    assert_true(served_again(chain, 0) <= BLOCKS / 200 + 1);
     ledger_close(ledger);
     rpc_server_stop(server);
     free(chain);
 }
 
-/* Four in a row are more than one question may lose: rounds fail, and what they got is kept. */
+/* Four in a row are more than one call may lose: rounds fail, and what they got is kept. */
 static void test_a_round_that_fails_keeps_what_it_got(void **state)
 {
     struct chain *chain = calloc(1, sizeof(*chain));
@@ -217,15 +217,15 @@ static void test_a_round_that_fails_keeps_what_it_got(void **state)
     }
     assert_int_equal(status, STATUS_OK);
     /* A burst may come between a block and its logs, and ends a round; each round begins with its
-     * newest block. Nothing else is told again. */
-    assert_true(told_again(chain, BLOCKS - FEW_BLOCKS) <=
+     * newest block. Nothing else is served again. */
+    assert_true(served_again(chain, BLOCKS - FEW_BLOCKS) <=
                 3 * (atomic_load(&chain->requests) / 90 + 1) + calls + FEW_BLOCKS / 200 + 1);
     ledger_close(ledger);
     rpc_server_stop(server);
     free(chain);
 }
 
-static void test_an_endpoint_that_hangs_is_asked_last(void **state)
+static void test_an_endpoint_that_hangs_comes_last(void **state)
 {
     static const enum rpc_behaviour hangs[] = {RPC_HANGS};
     struct chain *chain = calloc(1, sizeof(*chain));
@@ -239,7 +239,7 @@ static void test_an_endpoint_that_hangs_is_asked_last(void **state)
     error_init(&error);
     (void)snprintf(urls, sizeof(urls), "%s,%s,%s", rpc_server_url(hanging), rpc_server_url(server),
                    rpc_server_url(server));
-    /* The good ones have no more time; one that is late is asked again. */
+    /* The good ones have no more time; one that is late is tried again. */
     ledger = open_ledger(urls, "hangs", TIMEOUT_MS_SHORT, BLOCKS - FEW_BLOCKS);
     if (ledger_catch_up(ledger, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
@@ -257,7 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_twentieth_request_may_fail),
         cmocka_unit_test(test_a_round_that_fails_keeps_what_it_got),
-        cmocka_unit_test(test_an_endpoint_that_hangs_is_asked_last),
+        cmocka_unit_test(test_an_endpoint_that_hangs_comes_last),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

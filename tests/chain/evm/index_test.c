@@ -259,8 +259,8 @@ static void test_two_that_differ_are_not_believed(void **state)
 }
 
 /* The only endpoint hides the newest logs for a while, as one does that lags behind itself: the
- * newest blocks are asked for again, and the event log tells them after a rewind. */
-static void test_logs_that_come_late_are_told(void **state)
+ * newest blocks are fetched again, and the event log has them after a rewind. */
+static void test_logs_that_come_late_are_added(void **state)
 {
     struct world world;
     struct liar liar;
@@ -350,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_liar_of_three_adds_and_hides_nothing),
         cmocka_unit_test(test_two_that_differ_are_not_believed),
-        cmocka_unit_test(test_logs_that_come_late_are_told),
+        cmocka_unit_test(test_logs_that_come_late_are_added),
         cmocka_unit_test(test_absurd_events_are_passed_over),
     };
 

@@ -325,7 +325,7 @@ static void test_a_reorganization_sends_it_again(void **state)
 
 /* One transaction is in a block, one in the pool, when the node is killed. The one that takes its
  * place knows of neither. */
-static void test_a_chain_that_dies_and_forgets_is_told_again(void **state)
+static void test_a_chain_that_dies_and_forgets_gets_all_again(void **state)
 {
     static const char *const arguments[] = {"--no-mining", NULL};
     struct fixture fixture;
@@ -428,7 +428,7 @@ static void test_chains_without_a_base_fee_get_the_older_kind(void **state)
     tear_down(&fixture);
 }
 
-static void test_a_refusal_of_the_contract_is_told(void **state)
+static void test_a_refusal_of_the_contract_is_kept(void **state)
 {
     static const struct address nobody;
     struct fixture fixture;
@@ -537,11 +537,11 @@ int main(void)
         cmocka_unit_test(test_crashes_neither_lose_nor_double),
         cmocka_unit_test(test_a_pending_transaction_is_replaced_by_a_dearer_one),
         cmocka_unit_test(test_a_reorganization_sends_it_again),
-        cmocka_unit_test(test_a_chain_that_dies_and_forgets_is_told_again),
+        cmocka_unit_test(test_a_chain_that_dies_and_forgets_gets_all_again),
         cmocka_unit_test(test_a_nonce_used_by_another_is_given_up),
         cmocka_unit_test(test_the_ceiling_of_the_fee_is_kept),
         cmocka_unit_test(test_chains_without_a_base_fee_get_the_older_kind),
-        cmocka_unit_test(test_a_refusal_of_the_contract_is_told),
+        cmocka_unit_test(test_a_refusal_of_the_contract_is_kept),
         cmocka_unit_test(test_one_lying_endpoint_of_three_changes_nothing),
     };
 

@@ -100,7 +100,7 @@ static void test_no_misbehaviour_is_an_answer(void **state)
     }
 }
 
-/* The good one answers in the end, and is asked first from then on. */
+/* The good one answers in the end, and is called first from then on. */
 static void see_good_answers(struct rpc *rpc, struct rpc_server *bad, bool patient)
 {
     enum status status = STATUS_UNREACHABLE;

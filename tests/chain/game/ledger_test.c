@@ -45,7 +45,7 @@ static void test_jobs_on_a_chain(void **state)
 }
 
 /* The blocks with the commits are replaced by empty ones. The solver's outbox must bring the
- * commits back, and a reader of the journal must be told. */
+ * commits back, and a reader of the event log must learn it. */
 static void test_a_reorganization_under_a_running_client(void **state)
 {
     struct stage stage;
@@ -111,7 +111,7 @@ struct meter {
     double seconds;
 };
 
-/* The solver and the verifier ask this endpoint from now on. */
+/* The solver and the verifier use this endpoint from now on. */
 static void meter_open(struct meter *meter, struct stage *stage)
 {
     memset(meter, 0, sizeof(*meter));

@@ -35,8 +35,8 @@ struct arsenal {
     uint32_t answers;
     struct buffer reply[ROUNDS_MAX];
     uint32_t about[ROUNDS_MAX]; /* the query that a reply is to */
-    /* The first convicts the liar; after a reply of parts, the one with the reply's number does after
-     * that answer. Against an honest trace none shows anything wrong. */
+    /* The first convicts the liar; after a reply of parts, the one with the reply's number does
+     * after that answer. Against an honest trace none shows anything wrong. */
     uint32_t shown;
     struct buffer evidence[ROUNDS_MAX];
 };

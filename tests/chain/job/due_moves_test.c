@@ -1,7 +1,7 @@
 /*
  * Goal: of a job whose solver has vanished everything that anybody may do is found, in an order in
  * which the ledger takes it and nobody loses what it has earned; and nothing else is.
- * Method: records as the event log would tell them, and every second that matters. That ledgers
+ * Method: records as the event log would make them, and every second that matters. That ledgers
  * take the moves is tests/whole/solver_timeout_test.py's.
  */
 #include "tests/support/test.h"

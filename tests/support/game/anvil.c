@@ -73,7 +73,7 @@ static void *drain(void *output)
     return NULL;
 }
 
-/* Reads what the node says until it tells its port, after `mark`. */
+/* Reads the node's output up to its port, after `mark`. */
 static void find_port(struct anvil *anvil, const char *mark)
 {
     char line[1024];

@@ -1,9 +1,8 @@
 /*
- * anvil.h - a chain of its own for a test: starts the pinned anvil, or hardhat, on a free loopback
- * port.
+ * anvil.h - a chain for one test: starts the pinned anvil, or hardhat, on a free loopback port.
  *
- * Where it is not installed the running test is skipped, with the reason. LOCKSTEP_ANVIL names
- * another anvil.
+ * If it is not installed the running test is skipped, with the reason. LOCKSTEP_ANVIL names another
+ * anvil.
  */
 #ifndef TESTS_SUPPORT_GAME_ANVIL_H
 #define TESTS_SUPPORT_GAME_ANVIL_H

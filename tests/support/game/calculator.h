@@ -1,5 +1,6 @@
 /*
- * calculator.h - asks tests/contracts/Calculator.sol, and says where it differs from this machine.
+ * calculator.h - runs tests/contracts/Calculator.sol and reports where it differs from this
+ * machine.
  */
 #ifndef TESTS_SUPPORT_GAME_CALCULATOR_H
 #define TESTS_SUPPORT_GAME_CALCULATOR_H

@@ -1,8 +1,8 @@
 /*
- * contract_call.h - asks pure functions of contracts on a test's own chain.
+ * contract_call.h - calls pure functions of contracts on a test's own chain.
  *
- * Nothing is sent: every call is an eth_call with as much gas as it wants, so that one call can do
- * the work of thousands. A call that fails, or reverts where it should not, fails the test.
+ * No transactions: every call is an eth_call without a gas limit, so one call can do the work of
+ * thousands. A call that fails, or reverts unexpectedly, fails the test.
  */
 #ifndef TESTS_SUPPORT_GAME_CONTRACT_CALL_H
 #define TESTS_SUPPORT_GAME_CONTRACT_CALL_H

@@ -27,10 +27,10 @@ static void learn(void *context, const struct game_event *event)
         promised->job = event->job;
         promised->index = event->index;
     } else if (event->kind == GAME_QUERIED) {
-        assert_true(event->payload.size <= sizeof(court->asked_bytes));
+        assert_true(event->payload.size <= sizeof(court->queried_bytes));
         court->queried = *event;
-        memcpy(court->asked_bytes, event->payload.bytes, event->payload.size);
-        court->queried.payload.bytes = court->asked_bytes;
+        memcpy(court->queried_bytes, event->payload.bytes, event->payload.size);
+        court->queried.payload.bytes = court->queried_bytes;
     } else if (event->kind == GAME_ATTESTED) {
         court->drawn = event->step;
     }

@@ -2,7 +2,7 @@
  * court.h - a job with one disputed step on both ledgers (twins.h), ready for the referee.
  *
  * The job's header, segments and states are made around the roots of the step, so that any
- * evidence_context can be disputed. Whatever is said to be done and is not fails the test.
+ * evidence_context can be disputed. A move that does not end as the test says fails the test.
  */
 #ifndef TESTS_SUPPORT_GAME_COURT_H
 #define TESTS_SUPPORT_GAME_COURT_H
@@ -31,8 +31,8 @@ struct court {
     struct game_case shown; /* the true one */
     struct evidence_context context;
     struct hash32 claim;
-    struct game_event queried; /* the last of its kind; its payload is in asked_bytes */
-    uint8_t asked_bytes[GAME_QUERIED_MAX];
+    struct game_event queried; /* the last of its kind; its payload is in queried_bytes */
+    uint8_t queried_bytes[GAME_QUERIED_MAX];
     uint32_t drawn;  /* the step that the attestor drew */
     bool first_step; /* the disputed step is the job's first */
     uint64_t salt;

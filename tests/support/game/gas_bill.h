@@ -1,10 +1,9 @@
 /*
- * gas_bill.h - what it costs to recompute an element on the chain, and whether docs/GAS.md says so.
+ * gas_bill.h - measures the gas of recomputing an element, and compares it with docs/GAS.md.
  *
- * Evidence with real proofs is put to a contract of rules; the gas of its bytes, of checking its
- * leaves and of the rule make the gas of a transaction. A figure that is more than a tenth above
- * the one in docs/GAS.md fails the test; LOCKSTEP_WRITE_GAS=1 prints the rows that should stand
- * there.
+ * A contract of rules judges evidence with real proofs; a transaction costs the gas of its bytes,
+ * of checking the leaves and of the rule. A figure more than a tenth above docs/GAS.md fails the
+ * test; LOCKSTEP_WRITE_GAS=1 prints the rows for that page.
  */
 #ifndef TESTS_SUPPORT_GAME_GAS_BILL_H
 #define TESTS_SUPPORT_GAME_GAS_BILL_H

@@ -1,6 +1,6 @@
 /*
- * gas_shapes.h - elements of every kind of operation, with tensors as a step of GPT-2 124M has
- * them: what it costs to recompute each is in docs/GAS.md.
+ * gas_shapes.h - an element of every kind of operation, in the shapes of a step of GPT-2 124M.
+ * docs/GAS.md has what it costs to recompute each.
  */
 #ifndef TESTS_SUPPORT_GAME_GAS_SHAPES_H
 #define TESTS_SUPPORT_GAME_GAS_SHAPES_H

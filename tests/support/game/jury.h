@@ -1,7 +1,7 @@
 /*
- * jury.h - puts many cases to contracts of rules in one call, through tests/contracts/Jury.sol.
+ * jury.h - judges many cases by contracts of rules in one call, through tests/contracts/Jury.sol.
  *
- * Add evidence, then hear it: as many answers come back, in the same order.
+ * Add evidence, then hear it: the answers come back in the same order.
  */
 #ifndef TESTS_SUPPORT_GAME_JURY_H
 #define TESTS_SUPPORT_GAME_JURY_H

@@ -1,9 +1,9 @@
 /*
  * market.h - a ledger with a client, a solver and a verifier's node, for tests of whole jobs.
  *
- * On the embedded ledger time is the test's, on a chain anvil's. The node is the real one, in this
- * process, with real children: the test's main() must serve as a worker when it is asked to.
- * Whatever fails here fails the test.
+ * The test sets the time of the embedded ledger; anvil keeps that of a chain. The node is the real
+ * one, in this process, with real children: the test's main() must also serve as a worker. A
+ * failure here fails the test.
  */
 #ifndef TESTS_SUPPORT_GAME_MARKET_H
 #define TESTS_SUPPORT_GAME_MARKET_H
@@ -84,13 +84,13 @@ void market_finalize(struct market *market, const struct hash32 *job, uint32_t i
 wei market_owed(struct market *market, enum market_player player);
 wei market_money(struct market *market, enum market_player player); /* in the purse, and owed */
 
-/* How often an event of this kind is told of this account (NULL: of anybody). */
+/* How many events of this kind are about this account (NULL: about anybody). */
 uint32_t market_count(struct market *market, enum game_event_kind kind,
                       const struct address *account);
 
 /* ---- the node ---- */
 
-/* Checks that are made in this process, one at a time, when their answer is asked for: for tests
+/* Checks that run in this process, one at a time, when their answer is fetched: for tests
  * of what a node does between two instructions. */
 #define MARKET_CHECKS_MAX 8
 

@@ -1,8 +1,7 @@
 /*
- * promised.h - the money that an embedded ledger's rules have promised to somebody. Tests only.
+ * promised.h - the sum of all escrow, stakes and bonds of an embedded ledger.
  *
- * Escrow, stakes and bonds: all of it, read from the records, must be what a contract with the same
- * history holds beyond what it owes already.
+ * It must equal what a contract with the same history holds beyond what it owes already.
  */
 #ifndef TESTS_SUPPORT_GAME_PROMISED_H
 #define TESTS_SUPPORT_GAME_PROMISED_H

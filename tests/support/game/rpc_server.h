@@ -1,6 +1,6 @@
 /*
- * rpc_server.h - an endpoint on loopback, in a thread, that does everything an endpoint can do
- * wrong. Tests only.
+ * rpc_server.h - an endpoint on loopback, in a thread, that misbehaves in every way an endpoint
+ * can.
  *
  * The server answers each request by the next behaviour of its script; the last one stays.
  */

@@ -359,7 +359,7 @@ static void convict_silence(struct stage *stage)
     assert_true(stage_owed(stage, STAGE_SOLVER) == 0);
 }
 
-/* What the journal tells must add up to the play. */
+/* The events must add up to the play. */
 static void count_events(struct stage *stage, uint32_t counts[GAME_EVENT_KINDS])
 {
     struct ledger_entry entry = {0};

@@ -1,10 +1,9 @@
 /*
- * stage.h - a ledger of any kind with a client, a solver and a verifier on it, and the plays that
- * must come to the same end on each kind: a job that is done, attested and paid; a solver that is
- * convicted for silence.
+ * stage.h - a ledger of any kind with a client, a solver and a verifier, and plays that must end
+ * alike on every kind: a job done, attested and paid; a solver convicted for silence.
  *
- * On the embedded ledger time is the test's, on a chain the node's. Whatever fails here fails the
- * test; where a chain's node is not installed the test is skipped.
+ * The test sets the time of the embedded ledger; the node keeps that of a chain. A failure here
+ * fails the test; without a chain's node the test is skipped.
  */
 #ifndef TESTS_SUPPORT_GAME_STAGE_H
 #define TESTS_SUPPORT_GAME_STAGE_H
@@ -45,14 +44,14 @@ void stage_restart(struct stage *stage, int player);
 wei stage_owed(struct stage *stage, int player);
 
 /* Both plays, each on a ledger of its own; handles are closed and opened again in the middle.
- * Balances and what the journal tells must be exact. */
+ * Balances and events must be exact. */
 void stage_play_jobs(enum stage_ledger ledger);
 
 void stage_pass_time(struct stage *stage, uint32_t seconds);
 struct game_terms stage_terms(struct stage *stage);
 struct digest stage_root(uint8_t number);
 
-/* Waits until a player's journal has told of the segment. */
+/* Waits until a player's event log has the segment. */
 struct game_segment stage_segment(struct stage *stage, int player, const struct hash32 *job,
                                   uint32_t index);
 

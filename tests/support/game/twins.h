@@ -3,8 +3,8 @@
  *
  * On the contracts a driver (tests/contracts/Harness.sol) plays many moves in one transaction,
  * with a clock of the test's own. Moves are played on the embedded side at once; twins_compare()
- * then plays them on the contracts, and every event's bytes, every refusal's bytes and every
- * balance must be equal. Skips the test where there is no anvil.
+ * then plays them on the contracts; the bytes of every event and refusal and every balance must be
+ * equal. Skips the test without anvil.
  */
 #ifndef TESTS_SUPPORT_GAME_TWINS_H
 #define TESTS_SUPPORT_GAME_TWINS_H
