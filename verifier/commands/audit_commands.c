@@ -341,13 +341,15 @@ static int run_audit(struct command_context *context)
     if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
         context->json = false; /* rank 0 prints the JSON; failures here go to stderr */
     }
-    if (status == STATUS_OK) {
-        status = ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
-                                 : audit_here(&audits, &error);
+    if (status != STATUS_OK) {
+        goto out;
     }
-    if (status == STATUS_OK && page != NULL && ranks.rank == 0) {
-        status = report_write(page, audits.reports, audits.count, &error);
+    TRY_OUT(ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
+                            : audit_here(&audits, &error));
+    if (page != NULL && ranks.rank == 0) {
+        TRY_OUT(report_write(page, audits.reports, audits.count, &error));
     }
+out:
     code = audits.code;
     if (status != STATUS_OK) {
         code = command_fail(context, &error);

@@ -122,7 +122,7 @@ MUST_CHECK enum status action_count_acquitted(struct store *store, uint32_t *cou
                                               const struct hash32 *claim, uint32_t turn,
                                               struct error *error);
 
-/* "job 7c25a0f3 segment 10: attested": what became of a move in that state, for logs. */
+/* "job 7c25 segment 10: attested": what became of a move in that state, for logs. */
 #define ACTION_TEXT 128
 void action_text(char text[ACTION_TEXT], struct store *store, const struct action *action,
                  enum action_state state);

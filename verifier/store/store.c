@@ -195,8 +195,8 @@ enum status store_secure(struct store *store, struct error *error)
 
 void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index)
 {
-    (void)snprintf(text, STORE_PLACE_TEXT, "job %02x%02x%02x%02x segment %" PRIu32, job->bytes[0],
-                   job->bytes[1], job->bytes[2], job->bytes[3], index);
+    (void)snprintf(text, STORE_PLACE_TEXT, "job %02x%02x segment %" PRIu32, job->bytes[0],
+                   job->bytes[1], index);
 }
 
 /* ---- facts by name ------------------------------------------------------ */

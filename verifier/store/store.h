@@ -100,7 +100,7 @@ MUST_CHECK enum status store_segments(struct store *store, const char *where,
                                                            struct error *error),
                                       void *context, struct error *error);
 
-/* "job 7c25a0f3 segment 10", for logs. */
+/* "job 7c25 segment 10", for logs. */
 #define STORE_PLACE_TEXT 48
 void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index);
 
