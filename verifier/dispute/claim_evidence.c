@@ -16,16 +16,13 @@ enum status claim_evidence_open(struct claim_evidence *evidence, const char *pat
 {
     struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
     const struct evidence_file *file = &evidence->file;
-    enum status status = file_read(&evidence->bytes, error, path, EVIDENCE_FILE_SIZE_MAX);
+    enum status status;
 
     (void)snprintf(evidence->path, sizeof(evidence->path), "%s", path);
-    if (status == STATUS_OK) {
-        status =
-            evidence_file_read(&evidence->file, evidence->bytes.data, evidence->bytes.size, error);
-    }
-    if (status == STATUS_OK) {
-        status = evidence_judge(&ruling, &file->context, file->evidence, file->size, error);
-    }
+    TRY_OUT(file_read(&evidence->bytes, error, path, EVIDENCE_FILE_SIZE_MAX));
+    TRY_OUT(evidence_file_read(&evidence->file, evidence->bytes.data, evidence->bytes.size, error));
+    status = evidence_judge(&ruling, &file->context, file->evidence, file->size, error);
+out:
     if (status != STATUS_OK) {
         (void)error_wrap(error, "%s", path);
         return status;

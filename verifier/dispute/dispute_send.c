@@ -162,18 +162,13 @@ static enum status make_case(const struct dispute_ports *ports, struct game_case
     struct store_segment segment;
     struct store_segment previous;
     struct ledger_job job;
-    enum status status = store_segment_by_hash(store, &segment, &claim->segment, error);
 
     memset(shown, 0, sizeof(*shown));
-    if (status == STATUS_OK) {
-        status = ledger_get_job(ports->ledger, &job, &claim->job, error);
-    }
-    if (status == STATUS_OK && claim->step == 0 && claim->index > 0) {
-        status = store_segment(store, &previous, &claim->job, claim->index - 1, error);
+    TRY(store_segment_by_hash(store, &segment, &claim->segment, error));
+    TRY(ledger_get_job(ports->ledger, &job, &claim->job, error));
+    if (claim->step == 0 && claim->index > 0) {
+        TRY(store_segment(store, &previous, &claim->job, claim->index - 1, error));
         shown->previous = previous.committed;
-    }
-    if (status != STATUS_OK) {
-        return status;
     }
     shown->client = job.client;
     shown->salt = segment.terms.salt;
@@ -201,15 +196,16 @@ static enum status submit(const struct dispute_ports *ports, const struct action
                             move->payload, move->payload_size, error);
     }
     shown = calloc(1, sizeof(*shown));
-    status = shown == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a move")
-                           : make_case(ports, shown, claim, move, error);
-    if (status == STATUS_OK) {
-        status = action->kind == ACTION_QUERY
-                     ? ledger_query(ledger, action->name, &claim->key, shown, move->payload,
-                                    move->payload_size, error)
-                     : ledger_convict(ledger, action->name, &claim->key, shown, move->payload,
-                                      move->payload_size, error);
+    if (shown == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
     }
+    TRY_OUT(make_case(ports, shown, claim, move, error));
+    status = action->kind == ACTION_QUERY
+                 ? ledger_query(ledger, action->name, &claim->key, shown, move->payload,
+                                move->payload_size, error)
+                 : ledger_convict(ledger, action->name, &claim->key, shown, move->payload,
+                                  move->payload_size, error);
+out:
     free(shown);
     return status;
 }
@@ -220,13 +216,12 @@ static enum status check_turn(const struct dispute_ports *ports, const struct ac
 {
     enum game_turn ours = action->kind == ACTION_REPLY ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
     struct ledger_claim standing;
-    enum status status = ledger_get_claim(ports->ledger, &standing, &action->claim, error);
 
-    if (status == STATUS_OK && (standing.phase != GAME_CLAIM_TRIED || standing.turn != ours ||
-                                standing.turns != action->step)) {
-        status = error_set(error, STATUS_REFUSED, "the dispute stands elsewhere now");
-    }
-    return status;
+    TRY(ledger_get_claim(ports->ledger, &standing, &action->claim, error));
+    return standing.phase == GAME_CLAIM_TRIED && standing.turn == ours &&
+                   standing.turns == action->step
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the dispute stands elsewhere now");
 }
 
 enum status dispute_send(const struct dispute_ports *ports, const struct action *action,
