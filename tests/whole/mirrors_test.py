@@ -58,7 +58,7 @@ def a_node_among_hostile_mirrors_attests_what_is_true():
         with HostileMirror(town.path("www")) as mirror:
             places = [word for how in HOSTILE + ("good",)
                       for word in ("--mirror", "%s/%s" % (mirror.url, how))]
-            node = town.start("verifier", "verifier", "run", "--patience", "1s", "--threads", "1",
+            node = town.start("verifier", "verifier", "run", "--mirror-timeout", "1s", "--threads", "1",
                               *places)
             for key in keys:
                 town.until_count(SEGMENTS, "attested", key)
@@ -71,7 +71,7 @@ def a_mirror_that_becomes_good_is_used_and_was_never_believed():
     with Town(("client", "honest", "verifier")) as town:
         a_committed_job(town, 99)  # what "other" serves
         with HostileMirror(town.path("www")) as mirror:
-            node = town.start("verifier", "verifier", "run", "--patience", "1s", "--threads", "1",
+            node = town.start("verifier", "verifier", "run", "--mirror-timeout", "1s", "--threads", "1",
                               "--checks", "4", "--mirror", mirror.url + "/switch")
             town.until_count(SEGMENTS, "attested")
             for number, how in enumerate(HOSTILE, 1):
@@ -92,7 +92,7 @@ def a_mirror_that_is_silent_is_waited_for_once():
     start of the node."""
     with Town(("client", "honest", "verifier")) as town:
         with HostileMirror(town.path("www")) as mirror:
-            words = ["--patience", "5s", "--checks", "1", "--mirror", mirror.url + "/switch",
+            words = ["--mirror-timeout", "5s", "--checks", "1", "--mirror", mirror.url + "/switch",
                      "--mirror", mirror.url + "/good"]
             mirror.get("/set/silent")
             for number in (1, 2):

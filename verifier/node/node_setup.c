@@ -71,7 +71,7 @@ enum status node_setup_limits(struct node_options *options, const struct options
     }
     options->disk_max = options_number(given, "disk-max");
     options->bandwidth_max = options_number(given, "bandwidth-max");
-    options->mirror_timeout_s = (uint32_t)options_number(given, "patience");
+    options->mirror_timeout_s = (uint32_t)options_number(given, "mirror-timeout");
     options->check_time_s = (uint32_t)options_number(given, "check-time");
     options->reach = (uint32_t)options_number(given, "reach");
     return read_device(options, given, error);

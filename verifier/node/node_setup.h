@@ -67,7 +67,7 @@ enum node_file {
          .value = "BYTES",                                                                         \
          .fallback = "0",                                                                          \
          .help = "bytes a second that are fetched, by all checks; 0: no limit"},                   \
-        {.name = "patience",                                                                       \
+        {.name = "mirror-timeout",                                                                 \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
          .fallback = "20s",                                                                        \
