@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #define PROC_LINE_MAX 512
 
@@ -50,17 +53,77 @@ static uint64_t memory_available(void)
     return strtoull(value, NULL, 10) * 1024; /* 0 where the system does not say */
 }
 
+/* ---- instruction sets ------------------------------------------------------------------- */
+
+/* Bits of CPUID: leaf 1 and leaf 7, by register. */
+enum {
+    LEAF1_ECX_FMA = 1 << 12,
+    LEAF1_ECX_OSXSAVE = 1 << 27,
+    LEAF1_ECX_AVX = 1 << 28,
+    LEAF1_ECX_F16C = 1 << 29,
+    LEAF7_EBX_AVX2 = 1 << 5,
+    LEAF7_EBX_BMI2 = 1 << 8,
+    LEAF7_EBX_AVX512F = 1 << 16,
+    LEAF7_EBX_AVX512DQ = 1 << 17,
+    LEAF7_EBX_AVX512BW = 1 << 30,
+    LEAF7_ECX_AVX512VNNI = 1 << 11,
+    XCR0_AVX = 0x06,    /* the system saves 256-bit registers */
+    XCR0_AVX512 = 0xe6, /* and masks and 512-bit ones */
+};
+
+#define LEAF7_EBX_AVX512VL (UINT32_C(1) << 31)
+
+static bool has_all(uint32_t word, uint32_t wanted)
+{
+    return (word & wanted) == wanted;
+}
+
+void host_cpuid_read(struct host_cpuid *cpuid)
+{
+    memset(cpuid, 0, sizeof(*cpuid));
+#if defined(__x86_64__)
+    uint32_t eax;
+    uint32_t ebx;
+    uint32_t ecx;
+    uint32_t edx;
+
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) {
+        cpuid->leaf1_ecx = ecx;
+    }
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+        cpuid->leaf7_ebx = ebx;
+        cpuid->leaf7_ecx = ecx;
+    }
+    if (has_all(cpuid->leaf1_ecx, LEAF1_ECX_OSXSAVE)) {
+        __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+        cpuid->xcr0 = eax;
+    }
+#endif
+}
+
+bool host_has_avx2(const struct host_cpuid *cpuid)
+{
+    return has_all(cpuid->leaf1_ecx,
+                   LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C) &&
+           has_all(cpuid->leaf7_ebx, LEAF7_EBX_AVX2 | LEAF7_EBX_BMI2) &&
+           has_all(cpuid->xcr0, XCR0_AVX);
+}
+
+bool host_has_avx512(const struct host_cpuid *cpuid)
+{
+    return host_has_avx2(cpuid) &&
+           has_all(cpuid->leaf7_ebx, LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512DQ | LEAF7_EBX_AVX512BW |
+                                         LEAF7_EBX_AVX512VL) &&
+           has_all(cpuid->leaf7_ecx, LEAF7_ECX_AVX512VNNI) && has_all(cpuid->xcr0, XCR0_AVX512);
+}
+
 static void look_at_instructions(struct host *host)
 {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    host->has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    host->has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    host->has_avx512_vnni = host->has_avx512 && __builtin_cpu_supports("avx512vnni");
-#else
-    (void)host;
-#endif
+    struct host_cpuid cpuid;
+
+    host_cpuid_read(&cpuid);
+    host->has_avx2 = host_has_avx2(&cpuid);
+    host->has_avx512 = host_has_avx512(&cpuid);
 }
 
 /* Measured, not read from a register: this is the property that matters, on every machine. */

@@ -16,13 +16,27 @@ struct host {
     unsigned cores;             /* that this process may run on */
     uint64_t memory_bytes;
     uint64_t memory_free_bytes; /* available without swapping */
-    bool has_avx2;              /* with fma and f16c, as the kernels want it */
-    bool has_avx512;            /* f, bw, dq, vl */
-    bool has_avx512_vnni;
+    bool has_avx2;              /* as host_has_avx2() says */
+    bool has_avx512;            /* as host_has_avx512() says */
     bool flushes_subnormals; /* the control word that this thread runs with would change results */
 };
 
 void host_look(struct host *host);
+
+/* What an x86-64 processor says of itself, and what its operating system saves; else zeros. */
+struct host_cpuid {
+    uint32_t leaf1_ecx;
+    uint32_t leaf7_ebx;
+    uint32_t leaf7_ecx;
+    uint32_t xcr0;
+};
+
+void host_cpuid_read(struct host_cpuid *cpuid);
+
+/* Is every feature there that files named _avx2.c, or _avx512.c, are compiled with? See Makefile,
+ * ISA_avx2 and ISA_avx512. */
+bool host_has_avx2(const struct host_cpuid *cpuid);
+bool host_has_avx512(const struct host_cpuid *cpuid);
 
 /*
  * GNU's OpenMP lets a waiting thread spin for milliseconds. On a shared machine the spinning keeps

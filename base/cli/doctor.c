@@ -48,10 +48,9 @@ static void look_at_cpu(struct doctor_finding *finding, const struct command_con
 
     (void)context;
     host_look(&host);
-    fastest = host.has_avx512_vnni ? "AVX-512 with VNNI"
-              : host.has_avx512    ? "AVX-512"
-              : host.has_avx2      ? "AVX2"
-                                   : "no vector instructions that Lockstep uses";
+    fastest = host.has_avx512 ? "AVX-512 with VNNI"
+              : host.has_avx2 ? "AVX2"
+                              : "no vector instructions that Lockstep uses";
     say(finding, host.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
         host.cores, fastest);
     if (!host.has_avx2) {

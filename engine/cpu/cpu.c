@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/host.h"
+
 const char *isa_name(enum isa isa)
 {
     static const char *const names[ISA_COUNT] = {"scalar", "avx2", "avx512"};
@@ -13,23 +15,16 @@ const char *isa_name(enum isa isa)
 
 bool isa_available(enum isa isa)
 {
+    struct host_cpuid cpuid;
+
+    host_cpuid_read(&cpuid);
     switch (isa) {
     case ISA_SCALAR:
         return true;
     case ISA_AVX2:
-#if defined(__x86_64__)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-        return false;
-#endif
+        return host_has_avx2(&cpuid);
     case ISA_AVX512:
-#if defined(__x86_64__)
-        return isa_available(ISA_AVX2) && __builtin_cpu_supports("avx512f") &&
-               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-#else
-        return false;
-#endif
+        return host_has_avx512(&cpuid);
     case ISA_COUNT:
         break;
     }

@@ -12,8 +12,8 @@
 
 enum isa {
     ISA_SCALAR = 0, /* the looped rules */
-    ISA_AVX2,       /* AVX2 and FMA */
-    ISA_AVX512,     /* AVX-512 F, BW, DQ, VL and VNNI */
+    ISA_AVX2,       /* AVX2, FMA, F16C and BMI2 */
+    ISA_AVX512,     /* these and AVX-512 F, BW, DQ, VL and VNNI */
     ISA_COUNT,
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "base/host.h"
 #include "proofs/hash/sha256_kernel.h"
 
 #if SHA256_HAS_X86
@@ -29,11 +30,6 @@ static const struct kernels kernels_avx2 = {sha256_compress_scalar, sha256_compr
 static const struct kernels kernels_shani = {sha256_compress_shani, sha256_compress_shani_many,
                                              SHA256_SHANI_MANY};
 
-static bool cpu_has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
 /* The compilers we support do not all know the name "sha": CPUID leaf 7, EBX bit 29. */
 static bool cpu_has_shani(void)
 {
@@ -51,16 +47,19 @@ static bool cpu_has_shani(void)
 static const struct kernels kernels_avx2;
 static const struct kernels kernels_shani;
 
-static bool cpu_has_avx2(void)
-{
-    return false;
-}
-
 static bool cpu_has_shani(void)
 {
     return false;
 }
 #endif
+
+static bool cpu_has_avx2(void)
+{
+    struct host_cpuid cpuid;
+
+    host_cpuid_read(&cpuid);
+    return host_has_avx2(&cpuid);
+}
 
 bool sha256_isa_usable(enum sha256_isa isa)
 {
