@@ -75,6 +75,13 @@ static void read_claim_event(struct job_change *change, const struct game_event 
     }
 }
 
+static void read_drawn(struct job_change *change, const struct game_event *event)
+{
+    change->kind = JOB_CHANGE_DRAWN;
+    change->seed = event->seal;
+    change->mandatory = event->flag;
+}
+
 static void read_job_event(struct job_change *change, const struct game_event *event)
 {
     switch (event->kind) {
@@ -107,9 +114,7 @@ static void read_job_event(struct job_change *change, const struct game_event *e
         read_committed(change, event);
         break;
     case GAME_DRAWN:
-        change->kind = JOB_CHANGE_DRAWN;
-        change->seed = event->seal;
-        change->mandatory = event->flag;
+        read_drawn(change, event);
         break;
     case GAME_RENEWED:
         change->kind = JOB_CHANGE_RENEWED;

@@ -1,6 +1,6 @@
 /*
- * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy.h) against the
- * terms and the time that the job's steps take on this machine.
+ * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy.h) against
+ * the terms and the time that the job's steps take on this machine.
  */
 #ifndef PROVER_POST_SOLVER_POLICY_H
 #define PROVER_POST_SOLVER_POLICY_H
@@ -14,7 +14,8 @@ struct solver_policy {
     struct policy_pace pace;
 };
 
-/* Takes the pace from the last steps of the journal; zeros where there are none that can be read. */
+/* Takes the pace from the last steps of the journal; zeros where there are none that can be
+ * read. */
 MUST_CHECK enum status solver_policy_read_pace(struct solver_policy *policy, struct bundle *bundle,
                                                struct error *error);
 

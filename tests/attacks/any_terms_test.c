@@ -1,10 +1,10 @@
 /*
  * Goal: a client whose terms only rob a solver gets nothing from a solver that asks its policy.
  * Method: the attack as it was played: a stake of 80 ether for 8 wei and turns of one second. The
- * solver is the real one, rounds and all. Once it has no policy, as it had none, and a friend of the
- * client takes the whole stake by a claim that nobody answers in time; once it asks the policy of
- * its defaults. Client and friend are one party: their money is counted together, before and after,
- * on both ledgers. On a chain they pay gas besides.
+ * solver is the real one, rounds and all. Once it has no policy, as it had none, and a friend of
+ * the client takes the whole stake by a claim that nobody answers in time; once it asks the policy
+ * of its defaults. Client and friend are one party: their money is counted together, before and
+ * after, on both ledgers. On a chain they pay gas besides.
  */
 #include "tests/support/test.h"
 

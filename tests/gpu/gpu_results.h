@@ -3,8 +3,8 @@
  * after the device and the day, in a folder that keeps those of all runs.
  *
  * While a run goes on they are called NAME.part.md and NAME.part.json; only one that came to its
- * end has files without "part". No file of an earlier run is ever written over: the next has -2,
- * -3 and so on behind its name, and that is printed. What the device's name holds is not trusted to be
+ * end has files without "part". No file of an earlier run is ever written over: the next has -2, -3
+ * and so on behind its name, and that is printed. What the device's name holds is not trusted to be
  * a file's name.
  */
 #ifndef TESTS_GPU_GPU_RESULTS_H

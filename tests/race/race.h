@@ -3,8 +3,8 @@
  * synccheck and memcheck for the emulated device.
  *
  * The kernels and the rules are compiled with -fsanitize=thread, and the functions that the
- * compiler then calls at each access are ours (race_hooks.c). The emulator and the fake device say what
- * orders accesses; everything else is unordered, however it happened to run:
+ * compiler then calls at each access are ours (race_hooks.c). The emulator and the fake device say
+ * what orders accesses; everything else is unordered, however it happened to run:
  *   - barrier(), warp_barrier(), group_barrier() and cluster_barrier() order what their threads did
  *     before with what they do behind. Shuffles, votes and products of matrices order nothing: the
  *     CUDA guide says so, and since Volta a warp's lanes do not go in step;

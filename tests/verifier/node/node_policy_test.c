@@ -1,8 +1,8 @@
 /*
  * Goal: what a node's bonds lock is counted as it is: attestations that are coming, sent and on the
- * ledger, claims, and what was lost; and a bond that has come back makes room for another.
- * Method: the real node on an embedded ledger, with room for two bonds of an attestation, or for one
- * of a claim, and with jobs that want more. tests/attacks/honeypot_test.c has what is lost.
+ * ledger, claims, and what was lost; and a bond that has come back makes room for another. Method:
+ * the real node on an embedded ledger, with room for two bonds of an attestation, or for one of a
+ * claim, and with jobs that want more. tests/attacks/honeypot_test.c has what is lost.
  */
 #include "tests/support/test.h"
 
@@ -161,8 +161,8 @@ static void test_jobs_of_one_party_share_its_limit(void **state)
 
 /* ---- claims -------------------------------------------------------------------------- */
 
-/* Two false steps, and room for the bond of one claim: the second is claimed when the first has won,
- * while there is time. */
+/* Two false steps, and room for the bond of one claim: the second is claimed when the first has
+ * won, while there is time. */
 static void test_a_claim_that_finds_no_room_is_made_later(void **state)
 {
     const char *path = make_run("first-lie", 7, CHEAT_ULP);
