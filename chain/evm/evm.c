@@ -1,6 +1,7 @@
 /* evm.c - see evm.h. */
 #include "chain/evm/evm.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -543,5 +544,67 @@ enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *e
         fees->tip_wei = uint256_of(1000000000); /* a node without the call: one gwei is usual */
         status = STATUS_OK;
     }
+    return status;
+}
+
+/* ---- sending -------------------------------------------------------------------- */
+
+/* Does the message say one of these? A letter before it makes another word of it: "unknown". */
+static bool says(const char *message, const char *const *phrases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *at = strcasestr(message, phrases[i]);
+
+        if (at != NULL && (at == message || !isalpha((unsigned char)at[-1]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No standard gives this answer a code; these are the words of the nodes. */
+static bool is_known(const char *message)
+{
+    static const char *const phrases[] = {
+        "already known",              /* geth, Erigon, Reth */
+        "AlreadyKnown",               /* Nethermind */
+        "known transaction",          /* Besu, Hardhat, older geth */
+        "already imported",           /* anvil, OpenEthereum */
+        "existing tx with same hash", /* older Erigon */
+    };
+
+    return says(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
+}
+
+static bool is_nonce_used(const char *message)
+{
+    static const char *const phrases[] = {
+        "nonce too low",    /* geth, Erigon, Reth, Besu, anvil, Hardhat */
+        "nonce is too low", /* OpenEthereum */
+        "OldNonce",         /* Nethermind */
+    };
+
+    return says(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
+}
+
+enum status evm_send(struct rpc *rpc, const uint8_t *raw, size_t size, bool *nonce_used,
+                     struct error *error)
+{
+    char *text = malloc(2 * size + 3);
+    json_t *result = NULL;
+    enum status status;
+
+    *nonce_used = false;
+    if (text == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a transaction");
+    }
+    hex_write(text, raw, size, true);
+    status = rpc_call(rpc, &result, "eth_sendRawTransaction", json_pack("[s]", text), error);
+    free(text);
+    json_decref(result); /* we know the hash; the node's is not used */
+    if (status == STATUS_REFUSED && is_known(rpc_failure(rpc)->message)) {
+        return STATUS_OK;
+    }
+    *nonce_used = status == STATUS_REFUSED && is_nonce_used(rpc_failure(rpc)->message);
     return status;
 }

@@ -271,29 +271,33 @@ enum status outbox_add(struct outbox *outbox, const char *name, const struct add
 
 /* ---- signing and sending ------------------------------------------------------ */
 
-static enum status send_raw(struct outbox *outbox, const struct intent *intent, const uint8_t *raw,
+/* Looks for the receipt of any attempt. *found: one of ours is in a block, and is marked as mined.
+ * *certain: the endpoints agreed about every attempt. */
+static enum status find_receipt(struct outbox *outbox, struct intent *intent, bool *found,
+                                bool *certain, struct error *error);
+
+/* A block may come between our look at the nonce and the sending: then "nonce too low" is about our
+ * own bytes. */
+static enum status send_raw(struct outbox *outbox, struct intent *intent, const uint8_t *raw,
                             size_t size, struct error *error)
 {
-    char *text = malloc(2 * size + 3);
     struct error trouble;
-    json_t *result = NULL;
+    bool nonce_used = false;
+    bool found = false;
+    bool certain = false;
     enum status status;
 
-    if (text == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a transaction");
-    }
-    hex_write(text, raw, size, true);
     error_init(&trouble);
-    status =
-        rpc_call(outbox->rpc, &result, "eth_sendRawTransaction", json_pack("[s]", text), &trouble);
-    free(text);
-    json_decref(result); /* we know the hash; the node's is not used */
+    status = evm_send(outbox->rpc, raw, size, &nonce_used, &trouble);
     if (status == STATUS_STOPPED) {
         return error_set(error, STATUS_STOPPED, "stopped while sending");
     }
+    if (nonce_used) {
+        TRY(find_receipt(outbox, intent, &found, &certain, error));
+    }
     return database_run(&outbox->sql, error,
                         "UPDATE intents SET looked_ms = ?, trouble = ? WHERE id = ?", "iti",
-                        now_ms(), status == STATUS_OK ? "" : trouble.text, intent->id);
+                        now_ms(), status == STATUS_OK || found ? "" : trouble.text, intent->id);
 }
 
 /* tip and fee for a transaction that is sent now; within the ceiling, or STATUS_REFUSED. */
@@ -576,8 +580,6 @@ static enum status explain_revert(struct outbox *outbox, const struct intent *in
                         &blob, intent->id);
 }
 
-/* Looks for the receipt of any attempt. *found: one of ours is in a block. *certain: the endpoints
- * agreed about every attempt. */
 static enum status find_receipt(struct outbox *outbox, struct intent *intent, bool *found,
                                 bool *certain, struct error *error)
 {

@@ -1,7 +1,8 @@
 /*
  * Goal: every intent becomes exactly one transaction, whatever happens to us or to the chain.
  * Method: against anvil: crashes at random instants, reorganizations, a full pool, a nonce that
- * somebody else used, fees past the ceiling, an endpoint that lies. The receiver's balance counts.
+ * somebody else used, fees past the ceiling, an endpoint that lies, slow blocks. The receiver's
+ * balance counts. A scripted endpoint says the words that pools of other nodes say.
  */
 #include "tests/support/test.h"
 
@@ -529,6 +530,190 @@ static void test_one_lying_endpoint_of_three_changes_nothing(void **state)
     rpc_server_stop(liar);
 }
 
+/* ---- words of a pool ------------------------------------------------------------- */
+
+/* An endpoint that refuses each raw transaction with a message. */
+struct pool {
+    const char *message;
+    bool mined;       /* the receipt of whatever we ask for is there */
+    uint32_t refused; /* how many raw transactions */
+};
+
+static int pool_answer(char *reply, int reply_size, const char *request, void *context)
+{
+    static const struct {
+        const char *method;
+        const char *result;
+    } fixed[] = {
+        {"eth_blockNumber", "\"0x9\""},
+        {"eth_getTransactionCount", "\"0x0\""},
+        {"eth_getBlockByNumber", "{\"baseFeePerGas\":\"0x1\"}"},
+        {"eth_maxPriorityFeePerGas", "\"0x1\""},
+        {"eth_call", "\"0x\""},
+    };
+    struct pool *pool = context;
+    json_t *queried = json_loads(request, 0, NULL);
+    const char *method = json_string_value(json_object_get(queried, "method"));
+    const char *hash = json_string_value(json_array_get(json_object_get(queried, "params"), 0));
+    unsigned long id = (unsigned long)json_integer_value(json_object_get(queried, "id"));
+    char receipt[512];
+    const char *result = "null";
+    bool sends = strcmp(method, "eth_sendRawTransaction") == 0;
+
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+        result = strcmp(method, fixed[i].method) == 0 ? fixed[i].result : result;
+    }
+    if (strcmp(method, "eth_getTransactionReceipt") == 0 && pool->mined) {
+        (void)snprintf(receipt, sizeof(receipt),
+                       "{\"transactionHash\":\"%s\",\"blockHash\":\"%s\",\"blockNumber\":\"0x9\","
+                       "\"status\":\"0x1\"}",
+                       hash, hash);
+        result = receipt;
+    }
+    pool->refused += sends;
+    json_decref(queried);
+    return sends ? snprintf(reply, (size_t)reply_size,
+                            "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"error\":{\"code\":-32000,"
+                            "\"message\":\"%s\"}}",
+                            id, pool->message)
+                 : snprintf(reply, (size_t)reply_size,
+                            "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":%s}", id, result);
+}
+
+/* Sends one transfer to the pool, and gives what the outbox says of it. */
+static struct outbox_status send_to(struct pool *pool, const char *name)
+{
+    struct secret_key key = anvil_key(1);
+    struct rpc_server *server = rpc_server_start_answering(pool_answer, pool);
+    const char *url = rpc_server_url(server);
+    struct outbox_status status;
+    struct rpc_options options;
+    struct fixture fixture;
+    struct error error;
+
+    memset(&fixture, 0, sizeof(fixture));
+    rpc_options_init(&options);
+    options.urls = &url;
+    options.url_count = 1;
+    fixture.rpc = rpc_new(&options, &error);
+    fixture.signer = signer_new(&key, &error);
+    assert_non_null(fixture.rpc);
+    assert_non_null(fixture.signer);
+    (void)snprintf(fixture.path, sizeof(fixture.path), "%s/%s.db", test_temp_dir(), name);
+    fixture.options = (struct outbox_options){.path = fixture.path,
+                                              .chain_id = CHAIN_ID,
+                                              .depth = 2,
+                                              .replace_after_s = 3600,
+                                              .fee_most = uint256_of(500000000000u)};
+    open_outbox(&fixture);
+    add_transfer(fixture.outbox, "pay", 1);
+    work(fixture.outbox);
+    status = look(fixture.outbox, "pay");
+    assert_int_equal(pool->refused, 1);
+    outbox_close(fixture.outbox);
+    signer_free(fixture.signer);
+    rpc_free(fixture.rpc);
+    rpc_server_stop(server);
+    return status;
+}
+
+static void test_a_pool_that_knows_the_transaction_is_no_trouble(void **state)
+{
+    static const char *const known[] = {
+        "already known",
+        "ALREADY_EXISTS: already known",
+        "AlreadyKnown",
+        "Known transaction",
+        "Known transaction: 0x0102",
+        "known transaction: 0102",
+        "transaction already imported",
+        "Transaction with the same hash was already imported.",
+        "existing tx with same hash",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        struct pool pool = {.message = known[i]};
+        struct outbox_status status;
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "known%zu", i);
+        status = send_to(&pool, name);
+        assert_int_equal(status.state, OUTBOX_SENT);
+        assert_string_equal(status.trouble, "");
+    }
+}
+
+static void test_other_refusals_of_a_pool_are_trouble(void **state)
+{
+    static const char *const refusals[] = {
+        "insufficient funds for gas * price + value",
+        "replacement transaction underpriced",
+        "unknown transaction type",
+        "nonce too low",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        struct pool pool = {.message = refusals[i]};
+        struct outbox_status status;
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "refused%zu", i);
+        status = send_to(&pool, name);
+        assert_int_equal(status.state, OUTBOX_SENT);
+        assert_non_null(strstr(status.trouble, refusals[i]));
+    }
+}
+
+/* The block came between our look at the nonce and the sending. */
+static void test_nonce_too_low_is_no_trouble_when_our_bytes_are_mined(void **state)
+{
+    static const char *const used[] = {
+        "nonce too low",
+        "nonce too low: next nonce 1, tx nonce 0",
+        "Nonce too low",
+        "OldNonce",
+        "OldNonce, Current nonce: 1, nonce of rejected tx: 0",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
+        struct pool pool = {.message = used[i], .mined = true};
+        struct outbox_status status;
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "used%zu", i);
+        status = send_to(&pool, name);
+        assert_int_equal(status.state, OUTBOX_MINED);
+        assert_string_equal(status.trouble, "");
+    }
+}
+
+/* Each look at the pool sends the same bytes again. Soak waits for real blocks of 12 s. */
+static void test_slow_blocks_are_no_trouble(void **state)
+{
+    const char *const arguments[] = {"--block-time", test_soak_minutes() > 0 ? "12" : "5", NULL};
+    const time_t end_s = time(NULL) + 120;
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, arguments, "slow");
+    fixture.options.depth = 0;
+    outbox_close(fixture.outbox);
+    open_outbox(&fixture);
+    add_transfer(fixture.outbox, "pay", 17);
+    while (look(fixture.outbox, "pay").state != OUTBOX_FINAL && time(NULL) < end_s) {
+        work(fixture.outbox);
+        assert_string_equal(look(fixture.outbox, "pay").trouble, "");
+        usleep(200000);
+    }
+    assert_int_equal(look(fixture.outbox, "pay").state, OUTBOX_FINAL);
+    assert_int_equal(balance_of(fixture.rpc, &receiver), 17);
+    assert_int_equal(nonce_of(&fixture), 1);
+    tear_down(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +728,10 @@ int main(void)
         cmocka_unit_test(test_chains_without_a_base_fee_get_the_older_kind),
         cmocka_unit_test(test_a_refusal_of_the_contract_is_kept),
         cmocka_unit_test(test_one_lying_endpoint_of_three_changes_nothing),
+        cmocka_unit_test(test_a_pool_that_knows_the_transaction_is_no_trouble),
+        cmocka_unit_test(test_other_refusals_of_a_pool_are_trouble),
+        cmocka_unit_test(test_nonce_too_low_is_no_trouble_when_our_bytes_are_mined),
+        cmocka_unit_test(test_slow_blocks_are_no_trouble),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
