@@ -317,10 +317,28 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
                          &auditor->options->machine, error));
         TRY_OUT(replay_segments(auditor, chosen, count, error));
     }
+    run_close(&auditor->run); /* before more is read */
+    TRY_OUT(checkpoint_audit_run(
+        &result->checkpoints, auditor->bundle,
+        result->steps_journaled == job->steps && auditor->diverged == UINT64_MAX,
+        auditor->options->share, auditor->options->share_count, auditor->options->stop, error));
 out:
     run_close(&auditor->run);
     free(chosen);
     return status;
+}
+
+void audit_conclude(struct audit_result *result)
+{
+    const struct broken_checkpoint *last = &result->checkpoints.last;
+
+    if (result->answer == AUDIT_PROVEN && last->name[0] != '\0') {
+        result->answer = AUDIT_CANNOT_TELL;
+        (void)error_set(&result->reason, STATUS_BAD_FORMAT,
+                        "the steps are true, but the last checkpoint, %s, is not there whole: %s",
+                        last->name, last->why);
+        error_advise(&result->reason, "get the bundle again from its solver");
+    }
 }
 
 void audit_result_release(struct audit_result *result)
@@ -342,5 +360,8 @@ void audit(struct audit_result *result, struct bundle *bundle, const char *const
     if (status == STATUS_OK && result->answer != AUDIT_REFUTED &&
         result->steps_checked == result->steps_due) {
         result->answer = AUDIT_PROVEN;
+    }
+    if (options->share_count == 0) {
+        audit_conclude(result);
     }
 }

@@ -4,13 +4,14 @@
  * Only a step that was run again is called proven. A difference is called one only after a second
  * replay with another instruction set gave the same true state. If the two replays disagree, this
  * machine is at fault and the answer is CANNOT_TELL. So it is when something cannot be read or
- * reached.
+ * reached, and where the last checkpoint, which is the trained model, is broken or missing.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_H
 #define VERIFIER_AUDIT_AUDIT_H
 
 #include "base/io/stop.h"
 #include "proofs/run/run.h"
+#include "verifier/audit/checkpoint_audit.h"
 #include "verifier/audit/fault_location.h"
 
 enum audit_answer {
@@ -60,12 +61,17 @@ struct audit_result {
     struct digest wrong_root;       /* in the journal */
     struct digest true_root;        /* by two replays */
     struct fault_location location; /* REFUTED, with seek */
-    struct error reason;            /* CANNOT_TELL: why */
+    struct checkpoint_audit checkpoints;
+    struct error reason; /* CANNOT_TELL: why */
 };
 
 /* Replays and fills in result; release it with audit_result_release(). paths: the job's data. */
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options);
+
+/* A PROVEN result without a true last checkpoint becomes CANNOT_TELL. audit() does so itself, but
+ * not with a share: its caller merges the shares first. */
+void audit_conclude(struct audit_result *result);
 
 void audit_result_release(struct audit_result *result); /* a zero-filled one is allowed */
 

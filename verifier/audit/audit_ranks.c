@@ -235,6 +235,7 @@ static void merge_report(struct report *into, const struct report *part)
 
 void audit_ranks_merge(struct audit_result *results, struct report *reports, uint32_t count)
 {
+    struct checkpoint_audit checkpoints = {0};
     uint64_t checked = 0;
     uint32_t decides = 0;
 
@@ -246,6 +247,9 @@ void audit_ranks_merge(struct audit_result *results, struct report *reports, uin
         if (decides + 1 == count || results[decides].answer != AUDIT_PROVEN) {
             break;
         }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        checkpoint_audit_merge(&checkpoints, &results[i].checkpoints);
     }
     if (decides > 0) {
         struct audit_result first = results[0];
@@ -262,6 +266,8 @@ void audit_ranks_merge(struct audit_result *results, struct report *reports, uin
     }
     results[0].steps_due = results[0].steps_wanted;
     results[0].steps_checked = checked;
+    results[0].checkpoints = checkpoints;
+    audit_conclude(&results[0]);
 }
 
 /* All ranks' parts of all bundles. */

@@ -129,6 +129,38 @@ static void add_refuted(json_t *json, const struct audit_view *view)
     }
 }
 
+static void add_broken(json_t *list, const struct broken_checkpoint *broken, bool last)
+{
+    json_t *one = json_pack("{s:s, s:b}", "file", broken->name, "last", last);
+
+    if (one != NULL) {
+        set_text(one, "reason", broken->why);
+        (void)json_array_append_new(list, one);
+    }
+}
+
+static size_t listed(const struct checkpoint_audit *checkpoints)
+{
+    return checkpoints->broken_count < BROKEN_CHECKPOINTS_MAX ? (size_t)checkpoints->broken_count
+                                                              : BROKEN_CHECKPOINTS_MAX;
+}
+
+static json_t *checkpoints_json(const struct checkpoint_audit *checkpoints)
+{
+    bool last = checkpoints->last.name[0] != '\0';
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < listed(checkpoints); i++) {
+        add_broken(list, &checkpoints->broken[i], false);
+    }
+    if (last) {
+        add_broken(list, &checkpoints->last, true);
+    }
+    return json_pack("{s:I, s:I, s:I, s:o}", "checked", (json_int_t)checkpoints->checked, "locked",
+                     (json_int_t)checkpoints->locked, "broken_count",
+                     (json_int_t)(checkpoints->broken_count + last), "broken", list);
+}
+
 json_t *audit_view_json(const struct audit_view *view)
 {
     const struct audit_result *result = &view->result;
@@ -138,6 +170,9 @@ json_t *audit_view_json(const struct audit_view *view)
         "steps_journaled", (json_int_t)result->steps_journaled, "steps_wanted",
         (json_int_t)result->steps_wanted, "steps_checked", (json_int_t)result->steps_checked);
 
+    if (json != NULL) {
+        (void)json_object_set_new(json, "checkpoints", checkpoints_json(&result->checkpoints));
+    }
     if (json != NULL && result->answer == AUDIT_REFUTED) {
         add_refuted(json, view);
     }
@@ -204,11 +239,36 @@ static void print_refuted(FILE *out, const struct audit_view *view)
     print_finding(out, view);
 }
 
-void audit_view_print(FILE *out, const struct audit_view *view)
+static void print_checkpoints(FILE *out, const struct audit_result *result)
+{
+    const struct checkpoint_audit *checkpoints = &result->checkpoints;
+
+    if (checkpoints->checked > 0) {
+        fprintf(out, "  checkpoints with the state that was committed to: %" PRIu64 "\n",
+                checkpoints->checked);
+    }
+    if (checkpoints->locked > 0) {
+        fprintf(out, "  not checked: %" PRIu64 " checkpoints, which are encrypted\n",
+                checkpoints->locked);
+    }
+    for (size_t i = 0; i < listed(checkpoints); i++) {
+        fprintf(out, "  broken   checkpoint %s: %s\n", checkpoints->broken[i].name,
+                checkpoints->broken[i].why);
+    }
+    if (checkpoints->broken_count > listed(checkpoints)) {
+        fprintf(out, "  broken   %" PRIu64 " more checkpoints\n",
+                checkpoints->broken_count - listed(checkpoints));
+    }
+    if (checkpoints->last.name[0] != '\0' && result->answer == AUDIT_REFUTED) {
+        fprintf(out, "  broken   the last checkpoint %s: %s\n", checkpoints->last.name,
+                checkpoints->last.why);
+    }
+}
+
+static void print_answer(FILE *out, const struct audit_view *view)
 {
     const struct audit_result *result = &view->result;
 
-    fprintf(out, "%s: %s\n", view->path, audit_answer_name(result->answer));
     switch (result->answer) {
     case AUDIT_PROVEN:
         fprintf(out, "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
@@ -229,4 +289,11 @@ void audit_view_print(FILE *out, const struct audit_view *view)
         }
         return;
     }
+}
+
+void audit_view_print(FILE *out, const struct audit_view *view)
+{
+    fprintf(out, "%s: %s\n", view->path, audit_answer_name(view->result.answer));
+    print_answer(out, view);
+    print_checkpoints(out, &view->result);
 }

@@ -134,6 +134,42 @@ static enum status get_finding(struct fault_location *location, struct reader *r
     return get_evidence(location, reader, error);
 }
 
+/* ---- the checkpoints --------------------------------------------------------- */
+
+static void put_broken(struct buffer *bytes, const struct broken_checkpoint *broken)
+{
+    put_text(bytes, broken->name);
+    put_text(bytes, broken->why);
+}
+
+static void get_broken(struct broken_checkpoint *broken, struct reader *reader)
+{
+    get_text(broken->name, sizeof(broken->name), reader);
+    get_text(broken->why, sizeof(broken->why), reader);
+}
+
+static void put_checkpoints(struct buffer *bytes, const struct checkpoint_audit *checkpoints)
+{
+    buffer_add_u64(bytes, checkpoints->checked);
+    buffer_add_u64(bytes, checkpoints->locked);
+    buffer_add_u64(bytes, checkpoints->broken_count);
+    for (size_t i = 0; i < BROKEN_CHECKPOINTS_MAX; i++) {
+        put_broken(bytes, &checkpoints->broken[i]);
+    }
+    put_broken(bytes, &checkpoints->last);
+}
+
+static void get_checkpoints(struct checkpoint_audit *checkpoints, struct reader *reader)
+{
+    checkpoints->checked = reader_u64(reader);
+    checkpoints->locked = reader_u64(reader);
+    checkpoints->broken_count = reader_u64(reader);
+    for (size_t i = 0; i < BROKEN_CHECKPOINTS_MAX; i++) {
+        get_broken(&checkpoints->broken[i], reader);
+    }
+    get_broken(&checkpoints->last, reader);
+}
+
 /* ---- the result --------------------------------------------------------------- */
 
 static void put_result(struct buffer *bytes, const struct audit_result *result)
@@ -151,6 +187,7 @@ static void put_result(struct buffer *bytes, const struct audit_result *result)
     put_digest(bytes, &result->true_root);
     put_text(bytes, result->reason.text);
     put_text(bytes, result->reason.advice);
+    put_checkpoints(bytes, &result->checkpoints);
     put_finding(bytes, &result->location);
 }
 
@@ -170,6 +207,7 @@ static enum status get_result(struct audit_result *result, struct reader *reader
     reader_copy(reader, result->true_root.bytes, DIGEST_SIZE);
     get_text(result->reason.text, sizeof(result->reason.text), reader);
     get_text(result->reason.advice, sizeof(result->reason.advice), reader);
+    get_checkpoints(&result->checkpoints, reader);
     return get_finding(&result->location, reader, error);
 }
 

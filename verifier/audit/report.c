@@ -499,6 +499,39 @@ static void add_unchecked(struct buffer *page, const struct audit_result *result
                     "<li>Whether the data is good, and whether the model is.</li>\n</ul>\n");
 }
 
+static void add_broken(struct buffer *page, const char *what,
+                       const struct broken_checkpoint *broken)
+{
+    buffer_add_format(page, "<li>%s <code>", what);
+    add_escaped(page, broken->name);
+    buffer_add_text(page, "</code> is broken: ");
+    add_escaped(page, broken->why);
+    buffer_add_text(page, "</li>\n");
+}
+
+static void add_checkpoints(struct buffer *page, const struct checkpoint_audit *checkpoints)
+{
+    buffer_add_format(page,
+                      "<h3>Checkpoints</h3>\n<ul>\n<li>%" PRIu64
+                      " hold the state that was committed to</li>\n",
+                      checkpoints->checked);
+    if (checkpoints->locked > 0) {
+        buffer_add_format(page, "<li>%" PRIu64 " are encrypted; nobody looked at them</li>\n",
+                          checkpoints->locked);
+    }
+    for (size_t i = 0; i < checkpoints->broken_count && i < BROKEN_CHECKPOINTS_MAX; i++) {
+        add_broken(page, "Checkpoint", &checkpoints->broken[i]);
+    }
+    if (checkpoints->broken_count > BROKEN_CHECKPOINTS_MAX) {
+        buffer_add_format(page, "<li>%" PRIu64 " more are broken</li>\n",
+                          checkpoints->broken_count - BROKEN_CHECKPOINTS_MAX);
+    }
+    if (checkpoints->last.name[0] != '\0') {
+        add_broken(page, "The last checkpoint", &checkpoints->last);
+    }
+    buffer_add_text(page, "</ul>\n");
+}
+
 /* A table of all audits, with links to each. */
 static void add_list(struct buffer *page, const struct report *reports, size_t count)
 {
@@ -541,6 +574,7 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
                     "solver</span> <span class=\"word\"><span class=\"key kb\"></span>"
                     "replay</span></h3>\n");
     add_plot(page, report, &time_plot);
+    add_checkpoints(page, &report->result.checkpoints);
     add_unchecked(page, &report->result);
     buffer_add_text(page, "</section>\n");
 }

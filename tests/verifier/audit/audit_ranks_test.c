@@ -114,6 +114,8 @@ static void full_result(struct audit_result *result)
     *result = part(AUDIT_REFUTED, 20);
     result->flaw = AUDIT_FLAW_WENT_ON;
     result->wrong_step = 77;
+    result->checkpoints = (struct checkpoint_audit){
+        .checked = 3, .locked = 1, .broken_count = 9, .broken[7] = {"a", "b"}, .last = {"c", "d"}};
     result->location = (struct fault_location){.kind = EVIDENCE_ELEMENT,
                                                .own_trace = true,
                                                .op_known = true,
@@ -272,6 +274,14 @@ static void test_ranks_together_say_what_one_process_says(void **state)
                        cheating, honest);
         expect_same(arguments, 1, 2);
     }
+    (void)snprintf(arguments, sizeof(arguments), "%s/checkpoints/000000000004.safetensors", honest);
+    assert_int_equal(unlink(arguments), 0);
+    (void)snprintf(arguments, sizeof(arguments), DATA " %s", honest);
+    expect_same(arguments, 0, 3);
+    (void)snprintf(arguments, sizeof(arguments), "%s/checkpoints/000000000012.safetensors", honest);
+    assert_int_equal(truncate(arguments, 3000), 0);
+    (void)snprintf(arguments, sizeof(arguments), DATA " --json %s", honest);
+    expect_same(arguments, 2, 3);
     (void)snprintf(arguments, sizeof(arguments), "--data %s --json %s %s",
                    "fixtures/images/shapes.npy", honest, folder);
     expect_same(arguments, 2, 2);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -304,6 +305,86 @@ static void test_an_older_checkpoint_replaces_a_lost_one(void **state)
     }
 }
 
+/* Flips a byte of the checkpoint before `step`, or removes it. */
+static void spoil_checkpoint(const char *path, uint64_t step, bool remove)
+{
+    char checkpoint[FILE_PATH_MAX + 64];
+    FILE *file;
+    int byte;
+
+    (void)snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoints/%012llu.safetensors", path,
+                   (unsigned long long)step);
+    if (remove) {
+        assert_int_equal(unlink(checkpoint), 0);
+        return;
+    }
+    file = fopen(checkpoint, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    byte = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    assert_int_not_equal(fputc(byte ^ 1, file), EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The last checkpoint is the trained model: true steps do not make up for it. */
+static void test_a_bundle_without_a_true_last_checkpoint_is_not_proven(void **state)
+{
+    static const char *const last = "000000000012.safetensors";
+
+    (void)state;
+    for (int removed = 0; removed < 2; removed++) {
+        char path[FILE_PATH_MAX];
+        struct audit_result result;
+
+        make_run(path, removed ? "last-removed" : "last-flipped", STEPS, NULL);
+        spoil_checkpoint(path, STEPS, removed);
+        for (uint64_t sample = 0; sample < 2; sample++) {
+            result = audit_path(path, sample, 3);
+            assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+            assert_string_equal(result.checkpoints.last.name, last);
+            assert_non_null(strstr(result.reason.text, last));
+            assert_int_equal(result.checkpoints.checked, 2);
+        }
+    }
+}
+
+static void test_a_broken_checkpoint_on_the_way_is_named(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "middle", STEPS, NULL);
+    spoil_checkpoint(path, 8, false);
+    spoil_checkpoint(path, 4, true);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_PROVEN);
+    assert_int_equal(result.checkpoints.checked, 1);
+    assert_int_equal(result.checkpoints.broken_count, 2);
+    assert_string_equal(result.checkpoints.broken[0].name, "000000000004.safetensors");
+    assert_string_equal(result.checkpoints.broken[1].name, "000000000008.safetensors");
+}
+
+/* A whole run that lists checkpoints, but not that of its end. */
+static void test_a_last_checkpoint_that_is_not_even_listed_is_missing(void **state)
+{
+    char path[FILE_PATH_MAX];
+    char command[FILE_PATH_MAX + 256];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "unlisted", STEPS, NULL);
+    (void)snprintf(command, sizeof(command),
+                   "python3 -c \"import sqlite3; c = sqlite3.connect('%s/journal.db'); "
+                   "c.execute('DELETE FROM checkpoints WHERE step = 12'); c.commit()\"",
+                   path);
+    assert_int_equal(system(command), 0);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    assert_string_equal(result.checkpoints.last.name, "000000000012.safetensors");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +395,9 @@ int main(void)
         cmocka_unit_test(test_an_empty_journal_gives_no_answer),
         cmocka_unit_test(test_foreign_data_gives_no_answer),
         cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
+        cmocka_unit_test(test_a_bundle_without_a_true_last_checkpoint_is_not_proven),
+        cmocka_unit_test(test_a_broken_checkpoint_on_the_way_is_named),
+        cmocka_unit_test(test_a_last_checkpoint_that_is_not_even_listed_is_missing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,24 @@ static void test_report_losses_that_are_not_finite_are_not_plotted(void **state)
     bundle_close(bundle);
 }
 
+static void test_report_names_a_broken_checkpoint(void **state)
+{
+    static struct report report;
+    char *page;
+
+    (void)state;
+    begin(&report, "r", 10);
+    report.result.checkpoints = (struct checkpoint_audit){.checked = 2,
+                                                          .broken_count = 1,
+                                                          .broken[0] = {"4.safetensors", "<cut>"},
+                                                          .last = {"10.safetensors", "not there"}};
+    page = page_of(&report, 1);
+    assert_int_equal(count_of(page, "Checkpoint <code>4.safetensors</code> is broken: &#60;cut"),
+                     1);
+    assert_int_equal(count_of(page, "The last checkpoint <code>10.safetensors</code>"), 1);
+    free(page);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -224,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_report_foreign_text_is_escaped),
         cmocka_unit_test(test_report_stands_alone),
         cmocka_unit_test(test_report_losses_that_are_not_finite_are_not_plotted),
+        cmocka_unit_test(test_report_names_a_broken_checkpoint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
