@@ -249,13 +249,16 @@ static void take_job(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-static enum node_snapshot_mark mark_of(bool proven, bool refuted, uint64_t attempts)
+static enum node_snapshot_mark mark_of(bool proven, bool refuted, bool running, uint64_t attempts)
 {
     if (refuted) {
         return NODE_SNAPSHOT_REFUTED;
     }
     if (proven) {
         return NODE_SNAPSHOT_PROVEN;
+    }
+    if (running) {
+        return NODE_SNAPSHOT_CHECKING;
     }
     return attempts > 0 ? NODE_SNAPSHOT_UNTOLD : NODE_SNAPSHOT_COMMITTED;
 }
@@ -266,12 +269,13 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     struct node_snapshot_job *job = &snapshot->job[snapshot->job_count - 1];
     uint64_t index = column(row, 0);
     enum node_snapshot_mark mark =
-        mark_of(column(row, 1) != 0, column(row, 2) != 0, column(row, 3));
+        mark_of(column(row, 1) != 0, column(row, 2) != 0, column(row, 5) != 0, column(row, 3));
     struct node_snapshot_cell *cell;
 
     job->committed++;
     job->proven += mark == NODE_SNAPSHOT_PROVEN;
     job->refuted += mark == NODE_SNAPSHOT_REFUTED;
+    job->being_checked += mark == NODE_SNAPSHOT_CHECKING;
     if (index >= job->segment_count) {
         return;
     }
@@ -309,7 +313,8 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
                      "SELECT s.idx, coalesce(max(t.outcome = :proven), FALSE),"
                      " coalesce(max(t.outcome IN (:refuted, :fault)), FALSE),"
                      " coalesce(sum(t.attempts), 0), max(iif(t.outcome = :proven,"
-                     " json_extract(t.result, '$.loss_bits'), NULL))"
+                     " json_extract(t.result, '$.loss_bits'), NULL)),"
+                     " coalesce(max(t.state = :task_running), FALSE)"
                      " FROM segments s LEFT JOIN tasks t ON t.job = s.job AND t.idx = s.idx AND"
                      " t.previous = s.previous AND t.root = s.root WHERE s.job = ? AND NOT s.void"
                      " GROUP BY s.idx ORDER BY s.idx",

@@ -27,10 +27,11 @@ enum node_snapshot_mark {
     NODE_SNAPSHOT_AHEAD,     /* not committed yet */
     NODE_SNAPSHOT_COMMITTED, /* not checked yet */
     NODE_SNAPSHOT_PROVEN,
-    NODE_SNAPSHOT_UNTOLD, /* checks gave no answer so far */
+    NODE_SNAPSHOT_CHECKING, /* a check of it runs */
+    NODE_SNAPSHOT_UNTOLD,   /* checks gave no answer so far, and none runs */
     NODE_SNAPSHOT_REFUTED,
 };
-#define NODE_SNAPSHOT_MARKS 5
+#define NODE_SNAPSHOT_MARKS 6
 
 struct node_snapshot_cell {
     enum node_snapshot_mark mark;
@@ -48,6 +49,7 @@ struct node_snapshot_job {
     uint32_t finalized;
     uint32_t proven;
     uint32_t refuted;
+    uint32_t being_checked;
     uint32_t cell_segments; /* in one square */
     uint32_t cell_count;
     struct node_snapshot_cell cells[NODE_SNAPSHOT_CELLS_MAX];

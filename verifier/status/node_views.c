@@ -129,16 +129,19 @@ static const struct {
     {"facts", NULL, "SELECT name, value FROM facts ORDER BY name"},
     {"jobs", job_columns,
      "SELECT j.key AS job, j.phase, j.finalized, (SELECT count(*) FROM segments s WHERE"
-     " s.job = j.key AND NOT s.void) AS committed, " COUNT_TASKS ":proven) AS proven, " COUNT_TASKS
-     ":refuted) AS refuted, " COUNT_TASKS ":cannot_tell AND t.state <> :task_done) AS pending"
+     " s.job = j.key AND NOT s.void) AS committed, " COUNT_TASKS
+     ":cannot_tell AND t.state = :task_running) AS being_checked, " COUNT_TASKS
+     ":proven) AS proven, " COUNT_TASKS ":refuted) AS refuted, " COUNT_TASKS
+     ":cannot_tell AND t.state <> :task_done) AS pending"
      " FROM jobs j ORDER BY j.rowid DESC"},
     {"queue", task_columns,
      "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"
      " outcome) AS outcome, count(*) AS count FROM tasks GROUP BY 1, 2 ORDER BY 1, 2"},
     {"unanswered", NULL,
-     "SELECT job, idx AS segment, attempts, iif(state = :task_skipped, 'skipped', 'tried again')"
-     " AS state, reason FROM tasks WHERE outcome = :cannot_tell AND (state = :task_skipped OR"
-     " attempts > 0) ORDER BY number DESC"},
+     "SELECT job, idx AS segment, attempts, CASE state WHEN :task_skipped THEN 'skipped' WHEN"
+     " :task_running THEN 'being checked again' ELSE 'tried again' END AS state, reason FROM tasks "
+     "WHERE outcome = :cannot_tell AND (state = :task_skipped OR"
+     " attempts > (state = :task_running)) ORDER BY number DESC"},
     {"passed_over", NULL,
      "SELECT job, idx AS segment, reason FROM segments WHERE choice = :passed_over"
      " ORDER BY rowid DESC"},

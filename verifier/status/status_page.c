@@ -100,10 +100,12 @@ static void add_style(struct buffer *page)
         "svg path{vector-effect:non-scaling-stroke}svg text{font:11px system-ui,sans-serif;"
         "fill:var(--dim)}.axis{stroke:var(--line)}.loss{stroke:var(--loss)}.bar{fill:var(--loss)}\n"
         ".m0{fill:var(--line);opacity:.45}.m1{fill:var(--dim);opacity:.55}.m2{fill:var(--good)}"
-        ".m3{fill:var(--open)}.m4{fill:var(--bad)}.key{display:inline-block;width:.8em;height:.8em;"
+        ".m3{fill:var(--loss)}.m4{fill:var(--open)}.m5{fill:var(--bad)}.key{display:inline-block;"
+        "width:.8em;height:.8em;"
         "margin:0 .35em 0 0;border-radius:2px}.mark{display:inline-block;margin-right:1em}"
         ".k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
-        ".k2{background:var(--good)}.k3{background:var(--open)}.k4{background:var(--bad)}\n"
+        ".k2{background:var(--good)}.k3{background:var(--loss)}.k4{background:var(--open)}"
+        ".k5{background:var(--bad)}\n"
         "footer{color:var(--dim);margin:2.5rem 0 1rem;font-size:.85rem}\n"
         /* Small screens: plots keep the size of their words, tables scroll. */
         "@media(max-width:36rem){svg text{font-size:20px}svg circle{display:none}"
@@ -312,8 +314,8 @@ static void add_jobs(struct buffer *page, const struct node_snapshot *snapshot)
 {
     static const char *const phases[NODE_SNAPSHOT_PHASES] = {"unknown", "open", "running",
                                                              "closed"};
-    static const char *const words[NODE_SNAPSHOT_MARKS] = {"not committed", "not checked", "proven",
-                                                           "no answer", "refuted"};
+    static const char *const words[NODE_SNAPSHOT_MARKS] = {
+        "not committed", "not checked", "proven", "being checked", "no answer", "refuted"};
     uint64_t all = 0;
 
     for (size_t i = 0; i < NODE_SNAPSHOT_PHASES; i++) {
@@ -338,10 +340,10 @@ static void add_jobs(struct buffer *page, const struct node_snapshot *snapshot)
         buffer_add_format(page,
                           " %s</h3>\n<p class=\"dim\">%" PRIu64
                           " steps in %u segments: %u committed, %u proven here, %u refuted, %u "
-                          "final</p>\n",
+                          "final, %u being checked</p>\n",
                           job->phase < NODE_SNAPSHOT_PHASES ? phases[job->phase] : phases[0],
                           job->steps, job->segment_count, job->committed, job->proven, job->refuted,
-                          job->finalized);
+                          job->finalized, job->being_checked);
         add_map(page, job);
         add_loss(page, job);
         buffer_add_text(page, "</section>\n");

@@ -22,6 +22,7 @@
 #include "base/io/file.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/status/metrics.h"
+#include "verifier/status/node_views.h"
 #include "verifier/status/status_page.h"
 #include "verifier/status/status_server.h"
 
@@ -222,6 +223,54 @@ static void test_a_snapshot_is_what_the_database_says(void **state)
     }
     assert_int_equal(checks, 30);
     free(snapshot);
+    store_close(&store);
+}
+
+/* Begins a check of the segment and does not end it. */
+static void begin_check(struct store *store, uint8_t job, uint32_t index)
+{
+    struct store_segment segment;
+    struct hash32 key = key_of(job);
+    struct task task = {.index = index, .deadline_s = now_ms / 1000 + 100 + index};
+    struct error error;
+    bool full = false;
+
+    error_init(&error);
+    OK(store_segment(store, &segment, &key, index, &error));
+    OK(queue_add(store, &full, &segment, &task, &error));
+    OK(queue_next(store, &task, now_ms, 1000, &error));
+    assert_int_equal(task.index, index);
+    OK(queue_begin(store, &task, now_ms, &error));
+}
+
+/* The first attempt counts from its start: a segment whose check runs is not one without answer. */
+static void test_a_segment_whose_check_runs_is_being_checked(void **state)
+{
+    struct store store;
+    struct node_snapshot *snapshot;
+    struct buffer page;
+    struct error error;
+    json_t *view = NULL;
+    json_t *job;
+
+    (void)state;
+    error_init(&error);
+    make_store(&store, small_path("running.db"));
+    begin_check(&store, 1, 31);
+    snapshot = look(&store);
+    assert_int_equal(snapshot->job[0].cells[31].mark, NODE_SNAPSHOT_CHECKING);
+    assert_int_equal(snapshot->job[0].cells[17].mark, NODE_SNAPSHOT_UNTOLD);
+    buffer_init(&page, STATUS_PAGE_SIZE_MAX);
+    status_page_write(&page, snapshot);
+    assert_non_null(strstr(buffer_text(&page), "></span>being checked</span>"));
+    assert_non_null(strstr(buffer_text(&page), "1 being checked"));
+    buffer_release(&page);
+    free(snapshot);
+    OK(node_status_view(&view, &store, &error));
+    assert_int_equal(json_array_size(json_object_get(view, "unanswered")), 1); /* segment 17 */
+    job = json_array_get(json_object_get(view, "jobs"), 1);
+    assert_int_equal(json_integer_value(json_object_get(job, "being_checked")), 1);
+    json_decref(view);
     store_close(&store);
 }
 
@@ -721,6 +770,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_snapshot_is_what_the_database_says),
+        cmocka_unit_test(test_a_segment_whose_check_runs_is_being_checked),
         cmocka_unit_test(test_a_job_of_many_segments_fits_its_map),
         cmocka_unit_test(test_a_job_under_claim_is_shown_before_newer_ones),
         cmocka_unit_test(test_the_worst_trouble_is_shown_first),
