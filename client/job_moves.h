@@ -17,6 +17,10 @@
 MUST_CHECK enum status job_moves_open(struct ledger **ledger, struct signer **signer,
                                       const struct command_context *context, struct error *error);
 
+/* The same without a passphrase, only to look: *account is the address of the key. */
+MUST_CHECK enum status job_moves_watch(struct ledger **ledger, struct address *account,
+                                       const struct command_context *context, struct error *error);
+
 /* Waits until a move is in a block. STATUS_REFUSED: the ledger refuses to `what`. */
 MUST_CHECK enum status job_moves_wait(struct ledger *ledger, const char *name, const char *what,
                                       uint64_t timeout_s, struct error *error);

@@ -182,7 +182,23 @@ static void show_amount(FILE *out, const char *what, wei amount, const char *why
     fprintf(out, "%-16s %s%s\n", what, text, why);
 }
 
-static void show_terms(FILE *out, const struct game_terms *terms)
+/* What the segments cannot share of the reward that was asked for, to the wei. */
+static void show_remainder(FILE *out, const struct game_terms *terms, wei reward)
+{
+    uint32_t segments = game_segment_count(terms);
+    wei rest = reward - terms->segment_reward * segments;
+    char text[WEI_TEXT_SIZE];
+    char wanted[WEI_TEXT_SIZE];
+
+    if (rest > 0) {
+        wei_print_plain(text, rest);
+        wei_print(wanted, reward);
+        fprintf(out, "%-16s %s wei of the %s: %u segments cannot share them\n", "not paid in", text,
+                wanted, segments);
+    }
+}
+
+static void show_terms(FILE *out, const struct game_terms *terms, wei reward)
 {
     uint32_t segments = game_segment_count(terms);
     char periods[5][TERMS_PERIOD_SIZE];
@@ -197,6 +213,7 @@ static void show_terms(FILE *out, const struct game_terms *terms)
     fprintf(out, "%-16s %u of %u steps, one at least every %s, all by %s UTC\n", "segments",
             segments, terms->segment_steps, periods[0], deadline);
     show_amount(out, "a segment pays", terms->segment_reward, " to the solver");
+    show_remainder(out, terms, reward);
     if (terms->attestors > 0) {
         fprintf(out,
                 "%-16s %u for each segment, %.4g %% must be covered: so many nodes must come\n",
@@ -218,23 +235,21 @@ static void show_terms(FILE *out, const struct game_terms *terms)
 static enum status confirm(struct command_context *context, const struct game_terms *terms,
                            struct error *error)
 {
-    char answer[8] = "";
+    wei reward = 0;
 
     if (context->json || options_flag(context->options, "yes")) {
         return STATUS_OK;
     }
-    show_terms(stderr, terms);
+    TRY(take_amount(&reward, context->options, "reward", error));
+    show_terms(stderr, terms, reward);
     if (isatty(STDIN_FILENO) != 1) {
         (void)error_set(error, STATUS_USAGE, "no terminal to confirm the escrow on");
         error_advise(error, "--yes opens it without a prompt");
         return STATUS_USAGE;
     }
-    fprintf(stderr, "Open the job with this escrow? Type yes: ");
-    (void)fflush(stderr);
-    if (fgets(answer, sizeof(answer), stdin) == NULL || strncmp(answer, "yes\n", 4) != 0) {
-        return error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
-    }
-    return STATUS_OK;
+    return command_confirms("Open the job with this escrow?")
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -344,11 +359,36 @@ static int report_opened(struct command_context *context, const struct hash32 *k
     return COMMAND_OK;
 }
 
+/* Settles all that needs no key: the deadline, the refusals, and that the user agrees. */
+static enum status agree(bool *opened, struct hash32 *key, struct game_terms *terms,
+                         struct command_context *context, struct error *error)
+{
+    struct ledger_clock clock = {0};
+    struct ledger *ledger = NULL;
+    struct address account;
+    enum status status;
+
+    TRY(job_moves_watch(&ledger, &account, context, error));
+    TRY_OUT(ledger_get_clock(ledger, &clock, error));
+    terms->deadline_s = clock.time_s + options_number(context->options, "deadline");
+    *key = game_job_key(&account, &terms->job_id, terms->salt);
+    TRY_OUT(look_before(opened, ledger, key, terms, error));
+    if (*opened) {
+        goto out;
+    }
+    if (!options_flag(context->options, "any-terms")) {
+        TRY_OUT(job_policy_check(terms, clock.time_s, error));
+    }
+    TRY_OUT(confirm(context, terms, error));
+out:
+    ledger_close(ledger);
+    return status;
+}
+
 int job_open_run(struct command_context *context)
 {
     struct ledger *ledger = NULL;
     struct signer *signer = NULL;
-    struct ledger_clock clock = {0};
     struct job *job = NULL;
     struct game_terms terms = {0};
     struct hash32 key;
@@ -360,17 +400,8 @@ int job_open_run(struct command_context *context)
     error_init(&error);
     TRY_OUT(job_read(&job, context->options->arguments[0], &error));
     TRY_OUT(make_terms(&terms, job, context->options, &error));
+    TRY_OUT(agree(&opened, &key, &terms, context, &error));
     TRY_OUT(job_moves_open(&ledger, &signer, context, &error));
-    TRY_OUT(ledger_get_clock(ledger, &clock, &error));
-    terms.deadline_s = clock.time_s + options_number(context->options, "deadline");
-    key = game_job_key(signer_address(signer), &terms.job_id, terms.salt);
-    TRY_OUT(look_before(&opened, ledger, &key, &terms, &error));
-    if (!opened && !options_flag(context->options, "any-terms")) {
-        TRY_OUT(job_policy_check(&terms, clock.time_s, &error));
-    }
-    if (!opened) {
-        TRY_OUT(confirm(context, &terms, &error));
-    }
     TRY_OUT(send_open(ledger, &key, &terms, options_number(context->options, "timeout"), &error));
     if (opened) {
         log_info(context->log, "job", "the job is open already with these terms: paid nothing");

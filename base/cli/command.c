@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_TEXT_MAX 128
 
@@ -128,4 +129,17 @@ int command_emit(struct command_context *context, json_t *result)
         return COMMAND_UNKNOWN;
     }
     return COMMAND_OK;
+}
+
+bool command_confirms(const char *question)
+{
+    char answer[8] = "";
+
+    (void)fprintf(stderr, "%s [y/N] ", question);
+    (void)fflush(stderr);
+    if (fgets(answer, sizeof(answer), stdin) == NULL) {
+        return false;
+    }
+    answer[strcspn(answer, "\r\n")] = '\0';
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }

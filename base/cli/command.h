@@ -77,6 +77,9 @@ struct command_context {
     bool json; /* results and errors are JSON objects on out */
 };
 
+/* Asks on stderr; is the line that comes on stdin "y" or "yes", in capitals or not? */
+MUST_CHECK bool command_confirms(const char *question);
+
 /* The options that every command has: --help, --json, --config, --log-level, --log-format. */
 extern const struct option_table command_common_options;
 

@@ -6,8 +6,6 @@
 #include <strings.h>
 
 enum {
-    ETHER_DIGITS = 18,
-    GWEI_DIGITS = 9,
     DIGITS_MAX = 40,
 };
 
@@ -37,10 +35,10 @@ static int places_of(const char *unit)
         return 0;
     }
     if (strcasecmp(unit, "gwei") == 0) {
-        return GWEI_DIGITS;
+        return WEI_GWEI_PLACES;
     }
     if (strcasecmp(unit, "ether") == 0 || strcasecmp(unit, "eth") == 0) {
-        return ETHER_DIGITS;
+        return WEI_ETHER_PLACES;
     }
     return -1;
 }
@@ -74,33 +72,41 @@ enum status wei_parse(wei *amount, const char *text)
     return STATUS_OK;
 }
 
-void wei_print_plain(char text[WEI_TEXT_SIZE], wei amount)
+void wei_print_number(char text[WEI_TEXT_SIZE], wei amount, int places)
 {
     char digits[WEI_TEXT_SIZE];
-    size_t count = 0;
+    size_t length = 0;
+    bool begun = false;
+    int place = 0;
 
-    do {
-        digits[count++] = (char)('0' + (int)(amount % 10));
+    /* From the last digit on, without zeros at the end of the fraction. */
+    for (; amount > 0 || place <= places; place++) {
+        int digit = (int)(amount % 10);
+
         amount /= 10;
-    } while (amount > 0);
-    for (size_t i = 0; i < count; i++) {
-        text[i] = digits[count - 1 - i];
+        if (place == places && begun) {
+            digits[length++] = '.';
+        }
+        if (place >= places || begun || digit != 0) {
+            digits[length++] = (char)('0' + digit);
+            begun = true;
+        }
     }
-    text[count] = '\0';
+    for (size_t i = 0; i < length; i++) {
+        text[i] = digits[length - 1 - i];
+    }
+    text[length] = '\0';
+}
+
+void wei_print_plain(char text[WEI_TEXT_SIZE], wei amount)
+{
+    wei_print_number(text, amount, 0);
 }
 
 void wei_print(char text[WEI_TEXT_SIZE], wei amount)
 {
-    char whole[WEI_TEXT_SIZE];
-    char fraction[ETHER_DIGITS + 1];
-    uint64_t rest = (uint64_t)(amount % WEI_PER_ETHER);
-    int length = ETHER_DIGITS;
+    char number[WEI_TEXT_SIZE];
 
-    wei_print_plain(whole, amount / WEI_PER_ETHER);
-    (void)snprintf(fraction, sizeof(fraction), "%018llu", (unsigned long long)rest);
-    while (length > 0 && fraction[length - 1] == '0') {
-        length--;
-    }
-    (void)snprintf(text, WEI_TEXT_SIZE, "%.40s%s%.*s ether", whole, length > 0 ? "." : "", length,
-                   fraction);
+    wei_print_number(number, amount, WEI_ETHER_PLACES);
+    (void)snprintf(text, WEI_TEXT_SIZE, "%.50s ether", number);
 }

@@ -26,7 +26,12 @@ MUST_CHECK bool wei_from_uint256(wei *amount, const struct uint256 *value);
  * fraction of a wei is refused. */
 MUST_CHECK enum status wei_parse(wei *amount, const char *text);
 
-/* In ether, as short as it can be without rounding: "1.5 ether". */
+/* In units of 10^places wei, as short as it can be without rounding: "1.5". */
+#define WEI_GWEI_PLACES  9
+#define WEI_ETHER_PLACES 18
+void wei_print_number(char text[WEI_TEXT_SIZE], wei amount, int places);
+
+/* In ether: "1.5 ether". */
 void wei_print(char text[WEI_TEXT_SIZE], wei amount);
 
 /* Digits only. */

@@ -14,7 +14,7 @@
 
 #define POLICY_ONE       1000u    /* multiples are in thousandths: 1300 is 1.3 */
 #define POLICY_WHOLE_PPM 1000000u /* shares of what an account has */
-#define POLICY_TEXT_MAX  320
+#define POLICY_TEXT_MAX  480
 
 /* At most so much money: an amount, or a share of what the account has. */
 struct policy_cap {

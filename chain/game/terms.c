@@ -65,15 +65,16 @@ enum status terms_check(const struct game_terms *terms, const struct job *job, s
 
 void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount)
 {
-    double ether = (double)amount / (double)WEI_PER_ETHER;
+    bool is_small = amount != 0 && amount < WEI_PER_ETHER / 100000;
+    bool is_tiny = amount != 0 && amount < WEI_PER_GWEI;
+    int places = is_tiny ? 0 : is_small ? WEI_GWEI_PLACES : WEI_ETHER_PLACES;
+    char number[WEI_TEXT_SIZE];
 
-    if (amount != 0 && amount < WEI_PER_GWEI) {
-        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%" PRIu64 " wei", (uint64_t)amount);
-    } else if (amount != 0 && amount < WEI_PER_ETHER / 100000) {
-        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.6g gwei", ether * 1e9);
-    } else {
-        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.6g eth", ether);
-    }
+    wei_print_number(number, amount, places);
+    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.50s %s", number,
+                   is_tiny    ? "wei"
+                   : is_small ? "gwei"
+                              : "eth");
 }
 
 void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds)

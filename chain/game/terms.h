@@ -15,8 +15,8 @@ MUST_CHECK enum status terms_of_job(struct game_terms *terms, const struct job *
 MUST_CHECK enum status terms_check(const struct game_terms *terms, const struct job *job,
                                    struct error *error);
 
-/* An amount for people, in at most 15 characters: "0.25 eth". It may be rounded. */
-#define TERMS_AMOUNT_SIZE 24
+/* An amount for people, in wei, gwei or eth, without rounding: "0.25 eth". */
+#define TERMS_AMOUNT_SIZE WEI_TEXT_SIZE
 void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount);
 
 /* "2h", "7d", "90s", in whole units where it can be. */

@@ -376,7 +376,6 @@ static enum status confirm(struct claiming *claiming, struct error *error)
 {
     struct command_context *context = claiming->setup.context;
     wei owed = 0;
-    char answer[8] = "";
 
     TRY(ledger_get_account(claiming->setup.ledger, &claiming->purse, &owed,
                            ledger_get_own(claiming->setup.ledger), error));
@@ -395,12 +394,9 @@ static enum status confirm(struct claiming *claiming, struct error *error)
         error_advise(error, "--yes claims without asking");
         return STATUS_USAGE;
     }
-    (void)fprintf(stderr, "Claim with this stake? Type yes: ");
-    (void)fflush(stderr);
-    if (fgets(answer, sizeof(answer), stdin) == NULL || strncmp(answer, "yes\n", 4) != 0) {
-        return error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
-    }
-    return STATUS_OK;
+    return command_confirms("Claim with this stake?")
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
 }
 
 /* ---- the claim, to its end -------------------------------------------------------------- */

@@ -44,9 +44,14 @@ static double seconds(uint64_t ms)
     return (double)ms / 1e3;
 }
 
-static double ether(wei amount)
+/* An exact decimal: a binary number would round what was earned. */
+static void ether(struct buffer *text, const char *name, const char *help, wei amount)
 {
-    return (double)amount / (double)WEI_PER_ETHER;
+    char number[WEI_TEXT_SIZE];
+
+    wei_print_number(number, amount, WEI_ETHER_PLACES);
+    head(text, name, "counter", help);
+    buffer_add_format(text, "%s %s\n", name, number);
 }
 
 /* ---- groups ------------------------------------------------------------- */
@@ -137,10 +142,10 @@ static void add_moves(struct buffer *text, const struct node_snapshot *snapshot)
     labelled(text, "lockstep_claims", "state", "upheld", snapshot->claims_upheld);
     labelled(text, "lockstep_claims", "state", "refuted", snapshot->claims_refuted);
     labelled(text, "lockstep_claims", "state", "lapsed", snapshot->claims_lapsed);
-    plain(text, "lockstep_earned_ether_total", "counter", "Fees of settled attestations, in ether.",
-          ether(snapshot->earned));
-    plain(text, "lockstep_withdrawn_ether_total", "counter", "What was withdrawn, in ether.",
-          ether(snapshot->withdrawn));
+    ether(text, "lockstep_earned_ether_total", "Fees of settled attestations, in ether.",
+          snapshot->earned);
+    ether(text, "lockstep_withdrawn_ether_total", "What was withdrawn, in ether.",
+          snapshot->withdrawn);
 }
 
 static void add_mirrors(struct buffer *text, const struct node_snapshot *snapshot)

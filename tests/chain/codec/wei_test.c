@@ -105,6 +105,33 @@ static void test_amounts_come_back_from_their_text(void **state)
     }
 }
 
+/* 0.55 ether less forty wei is no 0.55, and no binary number comes in between. */
+static void test_amounts_are_printed_to_the_last_wei(void **state)
+{
+    static const struct {
+        uint64_t amount;
+        int places;
+        const char *text;
+    } cases[] = {
+        {0, WEI_ETHER_PLACES, "0"},
+        {0, 0, "0"},
+        {70, 0, "70"},
+        {1, WEI_ETHER_PLACES, "0.000000000000000001"},
+        {550000000000000000u, WEI_ETHER_PLACES, "0.55"},
+        {549999999999999960u, WEI_ETHER_PLACES, "0.54999999999999996"},
+        {10000000000000000000u, WEI_ETHER_PLACES, "10"},
+        {1200000001u, WEI_GWEI_PLACES, "1.200000001"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[WEI_TEXT_SIZE];
+
+        wei_print_number(text, cases[i].amount, cases[i].places);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_other_spellings_are_refused),
         cmocka_unit_test(test_the_largest_amount_is_the_last),
         cmocka_unit_test(test_amounts_come_back_from_their_text),
+        cmocka_unit_test(test_amounts_are_printed_to_the_last_wei),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
     see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
     terms.attest_bond++;
     see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
-                POLICY_ATTEST_BOND, "20 gwei", "20 fees", "--bond-fees-most");
+                POLICY_ATTEST_BOND, "20.000000001 gwei", "20 fees", "--bond-fees-most");
 }
 
 static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **state)
@@ -135,7 +135,7 @@ static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **st
     see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal);
     terms.attest_fee--;
     see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_FEE,
-                "0.13 eth", "costs 0.1 eth", "--cost-cover");
+                "0.129999999999999999 eth", "costs 0.1 eth", "--cost-cover");
     see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
 }
 
@@ -298,7 +298,7 @@ static void test_a_solver_wants_a_reward_for_its_stake(void **state)
     see_agreed(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal);
     terms.stake++;
     see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal, POLICY_STAKE,
-                "200 eth", "2 times", "--stake-rewards-most");
+                "200.000000000000000001 eth", "2 times", "--stake-rewards-most");
     terms.segment_reward = 1;
     see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal,
                 POLICY_REWARD, "is 1 wei", "1 gwei", "--reward-least");

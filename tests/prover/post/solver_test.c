@@ -622,7 +622,7 @@ static void test_terms_that_differ_anywhere_are_refused(void **state)
     job_free(job);
 }
 
-static void test_amounts_and_times_are_short(void **state)
+static void test_amounts_are_exact_and_times_short(void **state)
 {
     char text[TERMS_AMOUNT_SIZE];
 
@@ -635,8 +635,12 @@ static void test_amounts_and_times_are_short(void **state)
     assert_string_equal(text, "12 gwei");
     terms_amount(text, 999);
     assert_string_equal(text, "999 wei");
+    terms_amount(text, WEI_PER_ETHER / 48 + 1);
+    assert_string_equal(text, "0.020833333333333334 eth");
+    terms_amount(text, 1234567890123);
+    assert_string_equal(text, "1234.567890123 gwei");
     terms_amount(text, WEI_MAX);
-    assert_true(strlen(text) <= 15);
+    assert_string_equal(text, "79228162514.264337593543950335 eth");
     terms_period(text, 7 * 86400);
     assert_string_equal(text, "7d");
     terms_period(text, 5400);
@@ -661,7 +665,7 @@ int main(void)
         cmocka_unit_test(test_run_that_contradicts_the_ledger_posts_nothing),
         cmocka_unit_test(test_stake_comes_back_whole_when_all_time_is_over),
         cmocka_unit_test(test_terms_that_differ_anywhere_are_refused),
-        cmocka_unit_test(test_amounts_and_times_are_short),
+        cmocka_unit_test(test_amounts_are_exact_and_times_short),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

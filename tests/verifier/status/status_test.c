@@ -441,8 +441,11 @@ static void test_metrics_follow_the_text_format(void **state)
     (void)state;
     make_store(&store, small_path("metrics.db"));
     snapshot = look(&store);
+    snapshot->earned = 550000000000000040u; /* no binary number is that */
     metrics_of(&text, snapshot);
     read_metrics(buffer_text(&text));
+    assert_non_null(
+        strstr(buffer_text(&text), "\nlockstep_earned_ether_total 0.55000000000000004\n"));
     assert_non_null(
         strstr(buffer_text(&text), "\nlockstep_checks_done_total{outcome=\"proven\"} 28\n"));
     assert_non_null(strstr(buffer_text(&text), "\nlockstep_steps_proven_total 280\n"));

@@ -1,0 +1,121 @@
+"""Goal: `job open` shows its terms before it wants a secret, and takes the answer that people type.
+Method: runs the built program on a terminal of its own, on an embedded ledger, with a wallet whose
+passphrase nobody has given."""
+
+import os
+import pty
+import select
+import signal
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../support")]
+sys.dont_write_bytecode = True
+
+from program import LOCKSTEP, ask, call, main, new_job, path  # noqa: E402
+
+WAIT_MAX_S = 120
+WORD = {"LOCKSTEP_PASSPHRASE": "pass words"}
+
+
+class Terminal:
+    """The program on a terminal; its environment holds no passphrase."""
+
+    def __init__(self, *words):
+        self.seen = b""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            signal.alarm(WAIT_MAX_S)  # it never outlives the test
+            os.environ.pop("LOCKSTEP_PASSPHRASE", None)
+            os.execv(LOCKSTEP, [LOCKSTEP, *words])
+
+    def read(self):
+        """False at the end of the program."""
+        assert select.select([self.master], [], [], WAIT_MAX_S)[0], self.seen
+        try:
+            more = os.read(self.master, 4096)
+        except OSError:  # EIO: nobody has the terminal open
+            more = b""
+        self.seen += more
+        return more != b""
+
+    def wait_for(self, word):
+        while word not in self.seen:
+            assert self.read(), (word, self.seen)
+
+    def type(self, line):
+        os.write(self.master, line + b"\n")
+
+    def end(self):
+        while self.read():
+            pass
+        os.close(self.master)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def place():
+    return ["--ledger", "local:" + path("ledger"), "--wallet", path("wallet")]
+
+
+def open_words(*more):
+    return ["job", "open", path("a.job"), "--reward", "0.5eth", "--attestors", "1", *place(), *more]
+
+
+def prepare():
+    new_job("a.job", "--steps", "36", "--segment", "3")  # twelve segments: 0.5 ether is not shared
+    call("ledger", "init", path("ledger"))
+    address = ask("wallet", "new", "--light", "--wallet", path("wallet"),
+                  environment=WORD)["address"]
+    call("ledger", "faucet", address, "10eth", "--ledger", "local:" + path("ledger"))
+
+
+def terms_come_before_the_passphrase():
+    prepare()
+    terminal = Terminal(*open_words())
+    terminal.wait_for(b"[y/N]")
+    assert b"assphrase" not in terminal.seen, terminal.seen
+    assert b"ESCROW" in terminal.seen
+    terminal.type(b"n")
+    assert terminal.end() == 1
+    assert b"nothing was sent" in terminal.seen and b"assphrase" not in terminal.seen
+    # Terms that nobody takes are refused without a secret too.
+    message = ask(*open_words("--stake", "9eth", "--yes"), wanted=1)["error"]["message"]
+    assert "these terms" in message, message
+
+
+def amounts_are_exact_and_say_what_is_not_shared():
+    terminal = Terminal(*open_words())
+    terminal.wait_for(b"[y/N]")
+    terminal.type(b"")
+    assert terminal.end() == 1
+    said = terminal.seen.decode()
+    share = 10**18 // 2 // 12
+    escrow = 12 * (share + share // 10)
+    assert "0.%018d ether" % share in said, said
+    assert "%d wei of the 0.5 ether: 12 segments" % (10**18 // 2 - 12 * share) in said, said
+    assert "0.%018d ether" % escrow in said.replace("ether, paid", "ether"), said
+
+
+def y_and_yes_are_taken():
+    for number, answer in enumerate((b"y", b"yes", b"YES")):
+        terminal = Terminal(*open_words("--salt", str(number)))
+        terminal.wait_for(b"[y/N]")
+        terminal.type(answer)
+        terminal.wait_for(b"assphrase")
+        terminal.type(b"pass words")
+        assert terminal.end() == 0, terminal.seen
+    jobs = ask("job", "list", *place()[:2])["jobs"]
+    assert len(jobs) == 3
+    # Once it is open nothing is asked but the key.
+    terminal = Terminal(*open_words("--salt", "1"))
+    terminal.wait_for(b"assphrase")
+    terminal.type(b"pass words")
+    assert terminal.end() == 0 and b"[y/N]" not in terminal.seen
+    assert len(ask("job", "list", *place()[:2])["jobs"]) == 3
+
+
+sys.exit(main([
+    terms_come_before_the_passphrase,
+    amounts_are_exact_and_say_what_is_not_shared,
+    y_and_yes_are_taken,
+]))
