@@ -184,6 +184,33 @@ out:
     return status;
 }
 
+/* A bundle of the job notes where its solver had the data. A note is a hint: `judge` decides. */
+static enum status data_of_bundle(char *path, const char *folder,
+                                  const struct fetch_request *wanted, struct error *error)
+{
+    struct bundle *bundle = NULL;
+    char candidate[FILE_PATH_MAX];
+    enum status status;
+
+    TRY_OUT(bundle_open(&bundle, folder, BUNDLE_READ, error));
+    status = STATUS_NOT_FOUND;
+    if (!digest_equal(&bundle_job(bundle)->id, &wanted->job)) {
+        goto out;
+    }
+    for (uint32_t i = 0; i < bundle_job(bundle)->data_count && status == STATUS_NOT_FOUND; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "data.%u", i);
+        if (digest_equal(&bundle_job(bundle)->data_roots[i], &wanted->root)) {
+            status = bundle_note(candidate, bundle, name, error);
+            status = status == STATUS_OK ? judge(path, candidate, wanted, error) : status;
+        }
+    }
+out:
+    bundle_close(bundle);
+    return status;
+}
+
 static enum status try_bundle(char *path, struct fetch *fetch, const char *folder,
                               const struct fetch_request *wanted, struct error *error)
 {
@@ -211,8 +238,9 @@ static enum status try_bundle(char *path, struct fetch *fetch, const char *folde
             status = judge(path, candidate, wanted, error);
         }
         return status;
-    case FETCH_TRACE:
     case FETCH_DATA:
+        return data_of_bundle(path, folder, wanted, error);
+    case FETCH_TRACE:
         return STATUS_NOT_FOUND;
     }
     return STATUS_NOT_FOUND;

@@ -238,6 +238,37 @@ static void test_good_mirrors_of_each_kind_give_the_same_verdicts(void **state)
     free(result);
 }
 
+/* The example of `verifier run --help`: the solver's bundle as the only mirror, and no --data. */
+static void test_a_bundle_as_a_mirror_knows_where_its_data_lie(void **state)
+{
+    static const char *const places[2] = {"fixtures/images/shapes.npy",
+                                          "fixtures/images/shapes-labels.npy"};
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+
+    for (int swapped = 1; swapped >= 0; swapped--) { /* a note is a hint, never believed */
+        struct check_request *request = request_of(fixture, 1);
+        struct bundle *bundle = NULL;
+        struct error error;
+
+        error_init(&error);
+        assert_int_equal(bundle_open(&bundle, fixture->bundle, BUNDLE_WRITE, &error), STATUS_OK);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(bundle_set_note(bundle, i == 0 ? "data.0" : "data.1",
+                                             places[swapped ? 1 - i : i], &error),
+                             STATUS_OK);
+        }
+        bundle_close(bundle);
+        request->data_count = 0;
+        (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
+                       fixture->bundle);
+        check_run(result, request, NULL);
+        assert_int_equal(result->outcome, swapped ? CHECK_CANNOT_TELL : CHECK_PROVEN);
+        free(request);
+    }
+    free(result);
+}
+
 static const char *const hostile[] = {"truncate", "wrong", "foreign",  "huge",   "slow", "drip",
                                       "error",    "old",   "redirect", "silent", "loris"};
 #define HOSTILE (sizeof(hostile) / sizeof(hostile[0]))
@@ -433,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_mirrors_of_each_kind_give_the_same_verdicts),
+        cmocka_unit_test(test_a_bundle_as_a_mirror_knows_where_its_data_lie),
         cmocka_unit_test(test_a_hostile_mirror_alone_gives_no_verdict),
         cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
         cmocka_unit_test(test_the_next_mirror_is_tried),
