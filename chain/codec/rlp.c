@@ -15,7 +15,8 @@ static uint32_t bytes_of_length(uint64_t length)
 {
     uint32_t count = 0;
 
-    while (length != 0) {
+    /* The second condition holds always: gcc 12 at -O3 does not see that 64 bits have 8 bytes. */
+    while (length != 0 && count < LENGTH_BYTES_MAX) {
         count++;
         length >>= 8;
     }

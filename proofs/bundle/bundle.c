@@ -344,7 +344,7 @@ static enum status open_parts(struct bundle *bundle, enum bundle_mode mode, stru
 enum status bundle_open(struct bundle **result, const char *path, enum bundle_mode mode,
                         struct error *error)
 {
-    struct bundle *bundle;
+    struct bundle *bundle = NULL;
     enum status status;
 
     TRY(bundle_new(&bundle, path, error));
