@@ -15,12 +15,20 @@ enum {
     CODE_REVERTED = 3,
 };
 
-/* Reduces an answer to what must be equal, as text; false for one that cannot be an answer. */
-typedef bool reduce_answer(char **text, const json_t *answer);
+/* Reduces an answer to what must be equal, as text. STATUS_BAD_FORMAT for one that cannot be an
+ * answer to the query: malformed, or about something else. */
+typedef enum status reduce_answer(char **text, const json_t *answer, const void *query,
+                                  struct error *error);
 
 static size_t majority_of(const struct rpc *rpc)
 {
     return rpc_endpoint_count(rpc) / 2 + 1;
+}
+
+/* An endpoint that lies, or is broken: its reply is about something else than the query. */
+static enum status false_reply(struct error *error, const char *what)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "false reply: %s", what);
 }
 
 static enum status no_agreement(struct error *error, const char *method, size_t answers,
@@ -33,8 +41,9 @@ static enum status no_agreement(struct error *error, const char *method, size_t 
         return error_set(error, STATUS_UNREACHABLE, "%s", trouble->text);
     }
     return error_set(error, STATUS_UNREACHABLE,
-                     "%s: no %zu of %zu endpoints give the same answer (%zu answered)", method,
-                     majority_of(rpc), rpc_endpoint_count(rpc), answers);
+                     "%s: no %zu of %zu endpoints give the same answer (%zu answered)%s%s", method,
+                     majority_of(rpc), rpc_endpoint_count(rpc), answers,
+                     trouble->text[0] != '\0' ? "; " : "", trouble->text);
 }
 
 /* A refusal of a call is an answer too: it becomes {"reverted": data}. */
@@ -67,18 +76,30 @@ struct poll {
     json_t *answers[RPC_ENDPOINTS_MAX];
     json_t *texts[RPC_ENDPOINTS_MAX]; /* reduced, for comparison */
     size_t answer_count;
+    struct error trouble; /* of requests that failed */
+    struct error refused; /* why an answer did not count, with its endpoint */
+};
+
+struct query {
+    const char *method;
+    json_t *params;
+    reduce_answer *reduce;
+    const void *subject; /* what an answer must be about; for reduce */
 };
 
 /* Keeps the answer of an endpoint that had none; true when more than half give the same. */
-static bool poll_one(struct poll *poll, struct rpc *rpc, size_t endpoint, const char *method,
-                     json_t *params, reduce_answer *reduce, struct error *trouble)
+static bool poll_one(struct poll *poll, struct rpc *rpc, size_t endpoint, const struct query *query)
 {
     size_t same = 0;
     char *text = NULL;
-    json_t *answer = call_one(rpc, endpoint, method, params, trouble);
+    json_t *answer = call_one(rpc, endpoint, query->method, query->params, &poll->trouble);
 
-    if (answer != NULL && reduce(&text, answer)) {
+    if (answer != NULL &&
+        query->reduce(&text, answer, query->subject, &poll->refused) == STATUS_OK) {
         poll->texts[endpoint] = json_string(text);
+    } else if (answer != NULL) {
+        (void)error_wrap(&poll->refused, "%s: %s", rpc_endpoint_label(rpc, endpoint),
+                         query->method);
     }
     free(text);
     if (poll->texts[endpoint] == NULL) {
@@ -101,50 +122,66 @@ static void poll_release(struct poll *poll)
     }
 }
 
-/* Takes params. *answer is one of those that agree. An endpoint that did not answer is tried again
- * before the call fails: one lost request must not cost a whole round. */
-static enum status poll_majority(struct rpc *rpc, json_t **answer, const char *method,
-                                 json_t *params, reduce_answer *reduce, struct error *error)
+/* Takes query.params. *answer is one of those that agree. An endpoint that did not answer is tried
+ * again before the call fails: one lost request must not cost a whole round. */
+static enum status poll_majority(struct rpc *rpc, json_t **answer, struct query query,
+                                 struct error *error)
 {
     struct poll poll = {0};
     size_t endpoint_count = rpc_endpoint_count(rpc);
     size_t order[RPC_ENDPOINTS_MAX];
     uint32_t round = 1;
-    struct error trouble;
+    enum status status;
 
     *answer = NULL;
-    error_init(&trouble);
+    error_init(&poll.trouble);
+    error_init(&poll.refused);
     do {
         (void)rpc_endpoint_order(rpc, order);
         for (size_t i = 0; i < endpoint_count && *answer == NULL; i++) {
             size_t endpoint = order[i];
 
-            if (poll.answers[endpoint] == NULL &&
-                poll_one(&poll, rpc, endpoint, method, params, reduce, &trouble)) {
+            if (poll.answers[endpoint] == NULL && poll_one(&poll, rpc, endpoint, &query)) {
                 *answer = json_incref(poll.answers[endpoint]);
             }
         }
     } while (*answer == NULL && poll.answer_count < endpoint_count &&
              rpc_endpoint_again(rpc, &round));
+    status = *answer != NULL
+                 ? STATUS_OK
+                 : no_agreement(error, query.method, poll.answer_count, rpc,
+                                poll.refused.text[0] != '\0' ? &poll.refused : &poll.trouble);
     poll_release(&poll);
-    json_decref(params);
-    return *answer != NULL ? STATUS_OK
-                           : no_agreement(error, method, poll.answer_count, rpc, &trouble);
+    json_decref(query.params);
+    return status;
 }
 
-static bool reduce_whole(char **text, const json_t *answer)
+static enum status keep_text(char **text, const char *found, struct error *error)
+{
+    *text = strdup(found);
+    return *text != NULL ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "no memory for a reply");
+}
+
+static enum status reduce_whole(char **text, const json_t *answer, const void *subject,
+                                struct error *error)
 {
     struct buffer whole;
+    enum status status;
 
-    *text = NULL;
+    (void)subject;
     buffer_init(&whole, RPC_REPLY_SIZE_MAX);
     /* A cut text could be equal to another cut text. */
-    if (strict_json_write(&whole, NULL, answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) ==
-        STATUS_OK) {
-        *text = strdup(buffer_text(&whole));
-    }
+    TRY_OUT(
+        strict_json_write(&whole, error, answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY));
+    TRY_OUT(keep_text(text, buffer_text(&whole), error));
+out:
     buffer_release(&whole);
-    return *text != NULL;
+    return status;
+}
+
+static struct query query_whole(const char *method, json_t *params)
+{
+    return (struct query){.method = method, .params = params, .reduce = reduce_whole};
 }
 
 /* Inserts the number of one endpoint among those of the others, the largest first. */
@@ -155,6 +192,9 @@ static bool poll_number(uint64_t *reached, size_t *count, struct rpc *rpc, size_
     uint64_t value;
     bool good = answer != NULL && rpc_value_u64(&value, answer, method, trouble) == STATUS_OK;
 
+    if (answer != NULL && !good) {
+        (void)error_wrap(trouble, "%s", rpc_endpoint_label(rpc, endpoint));
+    }
     json_decref(answer);
     if (good) {
         size_t at = (*count)++;
@@ -224,7 +264,7 @@ enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *erro
     json_t *answer;
     enum status status;
 
-    TRY(poll_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error));
+    TRY(poll_majority(rpc, &answer, query_whole("eth_chainId", json_array()), error));
     status = rpc_value_u64(chain_id, answer, "eth_chainId", error);
     json_decref(answer);
     return status;
@@ -237,8 +277,7 @@ enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *acc
     struct uint256 wide;
     enum status status;
 
-    TRY(poll_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole,
-                      error));
+    TRY(poll_majority(rpc, &answer, query_whole("eth_getBalance", account_params(account)), error));
     status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
     json_decref(answer);
     TRY(status);
@@ -257,26 +296,28 @@ static enum status read_block(struct evm_block *block, const json_t *answer, str
     return rpc_field_u64(&block->time_s, answer, "timestamp", error);
 }
 
-static char *copy_of(const char *text)
+/* All that we use of a block must be equal: an endpoint may lie about its time alone. */
+static enum status reduce_block(char **text, const json_t *answer, const void *subject,
+                                struct error *error)
 {
-    return strdup(text);
-}
-
-static bool reduce_block(char **text, const json_t *answer)
-{
+    const uint64_t *height = subject;
     struct evm_block block;
     char hash[2 * HASH32_SIZE + 1];
+    char parent[2 * HASH32_SIZE + 1];
+    char line[4 * HASH32_SIZE + 64];
 
     if (json_is_null(answer)) {
-        *text = copy_of("null");
-        return *text != NULL;
+        return keep_text(text, "null", error);
     }
-    if (read_block(&block, answer, NULL) != STATUS_OK) {
-        return false;
+    TRY(read_block(&block, answer, error));
+    if (block.height != *height) {
+        return false_reply(error, "a block of another height");
     }
     hex_write(hash, block.hash.bytes, HASH32_SIZE, false);
-    *text = copy_of(hash);
-    return *text != NULL;
+    hex_write(parent, block.parent.bytes, HASH32_SIZE, false);
+    (void)snprintf(line, sizeof(line), "%s %s %llu", hash, parent,
+                   (unsigned long long)block.time_s);
+    return keep_text(text, line, error);
 }
 
 enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
@@ -288,16 +329,15 @@ enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t heig
     enum status status;
 
     uint256_print_quantity(number, &wide);
-    TRY(poll_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
-                      reduce_block, error));
+    TRY(poll_majority(rpc, &answer,
+                      (struct query){"eth_getBlockByNumber", json_pack("[s, b]", number, 0),
+                                     reduce_block, &height},
+                      error));
     status = json_is_null(answer)
                  ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
                  : read_block(block, answer, error);
     json_decref(answer);
-    TRY(status);
-    return block->height == height
-               ? STATUS_OK
-               : error_set(error, STATUS_BAD_FORMAT, "asked for block %s, got another", number);
+    return status;
 }
 
 static enum status read_receipt(struct evm_receipt *receipt, const json_t *answer,
@@ -305,7 +345,6 @@ static enum status read_receipt(struct evm_receipt *receipt, const json_t *answe
 {
     uint64_t good;
 
-    memset(&receipt->contract, 0, sizeof(receipt->contract));
     TRY(rpc_field_hash(&receipt->block, answer, "blockHash", error));
     TRY(rpc_field_u64(&receipt->height, answer, "blockNumber", error));
     TRY(rpc_field_u64(&good, answer, "status", error));
@@ -313,28 +352,29 @@ static enum status read_receipt(struct evm_receipt *receipt, const json_t *answe
         return error_set(error, STATUS_BAD_FORMAT, "malformed reply: status is not 0 or 1");
     }
     receipt->reverted = good == 0;
-    return json_is_string(json_object_get(answer, "contractAddress"))
-               ? rpc_field_address(&receipt->contract, answer, "contractAddress", error)
-               : STATUS_OK;
+    return STATUS_OK;
 }
 
-static bool reduce_receipt(char **text, const json_t *answer)
+static enum status reduce_receipt(char **text, const json_t *answer, const void *subject,
+                                  struct error *error)
 {
     struct evm_receipt receipt;
-    char line[2 * HASH32_SIZE + 2];
+    struct hash32 transaction;
+    char hash[2 * HASH32_SIZE + 1];
+    char line[2 * HASH32_SIZE + 64];
 
     if (json_is_null(answer)) {
-        *text = copy_of("null");
-        return *text != NULL;
+        return keep_text(text, "null", error);
     }
-    if (read_receipt(&receipt, answer, NULL) != STATUS_OK) {
-        return false;
+    TRY(read_receipt(&receipt, answer, error));
+    TRY(rpc_field_hash(&transaction, answer, "transactionHash", error));
+    if (!hash32_equal(&transaction, subject)) {
+        return false_reply(error, "a receipt of another transaction");
     }
-    hex_write(line, receipt.block.bytes, HASH32_SIZE, false);
-    line[2 * HASH32_SIZE] = receipt.reverted ? '-' : '+';
-    line[2 * HASH32_SIZE + 1] = '\0';
-    *text = copy_of(line);
-    return *text != NULL;
+    hex_write(hash, receipt.block.bytes, HASH32_SIZE, false);
+    (void)snprintf(line, sizeof(line), "%s %llu %c", hash, (unsigned long long)receipt.height,
+                   receipt.reverted ? '-' : '+');
+    return keep_text(text, line, error);
 }
 
 enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
@@ -345,8 +385,10 @@ enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
     enum status status;
 
     hex_write(hash, transaction->bytes, HASH32_SIZE, true);
-    TRY(poll_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
-                      reduce_receipt, error));
+    TRY(poll_majority(rpc, &answer,
+                      (struct query){"eth_getTransactionReceipt", json_pack("[s]", hash),
+                                     reduce_receipt, transaction},
+                      error));
     status = json_is_null(answer)
                  ? error_set(error, STATUS_NOT_FOUND, "no receipt of transaction %s", hash)
                  : read_receipt(receipt, answer, error);
@@ -382,36 +424,94 @@ static enum status read_log(struct game_log *log, uint8_t *data, uint32_t *place
     return status;
 }
 
+/* What the logs must be about. */
+struct log_subject {
+    const struct hash32 *block;
+    const struct address *contracts;
+    size_t contract_count;
+};
+
+static enum status check_log(const json_t *entry, const struct log_subject *subject,
+                             struct error *error)
+{
+    const json_t *removed = json_object_get(entry, "removed");
+    struct address contract;
+    struct hash32 block;
+
+    TRY(rpc_field_hash(&block, entry, "blockHash", error));
+    TRY(rpc_field_address(&contract, entry, "address", error));
+    if (!hash32_equal(&block, subject->block)) {
+        return false_reply(error, "a log of another block");
+    }
+    if (removed != NULL && !json_is_false(removed)) {
+        return false_reply(error, "a removed log");
+    }
+    for (size_t i = 0; i < subject->contract_count; i++) {
+        if (address_equal(&contract, &subject->contracts[i])) {
+            return STATUS_OK;
+        }
+    }
+    return false_reply(error, "a log of another contract");
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const uint32_t a = *(const uint32_t *)left;
+    const uint32_t b = *(const uint32_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Sorts places. */
+static enum status check_places(uint32_t *places, size_t count, struct error *error)
+{
+    qsort(places, count, sizeof(*places), by_number);
+    for (size_t i = 1; i < count; i++) {
+        if (places[i - 1] == places[i]) {
+            return false_reply(error, "the same log twice");
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Compares only the fields that we use: endpoints add different ones. */
-static bool reduce_logs(char **text, const json_t *answer)
+static enum status reduce_logs(char **text, const json_t *answer, const void *subject,
+                               struct error *error)
 {
     uint8_t data[GAME_LOG_SIZE_MAX];
+    char line[2 * HASH32_SIZE + 1];
     struct keccak keccak;
     struct hash32 hash;
     size_t count = json_array_size(answer);
+    uint32_t *places;
+    enum status status;
 
     if (!json_is_array(answer) || count > EVM_LOGS_MAX) {
-        return false;
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: not a list of logs");
+    }
+    places = calloc(count + 1, sizeof(*places));
+    if (places == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", count);
     }
     keccak_init(&keccak);
     for (size_t i = 0; i < count; i++) {
+        const json_t *entry = json_array_get(answer, i);
         struct game_log log;
-        uint32_t place;
 
-        if (read_log(&log, data, &place, json_array_get(answer, i), NULL) != STATUS_OK) {
-            return false;
-        }
-        keccak_add(&keccak, &place, sizeof(place));
+        TRY_OUT(read_log(&log, data, &places[i], entry, error));
+        TRY_OUT(check_log(entry, subject, error));
+        keccak_add(&keccak, &places[i], sizeof(places[i]));
         keccak_add(&keccak, log.topics, sizeof(log.topics));
         keccak_add(&keccak, &log.data.size, sizeof(log.data.size));
         keccak_add(&keccak, log.data.bytes, log.data.size);
     }
+    TRY_OUT(check_places(places, count, error));
     hash = keccak_end(&keccak);
-    *text = malloc(2 * HASH32_SIZE + 1);
-    if (*text != NULL) {
-        hex_write(*text, hash.bytes, HASH32_SIZE, false);
-    }
-    return *text != NULL;
+    hex_write(line, hash.bytes, HASH32_SIZE, false);
+    TRY_OUT(keep_text(text, line, error));
+out:
+    free(places);
+    return status;
 }
 
 static enum status read_logs(struct evm_logs *logs, const json_t *answer, struct error *error)
@@ -450,6 +550,7 @@ enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct has
                         const struct address *contracts, size_t contract_count, struct error *error)
 {
     char hash[HEX_DATA_SIZE(HASH32_SIZE)];
+    const struct log_subject subject = {block, contracts, contract_count};
     json_t *addresses = json_array();
     json_t *answer;
     enum status status;
@@ -462,9 +563,12 @@ enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct has
         (void)json_array_append_new(addresses, json_string(text));
     }
     hex_write(hash, block->bytes, HASH32_SIZE, true);
-    TRY(poll_majority(rpc, &answer, "eth_getLogs",
-                      json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
-                      reduce_logs, error));
+    TRY(poll_majority(
+        rpc, &answer,
+        (struct query){"eth_getLogs",
+                       json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
+                       reduce_logs, &subject},
+        error));
     status = read_logs(logs, answer, error);
     json_decref(answer);
     return status;
@@ -504,10 +608,12 @@ enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_
     address_print(to_text, to);
     uint256_print_quantity(value_text, &wide);
     hex_write(data_text, data, data_size, true);
-    status = poll_majority(rpc, &answer, "eth_call",
-                           json_pack("[{s:s, s:s, s:s, s:s}, s]", "from", from_text, "to", to_text,
-                                     "value", value_text, "data", data_text, "latest"),
-                           reduce_whole, error);
+    status =
+        poll_majority(rpc, &answer,
+                      query_whole("eth_call", json_pack("[{s:s, s:s, s:s, s:s}, s]", "from",
+                                                        from_text, "to", to_text, "value",
+                                                        value_text, "data", data_text, "latest")),
+                      error);
     free(data_text);
     if (status != STATUS_OK) {
         return status;

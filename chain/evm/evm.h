@@ -4,7 +4,8 @@
  * Every request goes to all endpoints. An answer counts if more than half of all of them, not only
  * of those that answered, give it: with three, one that lies or lags changes nothing. A single
  * endpoint is believed. Of numbers that grow (head, nonce) the largest that more than half have
- * reached counts.
+ * reached counts. A reply about something else than the query does not count: another transaction,
+ * block or contract, a removed log, the same log twice.
  */
 #ifndef CHAIN_EVM_EVM_H
 #define CHAIN_EVM_EVM_H
@@ -26,7 +27,6 @@ struct evm_receipt {
     struct hash32 block;
     uint64_t height;
     bool reverted;
-    struct address contract; /* created, else zero */
 };
 
 struct evm_fees {

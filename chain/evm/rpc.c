@@ -101,7 +101,7 @@ size_t rpc_endpoint_count(const struct rpc *rpc)
     return rpc->endpoint_count;
 }
 
-static const char *label_of(const struct rpc *rpc, size_t endpoint)
+const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint)
 {
     assert(endpoint < rpc->endpoint_count);
     return rpc_transport_label(rpc->endpoints[endpoint]);
@@ -217,7 +217,7 @@ out:
     }
     status = rpc_reply_read(result, &rpc->failure, reply, reply_size, id, error);
     if (status != STATUS_OK) {
-        return error_wrap(error, "%s: %s", label_of(rpc, endpoint), method);
+        return error_wrap(error, "%s: %s", rpc_endpoint_label(rpc, endpoint), method);
     }
     return STATUS_OK;
 }

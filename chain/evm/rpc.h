@@ -56,6 +56,9 @@ const struct rpc_failure *rpc_failure(const struct rpc *rpc);
 
 size_t rpc_endpoint_count(const struct rpc *rpc);
 
+/* "https://host:port", for sentences. */
+const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint);
+
 /* The endpoints in the order in which to call them, rpc_endpoint_count() of them. Those that failed
  * lately come last, longer the more often they failed in a row. Returns how many come before. */
 size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX]);

@@ -17,6 +17,8 @@
 #include "chain/game/ledger.h"
 #include "tests/support/game/rpc_server.h"
 
+#define REGISTRY "0x1111111111111111111111111111111111111111"
+
 enum {
     BLOCKS = 2000,
     EVENT_EVERY = 250,
@@ -69,7 +71,8 @@ static json_t *log_json(uint64_t number)
         hex_write(topic, log.topics[i].bytes, HASH32_SIZE, true);
         (void)json_array_append_new(topics, json_string(topic));
     }
-    return json_pack("{s:s, s:s, s:o}", "logIndex", "0x0", "data", data, "topics", topics);
+    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "logIndex", "0x0", "data", data, "address",
+                     REGISTRY, "blockHash", hash_json(number), "topics", topics);
 }
 
 static json_t *serve(struct chain *chain, const char *method, const json_t *params)
@@ -138,7 +141,7 @@ static struct ledger *open_ledger(const char *url, const char *folder, uint32_t 
     options.state_dir = state;
     options.timeout_ms = timeout_ms;
     options.first_height = first_height;
-    memset(options.registry.bytes, 0x11, sizeof(options.registry.bytes));
+    assert_int_equal(address_parse(&options.registry, REGISTRY), STATUS_OK);
     if (ledger_open(&ledger, &options, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "chain/contracts/compiled/registry_code.h"
+#include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
 #include "chain/game/event_log.h"
 #include "tests/support/game/anvil.h"
@@ -27,6 +28,13 @@ enum lie {
     LIE_OTHER_BLOCKS, /* another history */
     LIE_NO_BLOCKS,
     LIE_GARBAGE,
+    LIE_OTHER_TIME, /* of a block, whose hash is right */
+    /* Replies about something else than the query: */
+    LIE_OTHER_HEIGHT,
+    LIE_LOGS_OF_OTHERS,
+    LIE_LOGS_OF_ANOTHER_BLOCK,
+    LIE_REMOVED_LOGS,
+    LIE_OTHER_RECEIPT,
     LIES,
 };
 
@@ -94,12 +102,33 @@ static void flip(json_t *object, const char *key)
     free(changed);
 }
 
+/* Changes the first of the logs, if there is one. */
+static void distort_log(json_t *logs, enum lie lie)
+{
+    json_t *entry = json_array_get(logs, 0);
+
+    if (entry == NULL) {
+        return;
+    }
+    if (lie == LIE_LOGS_OF_OTHERS) {
+        flip(entry, "address");
+    } else if (lie == LIE_LOGS_OF_ANOTHER_BLOCK) {
+        flip(entry, "blockHash");
+    } else if (lie == LIE_REMOVED_LOGS) {
+        (void)json_object_set_new(entry, "removed", json_true());
+    }
+}
+
 static json_t *distort(json_t *truth, enum lie lie, const char *method)
 {
     const bool logs = strcmp(method, "eth_getLogs") == 0;
     const bool block = strcmp(method, "eth_getBlockByNumber") == 0;
     const bool head = strcmp(method, "eth_blockNumber") == 0;
+    const bool receipt = strcmp(method, "eth_getTransactionReceipt") == 0;
 
+    if (logs) {
+        distort_log(truth, lie);
+    }
     if (logs && lie == LIE_NO_LOGS) {
         (void)json_array_clear(truth);
     } else if (logs && lie == LIE_MORE_LOGS) {
@@ -120,6 +149,12 @@ static json_t *distort(json_t *truth, enum lie lie, const char *method)
     } else if (block && lie == LIE_OTHER_BLOCKS) {
         flip(truth, "hash");
         flip(truth, "parentHash");
+    } else if (block && lie == LIE_OTHER_TIME) {
+        flip(truth, "timestamp");
+    } else if (block && lie == LIE_OTHER_HEIGHT) {
+        flip(truth, "number");
+    } else if (receipt && lie == LIE_OTHER_RECEIPT) {
+        flip(truth, "transactionHash");
     } else if (block && lie == LIE_NO_BLOCKS) {
         json_decref(truth);
         return json_null();
@@ -244,12 +279,74 @@ static void test_two_that_differ_are_not_believed(void **state)
         (void)!evm_index_work(&index, NULL); /* up to the first block in which they differ */
         status = evm_index_work(&index, NULL);
         if (status == STATUS_OK) {
-            /* A head that only one has reached is not reached; the rest is the same. */
-            assert_true(lie == LIE_FUTURE_HEAD || lie == LIE_OLD_HEAD);
+            /* A head that only one has reached is not reached; the rest is the same. The index
+             * reads no receipts. */
+            assert_true(lie == LIE_FUTURE_HEAD || lie == LIE_OLD_HEAD || lie == LIE_OTHER_RECEIPT);
         } else {
             assert_int_equal(status, STATUS_UNREACHABLE);
         }
-        assert_true(count_true(&sql) == 0 || lie == LIE_FUTURE_HEAD);
+        assert_true(count_true(&sql) == 0 || lie == LIE_FUTURE_HEAD || lie == LIE_OTHER_RECEIPT);
+        database_close(&sql);
+        rpc_free(rpc);
+        rpc_server_stop(server);
+        rpc_free(liar.rpc);
+    }
+    tear_down(&world);
+}
+
+/* Some transaction of the newest block. */
+static struct hash32 newest_transaction(const struct world *world)
+{
+    json_t *block =
+        anvil_call(world->rpc, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0));
+    struct hash32 hash;
+
+    assert_int_equal(rpc_value_hash(&hash,
+                                    json_array_get(json_object_get(block, "transactions"), 0),
+                                    "hash", NULL),
+                     STATUS_OK);
+    json_decref(block);
+    return hash;
+}
+
+/* One endpoint alone cannot be outvoted; but it must answer what it was asked. */
+static void test_a_reply_about_something_else_is_refused_with_its_endpoint(void **state)
+{
+    static const struct {
+        enum lie lie;
+        const char *sentence;
+    } cases[] = {
+        {LIE_OTHER_HEIGHT, "eth_getBlockByNumber: false reply: a block of another height"},
+        {LIE_LOGS_OF_OTHERS, "eth_getLogs: false reply: a log of another contract"},
+        {LIE_LOGS_OF_ANOTHER_BLOCK, "eth_getLogs: false reply: a log of another block"},
+        {LIE_REMOVED_LOGS, "eth_getLogs: false reply: a removed log"},
+        {LIE_MORE_LOGS, "eth_getLogs: false reply: the same log twice"},
+        {LIE_OTHER_RECEIPT, "eth_getTransactionReceipt: false reply: a receipt of another"},
+    };
+    struct world world;
+
+    (void)state;
+    set_up(&world);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct liar liar = {anvil_rpc(world.anvil), cases[i].lie};
+        struct rpc_server *server = rpc_server_start_answering(answer, &liar);
+        const char *url = rpc_server_url(server);
+        struct rpc *rpc = rpc_of(&url, 1);
+        struct hash32 transaction = newest_transaction(&world);
+        struct evm_receipt receipt;
+        struct evm_index index;
+        struct database sql;
+        struct error error;
+
+        open_index(&index, &sql, rpc, &world);
+        (void)!evm_index_work(&index, NULL); /* up to the first block that it lies about */
+        assert_int_equal(cases[i].lie == LIE_OTHER_RECEIPT
+                             ? evm_receipt_of(rpc, &receipt, &transaction, &error)
+                             : evm_index_work(&index, &error),
+                         STATUS_UNREACHABLE);
+        assert_non_null(strstr(error.text, cases[i].sentence));
+        assert_non_null(strstr(error.text, rpc_endpoint_label(rpc, 0)));
+        assert_int_equal(count_true(&sql), cases[i].lie == LIE_OTHER_RECEIPT ? EVENTS : 0);
         database_close(&sql);
         rpc_free(rpc);
         rpc_server_stop(server);
@@ -350,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_liar_of_three_adds_and_hides_nothing),
         cmocka_unit_test(test_two_that_differ_are_not_believed),
+        cmocka_unit_test(test_a_reply_about_something_else_is_refused_with_its_endpoint),
         cmocka_unit_test(test_logs_that_come_late_are_added),
         cmocka_unit_test(test_absurd_events_are_passed_over),
     };

@@ -473,12 +473,17 @@ static void test_a_refusal_of_the_contract_is_kept(void **state)
 static int lie(char *reply, int reply_size, const char *request, void *context)
 {
     const char *id = strstr(request, "\"id\":");
+    const char *hash = strstr(request, "\"params\":[\"");
     const char *result = "\"0x7fffffff\"";
+    char receipt[512];
 
     (void)context;
     if (strstr(request, "eth_getTransactionReceipt") != NULL) {
-        result = "{\"blockHash\":\"0x1111111111111111111111111111111111111111111111111111111111"
-                 "111111\",\"blockNumber\":\"0x1\",\"status\":\"0x1\"}";
+        (void)snprintf(receipt, sizeof(receipt),
+                       "{\"transactionHash\":\"%.66s\",\"blockHash\":\"0x%064d\","
+                       "\"blockNumber\":\"0x1\",\"status\":\"0x1\"}",
+                       hash + strlen("\"params\":[\""), 1);
+        result = receipt;
     } else if (strstr(request, "eth_chainId") != NULL) {
         result = "\"0x7a69\"";
     }
