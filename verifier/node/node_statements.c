@@ -1,6 +1,8 @@
 /* node_statements.c - see node_statements.h. */
 #include "verifier/node/node_statements.h"
 
+#include <assert.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,14 +70,15 @@ enum status node_accuse(struct node *node, const struct hash32 *job,
                         const struct check_request *request, const struct check_result *result,
                         const char **why, struct error *error)
 {
-    const struct digest *root = &node_segment_of(request, result)->root;
+    const struct check_segment *checked = node_segment_of(request, result);
     struct store_segment segment;
     struct verdict_db_entry entry;
     enum status status;
 
+    assert(checked != NULL); /* an answer about anything else is no answer: node_checks.c */
     status = store_segment(node->ports.store, &segment, job, result->index, error);
     if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && !digest_equal(&segment.committed.root, root))) {
+        (status == STATUS_OK && !digest_equal(&segment.committed.root, &checked->root))) {
         *why = "the segment does not stand on the ledger any more";
         return STATUS_OK;
     }
