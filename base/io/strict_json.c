@@ -41,6 +41,10 @@ enum status strict_json_parse(json_t **root, struct error *error, const char *wh
     if (size > size_max) {
         return error_set(error, STATUS_OVER_LIMIT, "%s: larger than %zu bytes", what, size_max);
     }
+    /* jansson passes over a NUL behind a number or a literal. */
+    if (size > 0 && memchr(bytes, '\0', size) != NULL) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: a NUL in JSON", what);
+    }
     if (nesting(bytes, size) > depth_max) {
         return error_set(error, STATUS_OVER_LIMIT, "%s: nested deeper than %u", what, depth_max);
     }

@@ -1,6 +1,7 @@
 /*
- * strict_json.h - JSON from outside: bounded in size and depth, without duplicate keys or trailing
- * bytes; whole numbers are exact or refused, never rounded. Over jansson.
+ * strict_json.h - JSON from outside: bounded in size and depth, without duplicate keys, trailing
+ * bytes or NUL, raw or as an escape: text is read as C strings. Whole numbers are exact or refused,
+ * never rounded. Over jansson.
  *
  * The getters say in one sentence which field is missing or wrong. They borrow: what they return
  * lives as long as the object.

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 
 static enum status malformed(struct error *error, const char *what)
@@ -70,15 +71,15 @@ static enum status check_envelope(const json_t *root, uint64_t id, struct error 
 enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const char *text,
                            size_t size, uint64_t id, struct error *error)
 {
-    json_error_t where;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    json_t *root;
     json_t *value;
     json_t *failed;
-    enum status status;
+    enum status status =
+        strict_json_parse(&root, NULL, "a reply", text, size, size, STRICT_JSON_DEPTH_MAX);
 
     memset(failure, 0, sizeof(*failure));
     *result = NULL;
-    if (!json_is_object(root)) {
+    if (status != STATUS_OK || !json_is_object(root)) {
         json_decref(root);
         return malformed(error, "not one JSON object");
     }

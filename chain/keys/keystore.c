@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 
 enum {
@@ -203,11 +204,11 @@ static enum status read_sealed(struct sealed_key *sealed, const json_t *root, st
 
 static json_t *parse(const char *text, size_t size, struct error *error)
 {
-    json_error_t where;
-    json_t *root =
-        size > KEYSTORE_SIZE_MAX ? NULL : json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    json_t *root;
+    enum status status = strict_json_parse(&root, NULL, "a key file", text, size, KEYSTORE_SIZE_MAX,
+                                           STRICT_JSON_DEPTH_MAX);
 
-    if (!json_is_object(root)) {
+    if (status != STATUS_OK || !json_is_object(root)) {
         (void)malformed(error, "not a JSON object");
         json_decref(root);
         return NULL;

@@ -52,6 +52,27 @@ static void test_what_others_accept_is_refused(void **state)
     assert_int_equal(parse("{\"a\":[1,2.5,\"x\",null,true]}"), STATUS_OK);
 }
 
+/* Behind a number or a literal jansson passes over it. */
+static void test_a_nul_is_refused_wherever_it_is(void **state)
+{
+    static const char good[] = "{\"a\":[1,-2.5e3,true,false,null,\"x\"],\"b\":{}}";
+
+    (void)state;
+    assert_int_equal(parse(good), STATUS_OK);
+    for (size_t at = 0; at <= strlen(good); at++) {
+        char bytes[sizeof(good) + 1];
+        json_t *root;
+
+        memcpy(bytes, good, at);
+        bytes[at] = '\0';
+        memcpy(bytes + at + 1, good + at, strlen(good) - at);
+        assert_int_equal(
+            strict_json_parse(&root, NULL, "nul", bytes, strlen(good) + 1, SIZE_MOST, 4),
+            STATUS_BAD_FORMAT);
+        assert_null(root);
+    }
+}
+
 static void test_depth_is_bounded_and_text_does_not_count(void **state)
 {
     char *deep = malloc(200001);
@@ -191,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_others_accept_is_refused),
+        cmocka_unit_test(test_a_nul_is_refused_wherever_it_is),
         cmocka_unit_test(test_depth_is_bounded_and_text_does_not_count),
         cmocka_unit_test(test_size_is_bounded),
         cmocka_unit_test(test_every_cut_document_is_refused),

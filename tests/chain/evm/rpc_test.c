@@ -221,6 +221,36 @@ static void test_other_protocols_are_refused(void **state)
     }
 }
 
+/* Text is read as C strings: what follows a NUL in it would not be seen. */
+static void test_a_nul_in_a_reply_is_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+    } replies[] = {
+#define REPLY(text) {text, sizeof(text) - 1}
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0x2a\\u0000zz\"}"),
+        REPLY("{\"jsonrpc\":\"2.0\\u0000\",\"id\":1,\"result\":\"0x2a\"}"),
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"hash\\u0000\":\"0x2a\"}}"),
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1\0,\"result\":\"0x2a\"}"),
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null\0}"),
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":3\0,\"message\":\"no\"}}"),
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":3,\"message\":\"n\\u0000o\"}}"),
+#undef REPLY
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+        struct rpc_failure failure;
+        json_t *result;
+
+        assert_int_equal(
+            rpc_reply_read(&result, &failure, replies[i].text, replies[i].size, 1, NULL),
+            STATUS_BAD_FORMAT);
+        assert_null(result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_a_refusal_is_kept_and_not_repeated),
         cmocka_unit_test(test_a_stop_ends_the_waiting),
         cmocka_unit_test(test_other_protocols_are_refused),
+        cmocka_unit_test(test_a_nul_in_a_reply_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,17 @@ static void test_absurd_parameters_are_refused(void **state)
                      STATUS_BAD_FORMAT);
 }
 
+static void test_a_nul_in_a_file_is_refused(void **state)
+{
+    static const char file[] =
+        "{\"address\":\"9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f\",\"version\":3\0}";
+    struct address address;
+    struct error error;
+
+    (void)state;
+    assert_int_equal(keystore_address(&address, file, sizeof(file) - 1, &error), STATUS_BAD_FORMAT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_our_files_come_back),
         cmocka_unit_test(test_every_changed_byte_gives_no_other_key),
         cmocka_unit_test(test_absurd_parameters_are_refused),
+        cmocka_unit_test(test_a_nul_in_a_file_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
