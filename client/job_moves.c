@@ -39,14 +39,10 @@ enum status job_moves_watch(struct ledger **ledger, struct address *account,
                             const struct command_context *context, struct error *error)
 {
     struct ledger_options options;
-    struct wallet_entry entry;
-    char folder[FILE_PATH_MAX];
     char state_dir[FILE_PATH_MAX];
 
     *ledger = NULL;
-    TRY(chain_wallet_folder(folder, context, error));
-    TRY(wallet_find(&entry, folder, options_text(context->options, "account"), error));
-    *account = entry.address;
+    TRY(chain_account_address(account, context, error));
     TRY(chain_ledger_options(&options, state_dir, context, NULL, error));
     return ledger_open(ledger, &options, error);
 }

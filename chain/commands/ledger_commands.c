@@ -231,6 +231,22 @@ struct money {
     wei owed;
 };
 
+/* Leaves out the keys whose address only a passphrase gives, and says so. */
+static size_t drop_unnamed(struct wallet_entry *entries, size_t count, FILE *out)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].named) {
+            entries[kept++] = entries[i];
+        } else if (out != NULL) {
+            (void)fprintf(out, "%s names no address: lockstep wallet address shows it\n",
+                          entries[i].path);
+        }
+    }
+    return kept;
+}
+
 /* *money is the caller's, one for each key. */
 static enum status count_money(struct money **money, struct ledger *ledger,
                                const struct wallet_entry *entries, size_t count,
@@ -303,6 +319,7 @@ static int run_status(struct command_context *context)
     TRY_OUT(ledger_get_clock(ledger, &clock, &error));
     TRY_OUT(chain_wallet_folder(folder, context, &error));
     TRY_OUT(wallet_list(&entries, &count, folder, &error));
+    count = drop_unnamed(entries, count, context->json ? NULL : context->out);
     TRY_OUT(count_money(&money, ledger, entries, count, &error));
 out:
     code = status == STATUS_OK ? show_status(context, &clock, money, count)

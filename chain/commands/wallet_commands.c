@@ -49,12 +49,13 @@ static enum status unlock_entry(struct signer **signer, const struct command_con
                                 struct error *error)
 {
     char address[ADDRESS_TEXT_SIZE];
-    char question[128];
+    char question[FILE_PATH_MAX + 32];
     struct passphrase *passphrase;
     enum status status;
 
     address_print(address, &entry->address);
-    (void)snprintf(question, sizeof(question), "Passphrase of %s: ", address);
+    (void)snprintf(question, sizeof(question),
+                   "Passphrase of %s: ", entry->named ? address : entry->path);
     TRY(get_passphrase(&passphrase, context, option, question, false, error));
     status = wallet_unlock(signer, entry, passphrase, error);
     passphrase_free(passphrase);
@@ -81,16 +82,55 @@ enum status chain_unlock_by(struct signer **signer, const struct command_context
     return unlock_entry(signer, context, passphrase_option, &entry, error);
 }
 
-static int show_entry(struct command_context *context, const struct wallet_entry *entry)
+/* The address of an entry, which unlocks the file if it names none. */
+static enum status find_address(struct wallet_entry *entry, const struct command_context *context,
+                                const char *name, struct error *error)
+{
+    char folder[FILE_PATH_MAX];
+    struct signer *signer;
+
+    TRY(chain_wallet_folder(folder, context, error));
+    TRY(wallet_find(entry, folder, name, error));
+    if (entry->named) {
+        return STATUS_OK;
+    }
+    TRY(secret_forbid_dumps(error));
+    TRY(unlock_entry(&signer, context, PASSPHRASE_OPTION, entry, error));
+    entry->address = *signer_address(signer);
+    entry->named = true;
+    signer_free(signer);
+    return STATUS_OK;
+}
+
+enum status chain_account_address(struct address *account, const struct command_context *context,
+                                  struct error *error)
+{
+    struct wallet_entry entry;
+
+    TRY(find_address(&entry, context, options_text(context->options, "account"), error));
+    *account = entry.address;
+    return STATUS_OK;
+}
+
+/* An address of null: the file names none. */
+static json_t *entry_json(const struct wallet_entry *entry)
 {
     char address[ADDRESS_TEXT_SIZE];
 
     address_print(address, &entry->address);
+    return json_pack("{s:s?, s:s}", "address", entry->named ? address : NULL, "file", entry->path);
+}
+
+static int show_entry(struct command_context *context, const struct wallet_entry *entry)
+{
+    char address[ADDRESS_TEXT_SIZE];
+
     if (context->json) {
-        return command_emit(context,
-                            json_pack("{s:s, s:s}", "address", address, "file", entry->path));
+        return command_emit(context, entry_json(entry));
     }
-    (void)fprintf(context->out, "%s\n  %s\n", address, entry->path);
+    address_print(address, &entry->address);
+    (void)fprintf(context->out, "%s\n  %s\n", entry->named ? address : "the file names no address",
+                  entry->path);
     return COMMAND_OK;
 }
 
@@ -196,11 +236,7 @@ static int emit_list(struct command_context *context, const struct wallet_entry 
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
-        char address[ADDRESS_TEXT_SIZE];
-
-        address_print(address, &entries[i].address);
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:s}", "address", address, "file", entries[i].path));
+        (void)json_array_append_new(list, entry_json(&entries[i]));
     }
     return command_emit(context, json_pack("{s:o}", "keys", list));
 }
@@ -236,15 +272,10 @@ static int run_address(struct command_context *context)
     const char *name = context->options->argument_count > 0 ? context->options->arguments[0] : NULL;
     struct wallet_entry entry;
     char address[ADDRESS_TEXT_SIZE];
-    char folder[FILE_PATH_MAX];
     struct error error;
-    enum status status;
 
     error_init(&error);
-    TRY_OUT(chain_wallet_folder(folder, context, &error));
-    TRY_OUT(wallet_find(&entry, folder, name, &error));
-out:
-    if (status != STATUS_OK) {
+    if (find_address(&entry, context, name, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
     if (context->json) {

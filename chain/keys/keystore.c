@@ -307,12 +307,16 @@ enum status keystore_address(struct address *address, const char *text, size_t s
                              struct error *error)
 {
     json_t *root = parse(text, size, error);
+    struct sealed_key sealed;
     enum status status;
 
     if (root == NULL) {
         return STATUS_BAD_FORMAT;
     }
     status = read_address(address, root, error);
+    if (status == STATUS_NOT_FOUND && read_sealed(&sealed, root, error) != STATUS_OK) {
+        status = STATUS_BAD_FORMAT; /* some other JSON */
+    }
     json_decref(root);
     return status;
 }

@@ -44,7 +44,8 @@ MUST_CHECK enum status keystore_seal(char *text, size_t *size, const struct secr
                                      const struct passphrase *passphrase, uint32_t cost,
                                      struct error *error);
 
-/* The address that the file names; STATUS_NOT_FOUND: none. */
+/* The address that the file names. STATUS_NOT_FOUND: a key file that names none, as some wallets
+ * write it. */
 MUST_CHECK enum status keystore_address(struct address *address, const char *text, size_t size,
                                         struct error *error);
 

@@ -78,6 +78,7 @@ enum status wallet_add(struct wallet_entry *entry, const char *folder, const str
     }
     memset(entry, 0, sizeof(*entry));
     entry->address = *signer_address(signer);
+    entry->named = true;
     TRY_OUT(make_path(entry, folder, error));
     TRY_OUT(file_make_folder(folder, error, 0700));
     TRY_OUT(keystore_seal(text, &size, key, passphrase, cost, error));
@@ -119,7 +120,12 @@ static enum status read_entry(struct wallet_entry *entry, struct error *error)
     enum status status;
 
     TRY_OUT(file_read(&bytes, error, entry->path, KEYSTORE_SIZE_MAX));
-    TRY_OUT(keystore_address(&entry->address, (const char *)bytes.data, bytes.size, error));
+    status = keystore_address(&entry->address, (const char *)bytes.data, bytes.size, error);
+    entry->named = status == STATUS_OK;
+    if (status == STATUS_NOT_FOUND) {
+        memset(&entry->address, 0, sizeof(entry->address));
+        status = STATUS_OK;
+    }
 out:
     file_bytes_release(&bytes);
     return status;
@@ -192,10 +198,12 @@ static enum status find_in_folder(struct wallet_entry *entry, const char *folder
     struct wallet_entry *entries;
     size_t count;
     size_t found = 0;
+    size_t unnamed = 0;
 
     TRY(wallet_list(&entries, &count, folder, error));
     for (size_t i = 0; i < count; i++) {
-        if (wanted == NULL || address_equal(&entries[i].address, wanted)) {
+        unnamed += entries[i].named ? 0 : 1;
+        if (wanted == NULL || (entries[i].named && address_equal(&entries[i].address, wanted))) {
             *entry = entries[i];
             found++;
         }
@@ -203,12 +211,16 @@ static enum status find_in_folder(struct wallet_entry *entry, const char *folder
     free(entries);
     if (found == 0) {
         (void)error_set(error, STATUS_NOT_FOUND, "no such key in %s", folder);
-        error_advise(error, "lockstep wallet list, or lockstep wallet new");
+        if (unnamed > 0) {
+            error_advise(error, "key files there name no address: --account FILE");
+        } else {
+            error_advise(error, "lockstep wallet list, or lockstep wallet new");
+        }
         return STATUS_NOT_FOUND;
     }
     if (found > 1 && wanted == NULL) {
         (void)error_set(error, STATUS_USAGE, "%s has %zu keys", folder, found);
-        error_advise(error, "say which: --account ADDRESS");
+        error_advise(error, "say which: --account ADDRESS%s", unnamed > 0 ? " or FILE" : "");
         return STATUS_USAGE;
     }
     return STATUS_OK;

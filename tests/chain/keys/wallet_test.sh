@@ -60,5 +60,26 @@ else
     run "$L" wallet sign hello --passphrase-file "$dir/pass" \
         --account 0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F
     check "both sign alike" 0 'says out "$theirs"'
+    # Its file names no address.
+    echo '{"version":3}' >"$dir/foreign/other.json"
+    run "$L" wallet list --wallet "$dir/foreign" --json
+    check "a key file without an address is listed, other JSON is not" 0 \
+        'says out "{\"keys\":[{\"address\":null,\"file\":\"$dir/foreign/theirs\"}]}"'
+    run "$L" wallet list --wallet "$dir/foreign"
+    check "the list says that it names none" 0 \
+        'says out "names no address" && says out "$dir/foreign/theirs"'
+    run "$L" wallet sign hello --passphrase-file "$dir/pass" --account "$dir/foreign/theirs"
+    check "it signs when its file is the account" 0 'says out "$theirs"'
+    run "$L" wallet sign hello --passphrase-file "$dir/pass" --wallet "$dir/foreign"
+    check "it signs as the only key of a folder" 0 'says out "$theirs"'
+    run "$L" wallet address --passphrase-file "$dir/pass" --wallet "$dir/foreign"
+    check "its passphrase gives its address" 0 \
+        'says out 0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F'
+    "$L" ledger init "$dir/try.ledger" >"$dir/told"
+    run "$L" ledger status --wallet "$dir/foreign" --ledger "local:$dir/try.ledger"
+    check "the status of a ledger names its file" 0 'says out "$dir/foreign/theirs names no address"'
+    run "$L" wallet address --wallet "$dir/foreign" 0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F
+    check "an address that no file names is not found, and the file is" 3 \
+        'says err "--account FILE"'
 fi
 finish
