@@ -81,10 +81,11 @@ static void add_style(struct buffer *page)
         "--ground:#15181b;--card:#1d2125;--good:#4cc38a;--bad:#ff6369;--open:#f0b455;"
         "--loss:#7aa7f5}}\n"
         "*{box-sizing:border-box}body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);"
-        "background:var(--ground);max-width:52rem;margin:1.5rem auto;padding:0 1rem}\n"
+        "background:var(--ground);max-width:52rem;margin:1.5rem auto;padding:0 1rem;"
+        "overflow-wrap:anywhere}\n"
         "h1{font-size:1.5rem;margin:0}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}"
         "h3{font-size:.95rem;margin:0}\n"
-        "code{font:.85em ui-monospace,monospace;overflow-wrap:anywhere}.dim{color:var(--dim)}\n"
+        "code{font:.85em ui-monospace,monospace;}.dim{color:var(--dim)}\n"
         ".word{border-left:6px solid;padding:.4rem 1rem;margin:1rem 0;background:var(--card)}"
         ".well{border-color:var(--good)}.ill{border-color:var(--bad)}\n"
         ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(10.5rem,1fr));gap:.6rem}"
@@ -96,7 +97,11 @@ static void add_style(struct buffer *page)
         "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{border-bottom:1px solid "
         "var(--line);padding:.25rem .5rem .25rem 0;vertical-align:top;text-align:left}"
         "th{color:var(--dim);font-weight:500}\n"
-        ".wide{overflow-x:auto}svg{display:block;width:100%;height:auto;overflow:visible}"
+        /* A column is as wide as its words; names and sentences have a row of their own. */
+        "td,th{overflow-wrap:normal}.own{overflow-wrap:anywhere}"
+        ".more "
+        "td{border-bottom:0;padding-bottom:0}svg{display:block;width:100%;height:auto;overflow:"
+        "visible}"
         "svg path{vector-effect:non-scaling-stroke}svg text{font:11px system-ui,sans-serif;"
         "fill:var(--dim)}.axis{stroke:var(--line)}.loss{stroke:var(--loss)}.bar{fill:var(--loss)}\n"
         ".m0{fill:var(--line);opacity:.45}.m1{fill:var(--dim);opacity:.55}.m2{fill:var(--good)}"
@@ -107,9 +112,8 @@ static void add_style(struct buffer *page)
         ".k2{background:var(--good)}.k3{background:var(--loss)}.k4{background:var(--open)}"
         ".k5{background:var(--bad)}\n"
         "footer{color:var(--dim);margin:2.5rem 0 1rem;font-size:.85rem}\n"
-        /* Small screens: plots keep the size of their words, tables scroll. */
-        "@media(max-width:36rem){svg text{font-size:20px}svg circle{display:none}"
-        ".wide td,.wide th{min-width:3.5rem}}\n"
+        /* Small screens: plots keep the size of their words. */
+        "@media(max-width:36rem){svg text{font-size:20px}svg circle{display:none}}\n"
         "</style>\n");
 }
 
@@ -356,6 +360,12 @@ static void add_jobs(struct buffer *page, const struct node_snapshot *snapshot)
 
 /* ---- claims and mirrors ------------------------------------------------- */
 
+/* A name, and what is said about it: over the whole width, above the row of its numbers. */
+static void begin_own_row(struct buffer *page)
+{
+    buffer_add_text(page, "<tr class=\"more\"><td class=\"own\" colspan=\"5\">");
+}
+
 static void add_claims(struct buffer *page, const struct node_snapshot *snapshot)
 {
     static const char *const phases[] = {"not on the ledger yet", "called", "on trial", "closed"};
@@ -367,29 +377,29 @@ static void add_claims(struct buffer *page, const struct node_snapshot *snapshot
     }
     buffer_add_text(
         page,
-        "<div class=\"wide\"><table><tr><th>Claim</th><th>Segment</th><th>Step</th><th>Move</th>"
-        "<th>State</th><th>Next deadline</th></tr>\n");
+        "<table><tr><th>Segment</th><th>Step</th><th>Move</th><th>State</th><th>Next deadline</th>"
+        "</tr>\n");
     for (uint32_t i = 0; i < snapshot->claim_count; i++) {
         const struct node_snapshot_claim *claim = &snapshot->claim[i];
         bool closed = claim->phase == GAME_CLAIM_CLOSED;
 
-        buffer_add_text(page, "<tr><td>");
+        begin_own_row(page);
         add_key(page, &claim->key);
-        buffer_add_format(page, "</td><td>%u</td><td>%u</td><td>%s</td><td>", claim->index,
-                          claim->step, action_state_name(claim->move));
-        add_escaped(page, closed                             ? claim->outcome
-                          : claim->phase < GAME_CLAIM_CLOSED ? phases[claim->phase]
-                                                             : "unknown");
         if (claim->trouble[0] != '\0') {
-            buffer_add_text(page, "<br><span class=\"dim\">");
+            buffer_add_text(page, " <span class=\"dim\">");
             add_escaped(page, claim->trouble);
             buffer_add_text(page, "</span>");
         }
+        buffer_add_format(page, "</td></tr>\n<tr><td>%u</td><td>%u</td><td>%s</td><td>",
+                          claim->index, claim->step, action_state_name(claim->move));
+        add_escaped(page, closed                             ? claim->outcome
+                          : claim->phase < GAME_CLAIM_CLOSED ? phases[claim->phase]
+                                                             : "unknown");
         buffer_add_text(page, "</td><td>");
         add_when(page, closed ? 0 : claim->deadline_s, snapshot->now_ms / 1000);
         buffer_add_text(page, "</td></tr>\n");
     }
-    buffer_add_text(page, "</table></div>\n");
+    buffer_add_text(page, "</table>\n");
 }
 
 static void add_mirrors(struct buffer *page, const struct node_snapshot *snapshot)
@@ -397,15 +407,21 @@ static void add_mirrors(struct buffer *page, const struct node_snapshot *snapsho
     if (snapshot->mirror_count == 0) {
         return;
     }
-    buffer_add_text(page, "<h2>Mirrors</h2>\n<div "
-                          "class=\"wide\"><table><tr><th>Mirror</th><th>State</th><th>Good</th>"
-                          "<th>Bad</th><th>Silent</th><th>MB</th><th>Last trouble</th></tr>\n");
+    buffer_add_text(page, "<h2>Mirrors</h2>\n<table><tr><th>State</th><th>Good</th>"
+                          "<th>Bad</th><th>Silent</th><th>MB</th></tr>\n");
     for (uint32_t i = 0; i < snapshot->mirror_count; i++) {
         const struct node_snapshot_mirror *mirror = &snapshot->mirror[i];
 
-        buffer_add_text(page, "<tr><td><code>");
+        begin_own_row(page);
+        buffer_add_text(page, "<code>");
         add_escaped(page, mirror->name);
-        buffer_add_text(page, "</code></td><td>");
+        buffer_add_text(page, "</code>");
+        if (mirror->trouble[0] != '\0') {
+            buffer_add_text(page, " <span class=\"dim\">last trouble: ");
+            add_escaped(page, mirror->trouble);
+            buffer_add_text(page, "</span>");
+        }
+        buffer_add_text(page, "</td></tr>\n<tr><td>");
         if (mirror->rests) {
             buffer_add_text(page, "asked last, again ");
             add_when(page, mirror->rest_until_s, snapshot->now_ms / 1000);
@@ -414,12 +430,10 @@ static void add_mirrors(struct buffer *page, const struct node_snapshot *snapsho
         }
         buffer_add_format(page,
                           "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
-                          "</td><td>%.1f</td><td class=\"dim\">",
+                          "</td><td>%.1f</td></tr>\n",
                           mirror->good, mirror->bad, mirror->silent, (double)mirror->bytes / 1e6);
-        add_escaped(page, mirror->trouble);
-        buffer_add_text(page, "</td></tr>\n");
     }
-    buffer_add_text(page, "</table></div>\n");
+    buffer_add_text(page, "</table>\n");
 }
 
 /* ---- the page ----------------------------------------------------------- */

@@ -735,38 +735,126 @@ static void test_server_place_is_an_address_and_a_port(void **state)
     }
 }
 
+/* What chromium prints of a page; the caller releases it. */
+static void browse(struct buffer *printed, const char *url)
+{
+    char command[1400];
+    char bytes[4096];
+    FILE *browser;
+    size_t size;
+
+    buffer_init(printed, 64u << 20);
+    (void)snprintf(command, sizeof(command),
+                   "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-"
+                   "usage --no-first-run --enable-logging=stderr --user-data-dir=%s/browser "
+                   "--virtual-time-budget=6000 --dump-dom '%s' 2>&1",
+                   test_temp_dir(), url);
+    browser = popen(command, "r");
+    assert_non_null(browser);
+    while ((size = fread(bytes, 1, sizeof(bytes), browser)) > 0) {
+        buffer_add(printed, bytes, size);
+    }
+    assert_int_equal(pclose(browser), 0);
+}
+
 static void test_server_the_page_works_in_chromium(void **state)
 {
     struct status_server *server;
     struct buffer reply;
-    char command[1024];
-    char bytes[4096];
-    FILE *browser;
-    size_t size;
+    char url[64];
 
     (void)state;
     if (!installed("chromium")) {
         test_skip("chromium is not installed");
     }
     server = serve("chromium.db");
-    buffer_init(&reply, 64u << 20);
-    (void)snprintf(command, sizeof(command),
-                   "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-"
-                   "usage --no-first-run --enable-logging=stderr --user-data-dir=%s/browser "
-                   "--virtual-time-budget=6000 --dump-dom http://127.0.0.1:%u/ 2>&1",
-                   test_temp_dir(), status_server_port(server));
-    browser = popen(command, "r");
-    assert_non_null(browser);
-    while ((size = fread(bytes, 1, sizeof(bytes), browser)) > 0) {
-        buffer_add(&reply, bytes, size);
-    }
-    assert_int_equal(pclose(browser), 0);
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", status_server_port(server));
+    browse(&reply, url);
     /* Errors of the page, its script and its policy would be lines of the console. */
     assert_null(strstr(buffer_text(&reply), "CONSOLE"));
     assert_non_null(strstr(buffer_text(&reply), "<title>Lockstep verifier</title>"));
     assert_non_null(strstr(buffer_text(&reply), "aria-label=\"loss\""));
     buffer_release(&reply);
     status_server_close(server);
+}
+
+#define LONG_PATH                                                                                  \
+    "/home/somebody/lockstep/bundles/of-november/the-text-job-with-a-long-name.run/checkpoints/"   \
+    "000000000100.safetensors"
+
+/* Frames of four widths around the page, and a script that says which boxes are too narrow. */
+static void add_frames(struct buffer *file, const struct buffer *page)
+{
+    static const int widths[] = {390, 500, 768, 1200};
+
+    buffer_add_text(file, "<!DOCTYPE html><meta charset=\"utf-8\">\n");
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+        buffer_add_format(file, "<iframe width=\"%d\" height=\"2600\" style=\"border:0\" srcdoc=\"",
+                          widths[i]);
+        for (const char *at = buffer_text(page); *at != '\0'; at++) {
+            if (*at == '&' || *at == '"') {
+                buffer_add_format(file, "&#%d;", *at);
+            } else {
+                buffer_add_u8(file, (uint8_t)*at);
+            }
+        }
+        buffer_add_text(file, "\"></iframe>\n");
+    }
+    buffer_add_text(
+        file,
+        "<script>\nonload=()=>{let bad='',seen=0;for(const f of "
+        "document.querySelectorAll('iframe'))"
+        "{const d=f.contentDocument,w=f.clientWidth;for(const e of d.querySelectorAll('body,body "
+        "*')"
+        "){if(e.closest('svg,script'))continue;seen++;if(e.getBoundingClientRect().right>w+1||"
+        "e.scrollWidth>e.clientWidth+1&&getComputedStyle(e).display!='inline')bad+=w+':'+e.tagName+"
+        "'.'+e.className+' ';}for(const e of d.querySelectorAll('.own'))if(e.clientWidth<w*.6)"
+        "bad+=w+':narrow ';}const p=document.createElement('p');p.id='result';"
+        "p.textContent=bad==''&&seen>400?'all '+'fits':'too narrow: '+bad+seen;"
+        "document.body.replaceChildren(p);}\n</script>\n");
+}
+
+static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
+{
+    const char *path = small_path("widths.html");
+    struct node_snapshot *snapshot;
+    struct buffer page;
+    struct buffer file;
+    struct buffer reply;
+    struct store store;
+    struct error error;
+    char url[1200];
+
+    (void)state;
+    if (!installed("chromium")) {
+        test_skip("chromium is not installed");
+    }
+    error_init(&error);
+    make_store(&store, small_path("widths.db"));
+    OK(database_run(&store.sql, &error, "UPDATE actions SET trouble = ?", "t", LONG_PATH));
+    OK(database_run(&store.sql, &error, "UPDATE mirrors SET trouble = ?", "t",
+                    "stale: " LONG_PATH " is not there"));
+    OK(database_run(&store.sql, &error,
+                    "INSERT INTO mirrors VALUES (?, 1234567, 1, 912345678901, '', 0, 0, 0)", "t",
+                    LONG_PATH));
+    OK(store_set_text(&store, "owner", "0x07 at local:" LONG_PATH, &error));
+    OK(store_set_text(&store, "fault", "two replays disagree: " LONG_PATH, &error));
+    snapshot = look(&store);
+    buffer_init(&page, STATUS_PAGE_SIZE_MAX);
+    status_page_write(&page, snapshot);
+    buffer_init(&file, 8 * STATUS_PAGE_SIZE_MAX);
+    add_frames(&file, &page);
+    OK(file_write(path, &error, file.data, file.size, 0600));
+    (void)snprintf(url, sizeof(url), "file://%s", path);
+    browse(&reply, url);
+    if (strstr(buffer_text(&reply), "<p id=\"result\">all fits</p>") == NULL) {
+        fail_msg("%s", buffer_text(&reply));
+    }
+    buffer_release(&reply);
+    buffer_release(&file);
+    buffer_release(&page);
+    free(snapshot);
+    store_close(&store);
 }
 
 int main(void)
@@ -785,6 +873,7 @@ int main(void)
         cmocka_unit_test(test_server_answers_what_it_has_and_refuses_the_rest),
         cmocka_unit_test(test_server_place_is_an_address_and_a_port),
         cmocka_unit_test(test_server_the_page_works_in_chromium),
+        cmocka_unit_test(test_page_does_not_scroll_sideways_from_390_pixels_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
