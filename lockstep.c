@@ -1,10 +1,13 @@
 /*
  * lockstep.c - main(): the tables of commands that the rooms contribute, and nothing else.
  */
+#include <stdio.h>
+
 #include "base/cli/program.h"
 #include "base/host.h"
 #include "chain/commands/commands.h"
 #include "client/commands.h"
+#include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
 #include "verifier/check/workers.h"
 #include "verifier/commands/commands.h"
@@ -25,9 +28,14 @@ static const struct command_group *const groups[] = {
 
 int main(int argc, char **argv)
 {
+    char trouble[128];
+
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child); /* a child of a verifier's node */
+    }
+    if (isa_trouble(trouble, sizeof(trouble))) {
+        fprintf(stderr, "lockstep: %s\n", trouble);
     }
     return program_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

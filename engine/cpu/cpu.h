@@ -8,14 +8,8 @@
 #ifndef ENGINE_CPU_CPU_H
 #define ENGINE_CPU_CPU_H
 
+#include "engine/cpu/isa/isa.h"
 #include "engine/ops/kernel.h"
-
-enum isa {
-    ISA_SCALAR = 0, /* the looped rules */
-    ISA_AVX2,       /* AVX2, FMA, F16C and BMI2 */
-    ISA_AVX512,     /* these and AVX-512 F, BW, DQ, VL and VNNI */
-    ISA_COUNT,
-};
 
 /* These add kernels to a table. Call them only where the CPU has the instruction set. */
 void contraction_kernels_avx2(struct kernel_table *table);
@@ -26,14 +20,6 @@ void rows_kernels_avx2(struct kernel_table *table);
 void rows_kernels_avx512(struct kernel_table *table);
 /* Kinds that only move data or draw randomness: plain C is as fast as memory. */
 void moving_kernels(struct kernel_table *table);
-
-const char *isa_name(enum isa isa);
-
-/* Does this CPU, under this operating system, run isa? */
-bool isa_available(enum isa isa);
-
-/* The best available instruction set. */
-enum isa isa_best(void);
 
 /* Fills the table for isa, which must be available. */
 void cpu_kernels(struct kernel_table *table, enum isa isa);

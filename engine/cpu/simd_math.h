@@ -4,7 +4,7 @@
 #ifndef ENGINE_CPU_SIMD_MATH_H
 #define ENGINE_CPU_SIMD_MATH_H
 
-#include "engine/cpu/simd.h"
+#include "engine/cpu/isa/simd.h"
 #include "engine/ops/scalar.h"
 
 /* Where |x| is at most this, exp(x) and every step to it are normal numbers. */

@@ -43,6 +43,7 @@ enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
 enum status machine_options_default(struct machine_options *options, struct error *error)
 {
     const char *name = getenv("LOCKSTEP_ISA");
+    enum status status;
 
     *options = (struct machine_options){.isa = isa_best()};
     if (name == NULL || name[0] == '\0') {
@@ -51,13 +52,14 @@ enum status machine_options_default(struct machine_options *options, struct erro
     for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
         if (strcmp(name, isa_name((enum isa)isa)) == 0) {
             options->isa = (enum isa)isa;
-            if (isa_available(options->isa)) {
+            status = isa_check(options->isa, error);
+            if (status == STATUS_OK) {
                 return STATUS_OK;
             }
-            (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA: this CPU has no %s", name);
+            (void)error_wrap(error, "LOCKSTEP_ISA");
             error_advise(error, "leave LOCKSTEP_ISA out: the best here is %s",
                          isa_name(isa_best()));
-            return STATUS_USAGE;
+            return status;
         }
     }
     (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA is '%.40s'", name);
@@ -330,6 +332,7 @@ static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
     if (cpu->options.thread_count > MACHINE_THREADS_MAX) {
         cpu->options.thread_count = MACHINE_THREADS_MAX;
     }
+    TRY(isa_check(cpu->options.isa, error));
     choose_kernels(cpu);
     return make_plan(cpu, error);
 }

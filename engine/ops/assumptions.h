@@ -38,7 +38,8 @@ _Static_assert(sizeof(size_t) >= 8, "tensors may be larger than 4 GiB");
 /*
  * Checks that this thread rounds to nearest even, keeps subnormals, rounds an fma once, and gets
  * the known bits of a sum of exponentials. Every worker thread checks itself: control words belong
- * to threads, and a library loaded later may change them. Takes well under a microsecond.
+ * to threads, and a library loaded later may change them. Takes well under a microsecond. The
+ * instructions themselves are tried once, by engine/cpu/isa/probe.h.
  * STATUS_REFUSED says what is wrong.
  */
 MUST_CHECK enum status assumptions_check(struct error *error);

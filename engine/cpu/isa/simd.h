@@ -8,8 +8,8 @@
  * A new instruction set (NEON: 4 lanes, 8 vectors per fold) is one more section with the same
  * names; no kernel body changes. "part" functions touch only the first `lanes` elements of memory.
  */
-#ifndef ENGINE_CPU_SIMD_H
-#define ENGINE_CPU_SIMD_H
+#ifndef ENGINE_CPU_ISA_SIMD_H
+#define ENGINE_CPU_ISA_SIMD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -461,4 +461,4 @@ SIMD_INLINE void simd_put(float *to, simd_real x, size_t lanes)
     }
 }
 
-#endif /* ENGINE_CPU_SIMD_H */
+#endif /* ENGINE_CPU_ISA_SIMD_H */
