@@ -5,10 +5,76 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/endian.h"
 #include "proofs/commit/commit.h"
 
 static const char prefix[] = "transformer.";
+
+enum {
+    SHAPE_TEXT_MAX = 160,
+    BEGINNING_SIZE = 16, /* of a file, to tell what it is */
+};
+
+/* ---- files of other kinds ------------------------------------------------ */
+
+static const struct {
+    const char *bytes;
+    size_t size;
+    const char *what;
+    const char *convert; /* a program of Python; NULL: there is no short one */
+} kinds[] = {
+#define PYTORCH                                                                                    \
+    "import sys, torch; from safetensors.torch import save_file; save_file({k: v.float()."         \
+    "contiguous().clone() for k, v in torch.load(sys.argv[1], map_location=\"cpu\", "              \
+    "weights_only=True).items()}, sys.argv[2])"
+    {"PK\003\004", 4, "a zip archive, as PyTorch saves .pt, .pth and .bin", PYTORCH},
+    {"\200\002", 2, "a pickle, as old PyTorch saves .pt, .pth and .bin", PYTORCH},
+    {"\200\003", 2, "a pickle of Python", PYTORCH},
+    {"\200\004", 2, "a pickle of Python", PYTORCH},
+    {"\200\005", 2, "a pickle of Python", PYTORCH},
+    {"GGUF", 4, "a GGUF file, as llama.cpp has them", NULL},
+    {"\211HDF", 4, "an HDF5 file, as Keras has them", NULL},
+    {"\223NUMPY", 6, "a .npy file of NumPy: one array without a name", NULL},
+    {"version https://", 16, "a Git LFS pointer: the file itself was not fetched", NULL},
+    {"{", 1, "a JSON text, such as the index of a model in several files", NULL},
+#undef PYTORCH
+};
+
+/* In place of what the reader of safetensors makes of the first bytes of such a file. */
+static void name_other_kind(const char *path, struct error *error)
+{
+    char bytes[BEGINNING_SIZE] = "";
+    uint64_t size = 0;
+    int descriptor = -1;
+
+    if (whole_file_read_open(&descriptor, &size, NULL, path) != STATUS_OK) {
+        return;
+    }
+    if (size >= sizeof(bytes) &&
+        whole_file_read_at(descriptor, NULL, bytes, sizeof(bytes), 0, path) != STATUS_OK) {
+        size = 0;
+    }
+    (void)close(descriptor);
+    for (size_t i = 0; size >= sizeof(bytes) && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        /* A short mark may also be the length of a header that is there. */
+        if (memcmp(bytes, kinds[i].bytes, kinds[i].size) != 0 ||
+            (kinds[i].size <= 2 && endian_load_le64((const uint8_t *)bytes) <= size - 8)) {
+            continue;
+        }
+        (void)error_set(error, STATUS_BAD_FORMAT,
+                        "%s: this is %s; a first state is one .safetensors file", path,
+                        kinds[i].what);
+        if (kinds[i].convert == NULL) {
+            error_advise(error, "save the weights as one .safetensors file, by their names in the "
+                                "model, as F32");
+        } else {
+            error_advise(error, "python3 -c '%s' %.80s first.safetensors", kinds[i].convert, path);
+        }
+        return;
+    }
+}
 
 /* ---- which tensor is which state ---------------------------------------- */
 
@@ -67,16 +133,55 @@ static bool is_known_extra(const struct tape *tape, const char *name)
            ends_with(name, ".attn.masked_bias") || strcmp(name, "lm_head.weight") == 0;
 }
 
+/* "F32 [768,2304]" */
+static void describe(char text[SHAPE_TEXT_MAX], const struct safetensors_entry *entry)
+{
+    size_t size =
+        (size_t)snprintf(text, SHAPE_TEXT_MAX, "%s [", element_safetensors_name(entry->element));
+
+    for (uint32_t i = 0; i < entry->rank && size < SHAPE_TEXT_MAX - 1; i++) {
+        size += (size_t)snprintf(text + size, SHAPE_TEXT_MAX - size, "%s%" PRIu64,
+                                 i == 0 ? "" : ",", entry->dims[i]);
+    }
+    if (size < SHAPE_TEXT_MAX - 1) {
+        (void)snprintf(text + size, SHAPE_TEXT_MAX - size, "]");
+    }
+}
+
+static bool is_transpose(const struct safetensors_entry *entry,
+                         const struct safetensors_entry *wanted)
+{
+    return entry->rank == 2 && wanted->rank == 2 && entry->dims[0] == wanted->dims[1] &&
+           entry->dims[1] == wanted->dims[0];
+}
+
 static enum status check_shape(const struct tensor *tensor, const struct safetensors_entry *entry,
                                const char *path, struct error *error)
 {
-    if (!safetensors_entry_fits(entry, tensor)) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%s: '%s' has another type or shape than the model's: %" PRIu64
-                         " elements of type %s in %u dimensions are wanted",
-                         path, entry->name, tensor->count, dtype_name(tensor->dtype), tensor->rank);
+    struct safetensors_entry wanted;
+    char found_text[SHAPE_TEXT_MAX];
+    char wanted_text[SHAPE_TEXT_MAX];
+    bool same_shape;
+
+    if (safetensors_entry_fits(entry, tensor)) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    safetensors_describe(&wanted, tensor);
+    describe(found_text, entry);
+    describe(wanted_text, &wanted);
+    same_shape = entry->rank == wanted.rank &&
+                 memcmp(entry->dims, wanted.dims, entry->rank * sizeof(entry->dims[0])) == 0;
+    (void)error_set(error, STATUS_BAD_FORMAT, "%s: '%s' is %s, and the model wants %s", path,
+                    entry->name, found_text, wanted_text);
+    if (same_shape) {
+        error_advise(error, "save the file with this type: in PyTorch, tensor.float() gives F32");
+    } else if (is_transpose(entry, &wanted)) {
+        error_advise(error, "save the transpose, in PyTorch tensor.t().contiguous(), or give the "
+                            "model the sizes of the file");
+    } else {
+        error_advise(error, "give the model the sizes of the file, by the options of 'job new'");
+    }
+    return STATUS_BAD_FORMAT;
 }
 
 static enum status match(struct first_state *first, uint32_t state, bool *taken, const char *path,
@@ -118,7 +223,11 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     bool *taken;
 
     *first = (struct first_state){.tape = tape, .file.descriptor = -1};
-    TRY(safetensors_open(&first->file, error, path));
+    status = safetensors_open(&first->file, error, path);
+    if (status == STATUS_BAD_FORMAT || status == STATUS_OVER_LIMIT) {
+        name_other_kind(path, error);
+    }
+    TRY(status);
     first->entries = calloc((size_t)tape->state_count + 1, sizeof(void *));
     taken = calloc((size_t)first->file.entry_count + 1, sizeof(*taken));
     status = first->entries == NULL || taken == NULL

@@ -303,6 +303,79 @@ static void test_checkpoint_can_be_the_first_state_of_another_job(void **state)
     bundle_close(bundle);
 }
 
+/* ---- files of other kinds, and what is said of shapes -------------------- */
+
+static void test_a_file_of_another_kind_is_named_and_can_be_converted(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *what;
+        const char *advice;
+    } kinds[] = {
+        {"PK\003\004\0\0\010\010\0\0\0\0\0\0\0\0\0\0", 18, "PyTorch", "torch.load"},
+        {"PK\003\004\024\0\0\0\0\0\0\0\0\0\0\0\0\0", 18, "PyTorch", "torch.load"},
+        {"\200\002}q\0X\010\010\0\0\0\0weights", 19, "pickle", "torch.load"},
+        {"GGUF\003\0\0\0\043\001\0\0\0\0\0\0", 16, "GGUF", ".safetensors"},
+        {"\211HDF\r\n\032\n\0\0\0\0\0\010\010\0", 16, "HDF5", ".safetensors"},
+        {"\223NUMPY\001\001v\0{'descr':", 19, ".npy", ".safetensors"},
+        {"version https://git-lfs", 23, "Git LFS", ".safetensors"},
+        {"{\"metadata\": {\"total_size\": 1}}", 32, "JSON", ".safetensors"},
+    };
+    struct job *job = small_job(NULL);
+    const char *path = small_path("weights.bin");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct digest root;
+        struct error error;
+
+        error_init(&error);
+        assert_int_equal(file_write(path, NULL, kinds[i].bytes, kinds[i].size, 0600), STATUS_OK);
+        assert_int_equal(root_of(&root, job->tape, path, &error), STATUS_BAD_FORMAT);
+        if (strstr(error.text, kinds[i].what) == NULL || strstr(error.text, "header") != NULL ||
+            strstr(error.advice, kinds[i].advice) == NULL ||
+            strstr(error.advice, "safetensors") == NULL) {
+            fail_msg("%s: '%s', '%s'", kinds[i].what, error.text, error.advice);
+        }
+    }
+    job_free(job);
+}
+
+static void test_a_shape_that_does_not_fit_is_shown_beside_the_models(void **state)
+{
+    struct job *job = small_job(NULL);
+    struct draft draft;
+    char found[64];
+    char wanted[64];
+    uint32_t at = 0;
+    struct safetensors_entry *entry;
+    struct error error;
+    struct digest root;
+
+    (void)state;
+    draft_parameters(&draft, job->tape, "");
+    while (draft.entries[at].rank != 2 || draft.entries[at].dims[0] == draft.entries[at].dims[1]) {
+        at++;
+    }
+    entry = &draft.entries[at];
+    (void)snprintf(wanted, sizeof(wanted), "wants F32 [%d,%d]", (int)entry->dims[0],
+                   (int)entry->dims[1]);
+    (void)snprintf(found, sizeof(found), "is F32 [%d,%d]", (int)entry->dims[1],
+                   (int)entry->dims[0]);
+    entry->dims[0] ^= entry->dims[1];
+    entry->dims[1] ^= entry->dims[0];
+    entry->dims[0] ^= entry->dims[1];
+    check_refused(&draft, job->tape, found);
+    check_refused(&draft, job->tape, wanted);
+    error_init(&error);
+    assert_int_equal(root_of(&root, job->tape, write_draft(&draft, "turned"), &error),
+                     STATUS_BAD_FORMAT);
+    assert_non_null(strstr(error.advice, "transpose"));
+    draft_release(&draft);
+    job_free(job);
+}
+
 /* ---- keys in files ------------------------------------------------------ */
 
 static enum status read_text(struct encryption_key *key, const char *text, mode_t mode)
@@ -366,6 +439,8 @@ int main(void)
         cmocka_unit_test(test_both_names_at_once_are_refused),
         cmocka_unit_test(test_given_state_is_kept_as_the_checkpoint_before_step_0),
         cmocka_unit_test(test_checkpoint_can_be_the_first_state_of_another_job),
+        cmocka_unit_test(test_a_file_of_another_kind_is_named_and_can_be_converted),
+        cmocka_unit_test(test_a_shape_that_does_not_fit_is_shown_beside_the_models),
         cmocka_unit_test(test_keys_are_read_back_and_kept_from_others),
     };
 
