@@ -184,6 +184,7 @@ static enum status post_with(struct solver_view *view, struct session *session,
 
     TRY(session_open(session, context, bundle, true, error));
     if (!session->has_job) {
+        TRY(session_check_readable(plan.accept && bundle_is_encrypted(bundle), error));
         TRY(session_find_job(session, NULL, context, bundle_job(bundle),
                              posting->forever ? &retry : NULL, error));
     }

@@ -296,12 +296,17 @@ static int run_bundle(struct command_context *context, struct bundle *bundle, st
                                : command_fail(context, error);
 }
 
+static bool has_ledger(const struct command_context *context, struct bundle *bundle)
+{
+    return !options_flag(context->options, "offline") && session_wanted(context, bundle);
+}
+
 /* Where a ledger is named, finds it and unlocks the account. */
 static enum status open_session(struct session *session, bool *with_ledger,
                                 struct command_context *context, struct bundle *bundle,
                                 struct error *error)
 {
-    *with_ledger = !options_flag(context->options, "offline") && session_wanted(context, bundle);
+    *with_ledger = has_ledger(context, bundle);
     return *with_ledger ? session_open(session, context, bundle, true, error) : STATUS_OK;
 }
 
@@ -407,6 +412,8 @@ static int run_run(struct command_context *context)
     TRY_OUT(start_attempt(&attempt, context, &error));
     TRY_OUT(check_machine(context, attempt.job, &attempt.machine, given,
                           options_flag(context->options, "ignore-requirements"), &error));
+    TRY_OUT(session_check_readable(
+        options_flag(context->options, "encrypt") && has_ledger(context, NULL), &error));
     TRY_OUT(open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error));
     if (attempt.with_ledger) {
         retry = session_retry(context, &attempt.stop, &attempt.notify);
@@ -430,6 +437,7 @@ static enum status find_again(struct attempt *attempt, struct command_context *c
     if (!attempt->with_ledger || attempt->session.has_job) {
         return STATUS_OK;
     }
+    TRY(session_check_readable(bundle_is_encrypted(attempt->bundle), error));
     return session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle), &retry,
                             error);
 }

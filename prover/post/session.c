@@ -304,6 +304,18 @@ enum status session_add(struct session *session, struct error *error)
     return STATUS_OK;
 }
 
+enum status session_check_readable(bool encrypted, struct error *error)
+{
+    if (!encrypted) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "nothing was staked: verifiers cannot read an encrypted bundle, and nobody "
+                    "could check its segments");
+    error_advise(error, "run without --encrypt on a ledger, or with --offline for yourself");
+    return STATUS_REFUSED;
+}
+
 enum status session_start(struct session *session, struct bundle *bundle,
                           const struct session_plan *plan, const struct log *log,
                           struct error *error)

@@ -104,6 +104,10 @@ struct session_plan {
     struct solver_policy policy;
 };
 
+/* Refuses to stake on a bundle that verifiers cannot read: nobody could check its segments, and the
+ * job would be voided. */
+MUST_CHECK enum status session_check_readable(bool encrypted, struct error *error);
+
 /* Starts the thread and adds every segment of the journal. */
 MUST_CHECK enum status session_start(struct session *session, struct bundle *bundle,
                                      const struct session_plan *plan, const struct log *log,

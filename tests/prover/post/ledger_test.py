@@ -289,6 +289,26 @@ def terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them():
     assert "committed" in ledger.events(key)
 
 
+def what_nobody_could_check_costs_no_stake():
+    """An encrypted bundle, by the three commands that would stake for it."""
+    ledger = local_ledger("secret")
+    key = ledger.open("a.job")
+    before = money_of(ledger)
+    secret = ["--key", path("secret.key")]
+    error = ledger.run("a.job", "--bundle", path("secret.run"), "--encrypt", *secret,
+                       wanted=1)["error"]
+    assert "nothing was staked" in error["message"] and "--offline" in error["advice"], error
+    assert not os.path.exists(path("secret.run"))
+    assert not os.path.exists(path("secret.key"))
+    ask("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("secret.run"), "--encrypt",
+        *secret, "--offline", environment={"LOCKSTEP_LEDGER": ledger.url})
+    for command in ("commit", "resume"):
+        error = ask("prover", command, path("secret.run"), *secret, *ledger.place,
+                    *ledger.wallet("solver"), wanted=1)["error"]
+        assert "nothing was staked" in error["message"], error
+    assert ledger.events(key) == ["opened"] and money_of(ledger) == before
+
+
 def a_bundle_made_offline_is_posted_later():
     ledger = local_ledger("offline")
     before = money_of(ledger)
@@ -583,6 +603,7 @@ TESTS = [
     a_job_is_trained_committed_and_paid,
     another_job_or_solver_is_refused_before_it_costs,
     terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them,
+    what_nobody_could_check_costs_no_stake,
     a_bundle_made_offline_is_posted_later,
     a_training_that_diverges_is_committed_and_paid_up_to_there,
     answers_are_proven_and_paid_as_training_is,
