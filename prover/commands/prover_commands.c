@@ -14,6 +14,7 @@
 #include "base/io/log.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "proofs/job/first_state.h"
 #include "proofs/job/job_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
@@ -322,6 +323,58 @@ static enum status check_machine(struct command_context *context, const struct j
         options_number(context->options, "every"), ignore_requirements, error);
 }
 
+/* Compares the file of --first-state with the job, before there is a bundle or a stake. */
+static enum status check_first_state(struct command_context *context, const struct job *job,
+                                     struct error *error)
+{
+    const char *path = options_text(context->options, "first-state");
+    struct first_state first = {0};
+    struct digest root;
+    enum status status;
+
+    if (path == NULL && job->first_state_given) {
+        (void)error_set(error, STATUS_USAGE,
+                        "the job's first state is given as a file, and no file is named");
+        error_advise(error, "name it with --first-state");
+        return STATUS_USAGE;
+    }
+    if (path == NULL) {
+        return STATUS_OK;
+    }
+    if (!job->first_state_given) {
+        return error_set(error, STATUS_USAGE,
+                         "--first-state: the job draws its first state; none can be given");
+    }
+    TRY_OUT(first_state_open(&first, job->tape, path, error));
+    TRY_OUT(first_state_root(&root, &first, error));
+    TRY_OUT(digest_equal(&root, &job->first_state_root)
+                ? STATUS_OK
+                : error_set(error, STATUS_REFUSED, "%s is not the first state of the job", path));
+out:
+    first_state_close(&first);
+    return status;
+}
+
+/* A run that has no step yet, and got no first state, must not stake. */
+static enum status require_first_state(struct command_context *context, struct bundle *bundle,
+                                       struct error *error)
+{
+    uint64_t steps = 0;
+    uint64_t found = 0;
+    enum status status;
+
+    TRY(bundle_step_count(&steps, bundle, error));
+    if (steps > 0 || !bundle_job(bundle)->first_state_given) {
+        return STATUS_OK;
+    }
+    status = bundle_checkpoint_find(&found, bundle, 0, error);
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && found > 0)) {
+        error_init(error);
+        return check_first_state(context, bundle_job(bundle), error);
+    }
+    return status;
+}
+
 /* Takes job. */
 static enum status create(struct bundle **bundle, struct command_context *context,
                           const char *folder, struct job *job, struct error *error)
@@ -399,6 +452,7 @@ static int run_run(struct command_context *context)
     const char *given = options_text(context->options, "bundle");
     struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
     struct ledger_retry retry;
+    struct policy policy;
     char folder[FILE_PATH_MAX];
     struct error error;
     enum status status;
@@ -412,6 +466,8 @@ static int run_run(struct command_context *context)
     TRY_OUT(start_attempt(&attempt, context, &error));
     TRY_OUT(check_machine(context, attempt.job, &attempt.machine, given,
                           options_flag(context->options, "ignore-requirements"), &error));
+    TRY_OUT(check_first_state(context, attempt.job, &error));
+    TRY_OUT(policy_options_solver(&policy, context->options, &error));
     TRY_OUT(session_check_readable(
         options_flag(context->options, "encrypt") && has_ledger(context, NULL), &error));
     TRY_OUT(open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error));
@@ -455,6 +511,7 @@ static int run_resume(struct command_context *context)
     TRY_OUT(start_attempt(&attempt, context, &error));
     TRY_OUT(
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
+    TRY_OUT(require_first_state(context, attempt.bundle, &error));
     TRY_OUT(find_again(&attempt, context, &error));
     TRY_OUT(access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle, &attempt.machine,
                        context->options, &error));

@@ -138,8 +138,9 @@ def gpt2_of_hugging_face_is_a_first_state():
     assert reader.list_root("state", 0, roots).hex() == made["roots"]["first_state"]
     # A run needs the file once, and keeps it as a checkpoint.
     run("hub.job", "hub.run", wanted=3)
+    assert not os.path.exists(path("hub.run"))
     run("hub.job", "hub2.run", "--first-state", path("plain.safetensors"))
-    ask("prover", "resume", path("hub.run"), "--first-state", path("hub.safetensors"))
+    run("hub.job", "hub.run", "--first-state", path("hub.safetensors"))
     assert (ask("bundle", "segments", path("hub.run"))
             == ask("bundle", "segments", path("hub2.run")))
     ask("prover", "resume", path("hub2.run"))

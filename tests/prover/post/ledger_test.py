@@ -289,6 +289,33 @@ def terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them():
     assert "committed" in ledger.events(key)
 
 
+def first_states_that_are_missing_or_wrong_cost_nothing():
+    """Nor do they leave a bundle."""
+    ledger = local_ledger("first")
+    state = os.path.join(path("c.job.measure"), "checkpoints", "000000000012.safetensors")
+    other = os.path.join(path("c.job.measure"), "checkpoints", "000000000004.safetensors")
+    new_job("given.job", "--first-state", state, "--steps", "6", "--segment", "2")
+    key = ledger.open("given.job")
+    before = money_of(ledger)
+    run = ["--bundle", path("given.run")]
+    for words, code, said in (([], 3, "no file is named"),
+                              (["--first-state", path("nowhere")], None, "nowhere"),
+                              (["--first-state", other], 1, "not the first state"),
+                              (["--first-state", path("a.job")], 1, "a.job"),
+                              (["--first-state", state, "--stake-most", "much"], 3, "stake-most")):
+        done = subprocess.run([LOCKSTEP, *ledger.run_words("given.job", *run, *words)],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, timeout=WAIT_MAX_S)
+        assert done.returncode == code or code is None and done.returncode > 0, (words, done)
+        assert said in done.stderr.decode(), (words, done.stderr)
+        assert not os.path.exists(path("given.run")), words
+    error = ledger.run("a.job", *run, "--first-state", state, wanted=3)["error"]
+    assert "draws its first state" in error["message"] and not os.path.exists(path("given.run"))
+    assert ledger.events(key) == ["opened"] and money_of(ledger) == before
+    ledger.run("given.job", *run, "--first-state", state, "--until", "committed")
+    assert "committed" in ledger.events(key)
+
+
 def what_nobody_could_check_costs_no_stake():
     """An encrypted bundle, by the three commands that would stake for it."""
     ledger = local_ledger("secret")
@@ -603,6 +630,7 @@ TESTS = [
     a_job_is_trained_committed_and_paid,
     another_job_or_solver_is_refused_before_it_costs,
     terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them,
+    first_states_that_are_missing_or_wrong_cost_nothing,
     what_nobody_could_check_costs_no_stake,
     a_bundle_made_offline_is_posted_later,
     a_training_that_diverges_is_committed_and_paid_up_to_there,
