@@ -424,6 +424,7 @@ static enum status give_first_state(struct job_terms *terms, const struct tape *
     if (path == NULL) {
         return STATUS_OK;
     }
+    TRY_OUT(first_state_check_origin(tape, path, error));
     TRY_OUT(first_state_open(&first, tape, path, error));
     TRY_OUT(first_state_root(&terms->first_state_root, &first, error));
 out:

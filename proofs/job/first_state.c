@@ -240,6 +240,42 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     return status;
 }
 
+static bool is_foreign_llama(const struct safetensors *file)
+{
+    for (uint32_t i = 0; i < file->entry_count; i++) {
+        if (ends_with(file->entries[i].name, ".self_attn.q_proj.weight")) {
+            return safetensors_metadata(file, "lockstep.job") == NULL;
+        }
+    }
+    return false;
+}
+
+enum status first_state_check_origin(const struct tape *tape, const char *path, struct error *error)
+{
+    struct safetensors file;
+    bool rotates = false;
+    bool foreign;
+
+    for (uint32_t i = 0; i < tape->op_count; i++) {
+        rotates = rotates || tape->ops[i].kind == OP_ROTARY;
+    }
+    if (!rotates || safetensors_open(&file, NULL, path) != STATUS_OK) {
+        return STATUS_OK; /* first_state_open() says what is wrong with the file */
+    }
+    foreign = is_foreign_llama(&file);
+    safetensors_close(&file);
+    if (!foreign) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "%s: the weights of a Llama from another program: they pair the halves of a "
+                    "head where this model pairs neighbours, and it would be another network",
+                    path);
+    error_advise(error, "begin a Llama with a checkpoint of this program or without --first-state; "
+                        "GPT-2 takes published weights");
+    return STATUS_REFUSED;
+}
+
 void first_state_close(struct first_state *first)
 {
     if (first->tape != NULL) {

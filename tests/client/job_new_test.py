@@ -153,9 +153,34 @@ def gpt2_of_hugging_face_is_a_first_state():
     new_job("p.job", "--positions", "9", "--first-state", path("hub.safetensors"), wanted=1)
 
 
+def published_llama_is_refused_and_our_own_is_taken():
+    """Its file has our names and shapes: it would train another network, and nobody would know."""
+    words = ["--model", "llama", "--heads", "2"]  # a head of four: pairs of halves or of neighbours
+    new_job("llama.job", *words)
+    run("llama.job", "llama.run")
+    checkpoint = os.path.join(path("llama.run"), "checkpoints", "000000000012.safetensors")
+    taken = new_job("again.job", *words, "--first-state", checkpoint)
+    assert taken["first_state_given"]
+    with open(checkpoint, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header["__metadata__"] = {"format": "pt"}  # as Hugging Face writes them
+    text = json.dumps(header).encode()
+    with open(path("published.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+    # It is told before any advice about shapes, which would lead nowhere.
+    for more in ([], ["--hidden", "64"]):
+        error = new_job("other.job", *words, *more, "--first-state", path("published.safetensors"),
+                        wanted=1)["error"]
+        assert "another network" in error["message"] and "checkpoint" in error["advice"], error
+    assert not os.path.exists(path("other.job"))
+
+
 sys.exit(main([
     jobs_are_made_shown_and_never_replaced,
     options_that_change_nothing_are_refused,
     job_is_made_again_from_its_tape,
     gpt2_of_hugging_face_is_a_first_state,
+    published_llama_is_refused_and_our_own_is_taken,
 ]))
