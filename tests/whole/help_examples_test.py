@@ -33,7 +33,7 @@ NOT_HERE = {
     "verifier run --mode observe --mirror https://solver.example": "the network",
     "mpirun -np 8 lockstep audit --threads 1 long.run": "tests/verifier/audit/audit_ranks_test.c",
     "job new --inference": "the published weights",
-    "job new --tape": "tests/client has tapes",
+    "job new --tape": "a tape of another program",
     "ledger deploy": "tests/chain has chains",
 }
 # A job that is small enough to be trained here; the examples name no size.
