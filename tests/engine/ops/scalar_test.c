@@ -10,6 +10,7 @@
 #include "engine/ops/scalar.h"
 
 #include <fenv.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -17,6 +18,7 @@
 #endif
 
 #include "engine/ops/assumptions.h"
+#include "engine/ops/element.h"
 #include "engine/ops/fold.h"
 #include "engine/ops/real.h"
 #include "tests/support/numeric/float_case.h"
@@ -221,6 +223,52 @@ static void test_fold_of_minus_zeros_is_minus_zero(void **state)
     }
 }
 
+/* ---- where gelu and silu leave their bound ---------------------------------------- */
+
+static double exact_gelu(double x)
+{
+    double u = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
+
+    return x / (1.0 + exp(-2.0 * u));
+}
+
+static double exact_silu(double x)
+{
+    return x / (1.0 + exp(-x));
+}
+
+/* docs/ARITHMETIC.md, "Errors": of every 9973rd number from `first` to `last`. */
+static void check_bound(uint32_t (*ours)(float), double (*exact)(double), float first, float last,
+                        double bound)
+{
+    uint32_t most = float_bits(last < 0.0f ? first : last);
+    uint32_t least = float_bits(last < 0.0f ? last : first);
+
+    for (uint64_t bits = least; bits <= most; bits += 9973) {
+        float x = real_from_bits((uint32_t)bits);
+        double error = error_in_ulp(real_from_bits(ours(x)), exact((double)x));
+
+        if (error > bound) {
+            fail_msg("at %a the error is %.3f ulp, above %.1f", (double)x, error, bound);
+        }
+    }
+}
+
+static void test_gelu_and_silu_leave_their_bound_where_it_is_written(void **state)
+{
+    (void)state;
+    check_bound(element_gelu, exact_gelu, 0.0f, FLT_MAX, 2.0);
+    check_bound(element_gelu, exact_gelu, -1.0f, -FLT_MIN, 3.0);
+    check_bound(element_gelu, exact_gelu, -0x1.41f36ep3f, -1.0f, 220.0);
+    check_bound(element_silu, exact_silu, 0.0f, FLT_MAX, 2.5);
+    check_bound(element_silu, exact_silu, -0x1.62e42ep6f, -FLT_MIN, 2.5);
+    /* The last number before the flush, and the first flushed one. */
+    assert_true(real_from_bits(element_gelu(-0x1.41f36ep3f)) < -FLT_MIN);
+    assert_int_equal(element_gelu(-0x1.41f37p3f), 0x80000000);
+    assert_true(real_from_bits(element_silu(-0x1.62e42ep6f)) < -FLT_MIN);
+    assert_int_equal(element_silu(-0x1.62e43p6f), 0x80000000);
+}
+
 /* ---- what we stand on ----------------------------------------------------------- */
 
 static void test_this_thread_computes_as_assumed(void **state)
@@ -282,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_bits_are_the_pinned_ones),
         cmocka_unit_test(test_fold_equals_its_definition_for_every_length),
         cmocka_unit_test(test_fold_of_minus_zeros_is_minus_zero),
+        cmocka_unit_test(test_gelu_and_silu_leave_their_bound_where_it_is_written),
         cmocka_unit_test(test_this_thread_computes_as_assumed),
         cmocka_unit_test(test_other_rounding_directions_are_refused),
         cmocka_unit_test(test_flushed_subnormals_are_refused),
