@@ -2,7 +2,6 @@
 #include "verifier/node/node_statements.h"
 
 #include <assert.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
