@@ -148,6 +148,7 @@ static size_t listed(const struct checkpoint_audit *checkpoints)
 static json_t *checkpoints_json(const struct checkpoint_audit *checkpoints)
 {
     bool last = checkpoints->last.name[0] != '\0';
+    json_int_t broken_count = (json_int_t)checkpoints->broken_count + (last ? 1 : 0);
     json_t *list = json_array();
 
     for (size_t i = 0; i < listed(checkpoints); i++) {
@@ -157,8 +158,7 @@ static json_t *checkpoints_json(const struct checkpoint_audit *checkpoints)
         add_broken(list, &checkpoints->last, true);
     }
     return json_pack("{s:I, s:I, s:I, s:o}", "checked", (json_int_t)checkpoints->checked, "locked",
-                     (json_int_t)checkpoints->locked, "broken_count",
-                     (json_int_t)(checkpoints->broken_count + last), "broken", list);
+                     (json_int_t)checkpoints->locked, "broken_count", broken_count, "broken", list);
 }
 
 json_t *audit_view_json(const struct audit_view *view)
