@@ -32,6 +32,7 @@ enum status job_moves_open(struct ledger **ledger, struct signer **signer,
     *ledger = NULL;
     TRY(chain_unlock(signer, context, error));
     TRY(chain_ledger_options(&options, state_dir, context, *signer, error));
+    options.check_purse = true; /* nobody waits at a command until money comes */
     return ledger_open(ledger, &options, error);
 }
 

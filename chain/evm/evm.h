@@ -69,8 +69,8 @@ MUST_CHECK enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_
 /* What a transaction should offer. One endpoint says it, so the caller bounds it. */
 MUST_CHECK enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error);
 
-/* Gives a signed transaction to the pool. STATUS_OK also where a node has it already. STATUS_REFUSED
- * with *nonce_used: a transaction of this nonce is in a block, perhaps this one. */
+/* Gives a signed transaction to the pool. STATUS_OK also where a node has it already.
+ * STATUS_REFUSED with *nonce_used: a transaction of this nonce is in a block, perhaps this one. */
 MUST_CHECK enum status evm_send(struct rpc *rpc, const uint8_t *raw, size_t size, bool *nonce_used,
                                 struct error *error);
 

@@ -86,16 +86,43 @@ static enum status wait_for_contract(struct deployment *deployment, const char *
 }
 
 /* Each contract has its own name in the outbox, so a crash loses none. */
+static void name_of(char name[OUTBOX_NAME_MAX + 1], const struct deployment *deployment,
+                    const struct deployed_contract *contract)
+{
+    (void)snprintf(name, OUTBOX_NAME_MAX + 1, "%.150s, %s", deployment->name, contract->name);
+}
+
+/* 0: of a contract that was sent before, and may be paid. */
+static uint64_t gas_to_come(struct deployment *deployment, const struct deployed_contract *contract)
+{
+    char name[OUTBOX_NAME_MAX + 1];
+    struct outbox_status found;
+    struct error unknown;
+
+    error_init(&unknown);
+    name_of(name, deployment, contract);
+    if (outbox_look(deployment->outbox, &found, name, &unknown) == STATUS_OK &&
+        found.state != OUTBOX_WAITING) {
+        return 0;
+    }
+    return GAS_AT_LEAST + (uint64_t)GAS_OF_A_BYTE * (strlen(contract->code) / 2 +
+                                                     contract->argument_count * ABI_WORD_SIZE);
+}
+
 static enum status put_up(struct deployment *deployment, const struct deployed_contract *contract,
                           struct address *address, uint64_t *height, struct error *error)
 {
     static const struct address nobody;
     char name[OUTBOX_NAME_MAX + 1];
+    const uint64_t gas = gas_to_come(deployment, contract);
     uint8_t *data = NULL;
     size_t size = 0;
     enum status status;
 
-    (void)snprintf(name, sizeof(name), "%.150s, %s", deployment->name, contract->name);
+    name_of(name, deployment, contract);
+    if (gas > 0) {
+        TRY_OUT(outbox_check_purse(deployment->outbox, 0, gas, 0, error));
+    }
     TRY_OUT(make_creation(&data, &size, contract, error));
     status = outbox_add(deployment->outbox, name, &nobody, 0, data, size,
                         GAS_AT_LEAST + (uint64_t)GAS_OF_A_BYTE * size, error);
@@ -120,7 +147,13 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
     struct deployed_contract referee = {
         .name = "referee", .code = REFEREE_CODE, .argument_count = 1};
     struct address address;
+    uint64_t gas = gas_to_come(deployment, &examiner) + gas_to_come(deployment, &referee);
 
+    for (size_t i = 0; i < ARGUMENTS_MAX; i++) {
+        gas += gas_to_come(deployment, &rules[i]);
+    }
+    /* Before the first is paid: the others are of no use without the last. */
+    TRY(outbox_check_purse(deployment->outbox, 0, 0, gas, error));
     for (size_t i = 0; i < ARGUMENTS_MAX; i++) {
         TRY(put_up(deployment, &rules[i], &examiner.arguments[i], height, error));
     }

@@ -60,7 +60,8 @@ static uint64_t gas_of_move(const struct game_move *move)
 struct evm {
     struct rpc *rpc;
     struct outbox *outbox; /* NULL without a key */
-    struct database sql;   /* the event log */
+    bool check_purse;
+    struct database sql; /* the event log */
     struct evm_index index;
     struct address account;
     struct address registry;
@@ -77,6 +78,21 @@ static bool is_urgent(enum game_move_kind kind)
            kind == GAME_ANSWER || game_move_is_of_referee(kind);
 }
 
+/* A move that was sent before may be paid. */
+static enum status check_purse(struct evm *evm, const char *name, const struct game_move *move,
+                               struct error *error)
+{
+    struct outbox_status found;
+    struct error unknown;
+
+    error_init(&unknown);
+    if (!evm->check_purse || (outbox_look(evm->outbox, &found, name, &unknown) == STATUS_OK &&
+                              found.state != OUTBOX_WAITING)) {
+        return STATUS_OK;
+    }
+    return outbox_check_purse(evm->outbox, move->value, gas_of_move(move), 0, error);
+}
+
 static enum status evm_submit(void *self, const char *name, const struct game_move *move,
                               struct error *error)
 {
@@ -90,6 +106,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
         return error_set(error, STATUS_REFUSED, "this registry has no referee to %s before",
                          game_move_name(move->kind));
     }
+    TRY(check_purse(evm, name, move, error));
     data = malloc(game_move_size(move));
     if (data == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
@@ -438,6 +455,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     }
     evm->account = ledger->account;
     evm->registry = options->registry;
+    evm->check_purse = options->check_purse;
     TRY_OUT(evm_open_rpc(&evm->rpc, options, error));
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));

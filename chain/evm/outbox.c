@@ -301,30 +301,37 @@ static enum status send_raw(struct outbox *outbox, struct intent *intent, const 
 }
 
 /* tip and fee for a transaction that is sent now; within the ceiling, or STATUS_REFUSED. */
-static enum status choose_fees(struct outbox *outbox, struct transaction *transaction,
-                               struct error *error)
+static enum status fees_within(const struct outbox *outbox, struct transaction *transaction,
+                               struct evm_fees *fees, struct error *error)
 {
-    struct evm_fees fees;
     struct uint256 fee;
     struct uint256 least;
 
-    TRY(evm_fees_now(outbox->rpc, &fees, error));
-    transaction->kind = fees.has_base_fee ? TRANSACTION_FEE_MARKET : TRANSACTION_LEGACY;
-    if (uint256_compare(&fees.tip_wei, &outbox->options.fee_most) > 0) {
-        fees.tip_wei = outbox->options.fee_most;
+    transaction->kind = fees->has_base_fee ? TRANSACTION_FEE_MARKET : TRANSACTION_LEGACY;
+    if (uint256_compare(&fees->tip_wei, &outbox->options.fee_most) > 0) {
+        fees->tip_wei = outbox->options.fee_most;
     }
-    if (uint256_add(&least, &fees.base_wei, &fees.tip_wei) != STATUS_OK ||
+    if (uint256_add(&least, &fees->base_wei, &fees->tip_wei) != STATUS_OK ||
         uint256_compare(&least, &outbox->options.fee_most) > 0) {
         return error_set(error, STATUS_REFUSED, "gas costs more than the ceiling allows: waiting");
     }
     fee = least;
-    if (fees.has_base_fee && uint256_add(&fee, &least, &fees.base_wei) != STATUS_OK) {
+    if (fees->has_base_fee && uint256_add(&fee, &least, &fees->base_wei) != STATUS_OK) {
         fee = least;
     }
-    transaction->tip_wei_max = fees.tip_wei;
+    transaction->tip_wei_max = fees->tip_wei;
     transaction->fee_wei_max =
         uint256_compare(&fee, &outbox->options.fee_most) > 0 ? outbox->options.fee_most : fee;
     return STATUS_OK;
+}
+
+static enum status choose_fees(struct outbox *outbox, struct transaction *transaction,
+                               struct error *error)
+{
+    struct evm_fees fees;
+
+    TRY(evm_fees_now(outbox->rpc, &fees, error));
+    return fees_within(outbox, transaction, &fees, error);
 }
 
 static enum status store_attempt(struct outbox *outbox, const struct intent *intent,
@@ -382,6 +389,56 @@ static enum status sign_and_send(struct outbox *outbox, struct intent *intent,
 out:
     free(raw);
     return status;
+}
+
+/* What nodes want to see in the account for the first transaction: its gas at the most that it
+ * offers. Later ones count at the price of now. False: past 96 bits. */
+static bool need_of(wei *need, wei value, uint64_t gas, uint64_t later_gas,
+                    const struct transaction *transaction, const struct evm_fees *fees)
+{
+    struct uint256 first;
+    struct uint256 price;
+    struct uint256 later;
+    wei amount;
+
+    if (uint256_multiply(&first, &transaction->fee_wei_max, gas) != STATUS_OK ||
+        uint256_add(&price, &fees->base_wei, &transaction->tip_wei_max) != STATUS_OK ||
+        uint256_multiply(&later, &price, later_gas) != STATUS_OK ||
+        uint256_add(&first, &first, &later) != STATUS_OK || !wei_from_uint256(&amount, &first) ||
+        amount > WEI_MAX || value > WEI_MAX) {
+        return false;
+    }
+    *need = value + amount;
+    return true;
+}
+
+enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas, uint64_t later_gas,
+                               struct error *error)
+{
+    const struct address *account = signer_address(outbox->signer);
+    struct transaction transaction = {0};
+    struct evm_fees fees;
+    struct error unknown;
+    char account_text[ADDRESS_TEXT_SIZE];
+    char balance_text[WEI_TEXT_SIZE];
+    char need_text[WEI_TEXT_SIZE];
+    wei balance = 0;
+    wei need = 0;
+
+    error_init(&unknown);
+    if (evm_fees_now(outbox->rpc, &fees, &unknown) != STATUS_OK ||
+        fees_within(outbox, &transaction, &fees, &unknown) != STATUS_OK ||
+        evm_balance(outbox->rpc, &balance, account, &unknown) != STATUS_OK ||
+        !need_of(&need, value, gas, later_gas, &transaction, &fees) || balance >= need) {
+        return STATUS_OK;
+    }
+    address_print(account_text, account);
+    wei_print(balance_text, balance);
+    wei_print(need_text, need);
+    (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs up to %s%s", account_text,
+                    balance_text, need_text, value > 0 ? " with the gas" : " of gas");
+    error_advise(error, "send money to this account first");
+    return STATUS_REFUSED;
 }
 
 /* Would the contract refuse it now? Checked only while nothing of ours is in the pool, since that

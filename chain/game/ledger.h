@@ -31,6 +31,7 @@ struct ledger_options {
     uint32_t depth;                 /* EVM: blocks on top until something counts as final */
     uint32_t replace_after_s;       /* EVM: a transaction in the pool that long is replaced */
     uint64_t gas_price_gwei_max;    /* EVM: ceiling */
+    bool check_purse;               /* EVM: refuse a new move that the account cannot pay */
     uint32_t timeout_ms;            /* EVM: of one request */
     bool (*stopped)(void *context); /* polled while waiting for endpoints; NULL: never */
     void *context;

@@ -75,6 +75,12 @@ else
         tries=$((tries + 1))
     done
     url=http://$(sed -n 's/^Listening on //p' "$dir/anvil")
+    run "$L" wallet new --light --passphrase-file "$dir/pass" --wallet "$dir/poor"
+    poor=$(head -n 1 "$dir/out")
+    run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --wallet "$dir/poor" \
+        --timeout 5s
+    check "an empty purse deploys nothing, and hears at once what is needed" 1 \
+        'says err "$poor has 0 ether, and this needs up to 0." && says err "send money"'
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --timeout 4m
     check "a contract is deployed" 0 'says out "registry=0x"'
     registry=$(sed -n 's/^registry=//p' "$dir/out")
@@ -83,6 +89,12 @@ else
     check "the same name is the same contract" 0 '[ "$(cat "$dir/out")" = "$first" ]'
     run "$L" ledger status --ledger "$url" --registry "$registry"
     check "its money is shown" 0 'says out "$address has 9999."'
+    for try in first second; do # what was refused is not kept
+        run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" --reward 0.5ether \
+            --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes
+        check "an empty purse opens no job, the $try time" 1 \
+            'says err "$poor has 0 ether, and this needs up to 0.6"'
+    done
     run "$L" ledger watch --ledger "$url" --registry "$registry"
     check "it can be watched" 0 'true'
     run "$L" ledger status --ledger "$url" --registry 0x0000000000000000000000000000000000000001
