@@ -94,6 +94,14 @@ enum isa isa_best(void)
     return best;
 }
 
+/* For messages: the class that has other bits. */
+static const char *trouble_of(enum isa isa)
+{
+    const char *wrong = wrong_class(isa);
+
+    return wrong == NULL ? "scalar arithmetic" : wrong;
+}
+
 enum status isa_check(enum isa isa, struct error *error)
 {
     enum isa wrong = isa_available(ISA_SCALAR) ? isa : ISA_SCALAR;
@@ -105,7 +113,7 @@ enum status isa_check(enum isa isa, struct error *error)
         return error_set(error, STATUS_USAGE, "this CPU has no %s", isa_name(wrong));
     }
     (void)error_set(error, STATUS_REFUSED, "%s computes other bits than the rules here: %s",
-                    isa_name(wrong), wrong_class(wrong));
+                    isa_name(wrong), trouble_of(wrong));
     error_advise(error, wrong == ISA_SCALAR
                             ? "this machine cannot take part: the processor is faulty, or an "
                               "emulator stands between"
@@ -118,10 +126,8 @@ bool isa_trouble(char *line, size_t size)
 {
     for (int isa = ISA_COUNT - 1; isa >= ISA_SCALAR; isa--) {
         if (!isa_available((enum isa)isa) && is_present((enum isa)isa)) {
-            const char *wrong = wrong_class((enum isa)isa);
-
             snprintf(line, size, "%s computes other bits than the rules here (%s) and is not used",
-                     isa_name((enum isa)isa), wrong == NULL ? "scalar arithmetic" : wrong);
+                     isa_name((enum isa)isa), trouble_of((enum isa)isa));
             return true;
         }
     }
