@@ -67,13 +67,14 @@ MUST_CHECK enum status chain_wallet_folder(char path[FILE_PATH_MAX],
 MUST_CHECK enum status chain_unlock(struct signer **signer, const struct command_context *context,
                                     struct error *error);
 
-/* The address of --account. The passphrase is asked for only where the key file names no address. */
+/* The address of --account. The passphrase is asked for only where the key file names no
+ * address. */
 MUST_CHECK enum status chain_account_address(struct address *account,
                                              const struct command_context *context,
                                              struct error *error);
 
-/* As chain_unlock, with another option for the passphrase, for commands that have two; and with a key that
- * is used where --account names none (NULL: the only one). */
+/* As chain_unlock, with another option for the passphrase, for commands that have two; and with a
+ * key that is used where --account names none (NULL: the only one). */
 MUST_CHECK enum status chain_unlock_by(struct signer **signer,
                                        const struct command_context *context,
                                        const char *passphrase_option, const char *account,

@@ -68,8 +68,8 @@ MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const
                                   struct error *error);
 
 /* Can the account pay for a transaction of this value and gas, and for later_gas after it, at the
- * fees of now? STATUS_REFUSED, with the balance and the need, if it certainly cannot. STATUS_OK also
- * where the fees or the balance are unknown. */
+ * fees of now? STATUS_REFUSED, with the balance and the need, if it cannot. STATUS_OK also where
+ * the fees or the balance are unknown. */
 MUST_CHECK enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas,
                                           uint64_t later_gas, struct error *error);
 

@@ -35,7 +35,8 @@ MUST_CHECK enum status wallet_new(struct wallet_entry *entry, const char *folder
 MUST_CHECK enum status wallet_list(struct wallet_entry **entries, size_t *count, const char *folder,
                                    struct error *error);
 
-/* name is an address that a file names, the path of a key file, or NULL or "" for the only key of the folder. */
+/* name is an address that a file names, the path of a key file, or NULL or "" for the only key of
+ * the folder. */
 MUST_CHECK enum status wallet_find(struct wallet_entry *entry, const char *folder, const char *name,
                                    struct error *error);
 

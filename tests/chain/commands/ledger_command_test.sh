@@ -90,8 +90,8 @@ else
     run "$L" ledger status --ledger "$url" --registry "$registry"
     check "its money is shown" 0 'says out "$address has 9999."'
     for try in first second; do # what was refused is not kept
-        run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" --reward 0.5ether \
-            --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes
+        run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" \
+            --reward 0.5ether --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes
         check "an empty purse opens no job, the $try time" 1 \
             'says err "$poor has 0 ether, and this needs up to 0.6"'
     done

@@ -77,7 +77,8 @@ else
         'says out 0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F'
     "$L" ledger init "$dir/try.ledger" >"$dir/told"
     run "$L" ledger status --wallet "$dir/foreign" --ledger "local:$dir/try.ledger"
-    check "the status of a ledger names its file" 0 'says out "$dir/foreign/theirs names no address"'
+    check "the status of a ledger names its file" 0 \
+        'says out "$dir/foreign/theirs names no address"'
     run "$L" wallet address --wallet "$dir/foreign" 0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F
     check "an address that no file names is not found, and the file is" 3 \
         'says err "--account FILE"'
