@@ -31,8 +31,8 @@ static unsigned nesting(const char *bytes, size_t size)
     return deepest;
 }
 
-enum status strict_json_parse(json_t **root, struct error *error, const char *what,
-                              const void *bytes, size_t size, size_t size_max, unsigned depth_max)
+static enum status parse(json_t **root, struct error *error, const char *what, const void *bytes,
+                         size_t size, size_t size_max, unsigned depth_max, size_t flags)
 {
     json_error_t trouble;
 
@@ -48,7 +48,7 @@ enum status strict_json_parse(json_t **root, struct error *error, const char *wh
     if (nesting(bytes, size) > depth_max) {
         return error_set(error, STATUS_OVER_LIMIT, "%s: nested deeper than %u", what, depth_max);
     }
-    *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &trouble);
+    *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | flags, &trouble);
     if (*root == NULL) {
         if (json_error_code(&trouble) == json_error_out_of_memory) {
             return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", what);
@@ -57,6 +57,43 @@ enum status strict_json_parse(json_t **root, struct error *error, const char *wh
                          trouble.column, trouble.text);
     }
     return STATUS_OK;
+}
+
+enum status strict_json_parse(json_t **root, struct error *error, const char *what,
+                              const void *bytes, size_t size, size_t size_max, unsigned depth_max)
+{
+    return parse(root, error, what, bytes, size, size_max, depth_max, 0);
+}
+
+enum status strict_json_parse_escaped_nul(json_t **root, struct error *error, const char *what,
+                                          const void *bytes, size_t size, size_t size_max,
+                                          unsigned depth_max)
+{
+    return parse(root, error, what, bytes, size, size_max, depth_max, JSON_ALLOW_NUL);
+}
+
+bool strict_json_has_nul(const json_t *json)
+{
+    const char *key;
+    json_t *value;
+    size_t index;
+
+    if (json_is_string(json)) {
+        return strlen(json_string_value(json)) != json_string_length(json);
+    }
+    json_array_foreach((json_t *)json, index, value)
+    {
+        if (strict_json_has_nul(value)) {
+            return true;
+        }
+    }
+    json_object_foreach((json_t *)json, key, value)
+    {
+        if (strict_json_has_nul(value)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 enum status strict_json_read(json_t **root, struct error *error, const char *path, size_t size_max,

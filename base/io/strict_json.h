@@ -25,6 +25,16 @@ MUST_CHECK enum status strict_json_parse(json_t **root, struct error *error, con
                                          const void *bytes, size_t size, size_t size_max,
                                          unsigned depth_max);
 
+/* As strict_json_parse, but strings may hold the escape \u0000: for words of others that are only
+ * shown. What is read as text must be asked for with strict_json_has_nul(). */
+MUST_CHECK enum status strict_json_parse_escaped_nul(json_t **root, struct error *error,
+                                                     const char *what, const void *bytes,
+                                                     size_t size, size_t size_max,
+                                                     unsigned depth_max);
+
+/* Does a string of json, at any depth, hold a NUL? NULL has none. */
+bool strict_json_has_nul(const json_t *json);
+
 /* As strict_json_parse, from a file. */
 MUST_CHECK enum status strict_json_read(json_t **root, struct error *error, const char *path,
                                         size_t size_max, unsigned depth_max);

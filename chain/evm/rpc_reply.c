@@ -58,7 +58,8 @@ static enum status check_envelope(const json_t *root, uint64_t id, struct error 
     const json_t *version = json_object_get(root, "jsonrpc");
     const json_t *reply_id = json_object_get(root, "id");
 
-    if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0) {
+    if (!json_is_string(version) || strict_json_has_nul(version) ||
+        strcmp(json_string_value(version), "2.0") != 0) {
         return malformed(error, "not JSON-RPC 2.0");
     }
     if (!json_is_integer(reply_id) || json_integer_value(reply_id) < 0 ||
@@ -74,8 +75,8 @@ enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const c
     json_t *root;
     json_t *value;
     json_t *failed;
-    enum status status =
-        strict_json_parse(&root, NULL, "a reply", text, size, size, STRICT_JSON_DEPTH_MAX);
+    enum status status = strict_json_parse_escaped_nul(&root, NULL, "a reply", text, size, size,
+                                                       STRICT_JSON_DEPTH_MAX);
 
     memset(failure, 0, sizeof(*failure));
     *result = NULL;
@@ -86,6 +87,10 @@ enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const c
     TRY_OUT(check_envelope(root, id, error));
     value = json_object_get(root, "result");
     failed = json_object_get(root, "error");
+    /* Only a message may hold a NUL: nodes put the bytes of a revert into it. */
+    if (strict_json_has_nul(value) || strict_json_has_nul(json_object_get(failed, "data"))) {
+        TRY_OUT(malformed(error, "a NUL in a string"));
+    }
     if (json_is_null(failed) && value != NULL) {
         failed = NULL; /* some nodes send "error": null next to a result */
     }

@@ -235,7 +235,8 @@ static void test_a_nul_in_a_reply_is_refused(void **state)
         REPLY("{\"jsonrpc\":\"2.0\",\"id\":1\0,\"result\":\"0x2a\"}"),
         REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null\0}"),
         REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":3\0,\"message\":\"no\"}}"),
-        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":3,\"message\":\"n\\u0000o\"}}"),
+        REPLY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":3,\"message\":\"no\","
+              "\"data\":\"0x2a\\u0000\"}}"),
 #undef REPLY
     };
 
@@ -251,6 +252,22 @@ static void test_a_nul_in_a_reply_is_refused(void **state)
     }
 }
 
+/* anvil puts the words of a custom error into its message as they are. */
+static void test_a_nul_in_a_message_leaves_a_refusal_a_refusal(void **state)
+{
+    static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":3,\"message\":"
+                               "\"reverted: \\u0000\\u0000x\",\"data\":\"0x2a\"}}";
+    struct rpc_failure failure;
+    json_t *result;
+
+    (void)state;
+    assert_int_equal(rpc_reply_read(&result, &failure, text, sizeof(text) - 1, 1, NULL),
+                     STATUS_REFUSED);
+    assert_null(result);
+    assert_int_equal(failure.data_size, 1);
+    assert_string_equal(failure.message, "reverted: ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_a_stop_ends_the_waiting),
         cmocka_unit_test(test_other_protocols_are_refused),
         cmocka_unit_test(test_a_nul_in_a_reply_is_refused),
+        cmocka_unit_test(test_a_nul_in_a_message_leaves_a_refusal_a_refusal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
