@@ -15,26 +15,21 @@ interface IRegistry {
         None,
         Open, // the reward lies in escrow, a solver may accept
         Running, // a solver has staked and commits segments
-        Closed // nothing but settling and withdrawing is left
+        Closed // nothing but delivery, settling and withdrawing is left
     }
 
-    enum ClaimPhase {
+    enum Verdict {
         None,
-        Called, // the solver must answer with the trace root of the step
-        Tried, // the referee says whose turn it is
-        Closed
+        Right,
+        False,
+        Unavailable
     }
 
-    enum Turn {
-        Claimant,
-        Accused
-    }
-
-    enum AttestationPhase {
+    enum SeatPhase {
         None,
         Sealed,
         Revealed,
-        Closed // paid out, forfeited or convicted
+        Closed // settled, absent, an alarm, or a right that was convicted
     }
 
     struct Terms {
@@ -44,44 +39,40 @@ interface IRegistry {
         bytes32 firstStateRoot;
         uint256 salt; // lets a client open the same job twice
         uint256 steps;
-        uint256 segmentSteps;
-        uint256 segmentReward;
-        uint256 attestFee; // of one attestation of one segment
+        uint256 segmentSteps; // at most 256
+        uint256 rewardFrom; // of a segment, when the job opens
+        uint256 rewardTo; // of a segment, from riseTime on
+        uint256 riseTime;
+        uint256 fee; // of one seat of one segment
         uint256 stake;
-        uint256 claimBond;
-        uint256 attestBond;
-        uint256 attestors; // how many a covered segment needs, and the most that are paid
-        uint256 coveragePpm; // how many of a million segments must be attested
+        uint256 bond; // of a seat, and the least of a claim
+        uint256 queryFee; // pays the gas of a reply on the ledger
+        uint256 seats; // how many rights make a covered segment final
+        uint256 coveragePpm; // how many of a million segments are covered
+        uint256 panelLeast; // how many entries a solver waits for
+        bytes32 solvers; // root of an allow-list; zero: anybody
+        bytes32 verifiers; // root of an allow-list; zero: anybody
+        uint256 heldPpm; // of each reward until delivery
         uint256 segmentPeriod; // from one commit to the next
-        uint256 attestPeriod;
+        uint256 sealPeriod;
         uint256 revealPeriod;
         uint256 claimPeriod; // after the reveals
-        uint256 responsePeriod; // of one turn in a dispute
+        uint256 clock; // of each party of a dispute, for all of its moves
+        uint256 deliveryPeriod;
         uint256 deadline; // the last moment of a commit
     }
 
     /// @notice A committed segment, as in the event Committed. The contract keeps only its hash.
     struct Segment {
         uint256 index;
-        uint256 generation; // how many convictions the job had seen
-        bytes32 root;
+        uint256 generation; // how often what was not final became void
+        bytes32 root; // of the list of states
         uint256 steps;
         uint256 time;
         uint256 height; // of the block of the commit
         address solver;
-    }
-
-    /// @notice A claim that is being tried, as the referee needs to know it.
-    struct Trial {
-        address claimant;
-        address accused; // the solver or the attestor
-        address attestor; // zero: the solver is accused
-        Turn turn;
-        bytes32 job;
-        bytes32 segment; // hash of the segment
-        bytes32 traceRoot; // of the step, by the accused
-        bytes32 seed; // of the segment: which step an attestor drew
-        bool diverged; // the segment ends a training that is said to have diverged
+        uint256 panel; // entries of the panel at the commit
+        bool diverged; // the state after the last step is not finite
     }
 
     ////////////////////////////////////////////////////////////////
@@ -94,6 +85,7 @@ interface IRegistry {
     error JobExists();
     error WrongPhase(uint256 phase);
     error NotYours(address expected);
+    error NotAllowed(); // not on the job's allow-list
     error WrongIndex(uint256 expected);
     error WrongSegment();
     error WrongSteps(uint256 most);
@@ -101,18 +93,22 @@ interface IRegistry {
     error ZeroAddress();
     error TooEarly(uint256 bound);
     error TooLate(uint256 bound);
+    error TooLittle(uint256 reward);
+    error TooLong(uint256 most); // a contact
     error SelfDealing();
-    error Full();
-    error AlreadyAttested();
+    error Full(uint256 most);
+    error PanelShort(uint256 entries);
+    error WrongHeader(uint256 height);
+    error NotDrawn();
+    error AlreadyDrawn();
+    error WrongPlace();
+    error AlreadySealed();
     error NotSealed();
-    error NotRevealed();
     error WrongReveal();
-    error CoverageMissing(uint256 revealed);
+    error CoverageMissing(uint256 rights);
     error NotNeeded();
+    error Engaged(uint256 duties);
     error ClaimsOpen(uint256 count);
-    error ClaimExists();
-    error NotLapsed();
-    error OutOfTurns();
     error NothingOwed();
     error WithdrawFailed();
 
@@ -120,65 +116,58 @@ interface IRegistry {
     //                           Events                           //
     ////////////////////////////////////////////////////////////////
 
-    event Opened(bytes32 indexed job, address indexed client, Terms terms);
+    event Opened(bytes32 indexed job, address indexed client, Terms terms, bytes contact);
     event Cancelled(bytes32 indexed job);
-    event Accepted(bytes32 indexed job, address indexed solver, uint256 due);
-    event Committed(
+    event Rewound(bytes32 indexed job, uint256 index);
+    event Accepted(
+        bytes32 indexed job, address indexed solver, uint256 reward, uint256 due, bytes contact
+    );
+    event SteppedBack(bytes32 indexed job, address indexed solver, uint256 penalty);
+    event Committed(bytes32 indexed job, Segment segment, bytes32[] states);
+    event Enlisted(
+        bytes32 indexed job, address indexed owner, uint256 entry, uint256 count, bytes contact
+    );
+    event Left(bytes32 indexed job, uint256 indexed entry, address owner);
+    /// @notice An entry is gone: it left and was paid, was absent twice, alarmed or was convicted.
+    event Gone(bytes32 indexed job, uint256 indexed entry, address owner, uint256 amount);
+    event Announced(bytes32 indexed job, address indexed owner, bytes contact);
+    event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool covered);
+    /// @notice Another round of seats; from == to: the draw has ended.
+    event Round(
         bytes32 indexed job,
         uint256 indexed index,
         uint256 generation,
-        bytes32 root,
-        uint256 steps,
-        uint256 time,
-        address solver,
-        bool diverged
+        uint256 round,
+        uint256 from,
+        uint256 to,
+        uint256 start
     );
-    event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool mandatory);
-    event Attested(
-        bytes32 indexed job,
-        uint256 indexed index,
-        address indexed attestor,
-        uint256 step,
-        bytes32 seal
+    event SealedVerdict(
+        bytes32 indexed job, uint256 indexed index, uint256 place, address owner, bytes32 seal
     );
     event Revealed(
-        bytes32 indexed job, uint256 indexed index, address indexed attestor, bytes32 traceRoot
+        bytes32 indexed job,
+        uint256 indexed index,
+        uint256 place,
+        address owner,
+        Verdict verdict,
+        bytes32[8] leaves
     );
-    event Renewed(bytes32 indexed job, uint256 indexed index, uint256 time);
+    event Absent(bytes32 indexed job, uint256 indexed index, uint256 place, uint256 entry);
     event Settled(
-        bytes32 indexed job,
-        uint256 indexed index,
-        address indexed attestor,
-        address payee,
-        uint256 amount
+        bytes32 indexed job, uint256 indexed index, uint256 place, address owner, uint256 amount
     );
-    event Sealed(bytes32 indexed seal);
-    event Claimed(
-        bytes32 indexed job,
-        uint256 indexed index,
-        bytes32 indexed claim,
-        address claimant,
-        uint256 step,
-        bytes32 preState,
-        bytes32 postState,
-        uint256 deadline
+    /// @notice A right was convicted: its leaf is another.
+    event Disproved(
+        bytes32 indexed job, uint256 indexed index, uint256 place, uint256 entry, address mover
     );
-    event Accused(
-        bytes32 indexed job,
-        uint256 indexed index,
-        bytes32 indexed claim,
-        address claimant,
-        address attestor,
-        uint256 deadline
-    );
-    event Answered(bytes32 indexed claim, bytes32 traceRoot, uint256 deadline);
-    event TurnPassed(bytes32 indexed claim, Turn turn, uint256 deadline);
-    event Ruled(bytes32 indexed claim, bool upheld);
-    event Lapsed(bytes32 indexed claim);
+    event Finalized(bytes32 indexed job, uint256 indexed index, uint256 reward);
+    event Voided(bytes32 indexed job, address indexed solver, uint256 resumeAt, uint256 penalty);
     event Convicted(bytes32 indexed job, address indexed solver, uint256 resumeAt);
-    event Finalized(bytes32 indexed job, uint256 indexed index);
     event Released(bytes32 indexed job, address indexed solver, uint256 penalty);
     event Closed(bytes32 indexed job, uint256 finalized);
+    event Asked(bytes32 indexed job);
+    event Delivered(bytes32 indexed job, address indexed to, uint256 amount);
     event Withdrawn(address indexed owner, address indexed to, uint256 amount);
 
     ////////////////////////////////////////////////////////////////
@@ -187,96 +176,92 @@ interface IRegistry {
 
     /// @notice Puts a job up, with all of its rewards and fees in escrow.
     /// @return job Its key: keccak256(client, jobId, salt).
-    function open(Terms calldata terms) external payable returns (bytes32 job);
+    function open(Terms calldata terms, bytes calldata contact)
+        external
+        payable
+        returns (bytes32 job);
 
     /// @notice Takes back a job that no solver holds.
     function cancel(bytes32 job) external;
+
+    /// @notice Makes segments from index on count as not final, and pays for them again.
+    function rewind(bytes32 job, uint256 index) external payable;
+
+    /// @notice Says that the model was delivered: the held part goes to the solver.
+    function acknowledge(bytes32 job) external;
+
+    /// @notice Asks the panel once whether the last state of a closed job can be had.
+    function askPanel(bytes32 job, Segment calldata segment) external payable;
 
     ////////////////////////////////////////////////////////////////
     //                     Moves of the solver                    //
     ////////////////////////////////////////////////////////////////
 
     /// @notice Stakes and takes the job on, from its first segment that is not final.
-    function accept(bytes32 job) external payable;
+    /// @param leastReward Refused where the reward of a segment is below it now.
+    /// @param path Siblings of the sender in the allow-list of solvers.
+    function accept(
+        bytes32 job,
+        uint256 leastReward,
+        bytes32[] calldata path,
+        bytes calldata contact
+    ) external payable;
 
-    /// @notice Commits the next segment.
-    function commit(bytes32 job, uint256 index, bytes32 root) external;
+    /// @notice Gives the job back before the first commit, for a sixty-fourth of the stake.
+    function stepBack(bytes32 job) external;
 
-    /// @notice Commits the last segment of a training that ended in a NaN or infinity.
-    /// @param steps The number of steps of the segment; the state after the last is not finite.
-    function commitDiverged(bytes32 job, uint256 index, bytes32 root, uint256 steps) external;
-
-    /// @notice Answers a claim with the trace root of its step.
-    function answer(bytes32 claim, bytes32 traceRoot) external;
+    /// @notice Commits the next segment by the list of its states.
+    /// @param diverged The last state holds a NaN or infinity, and the training ends there.
+    function commit(bytes32 job, uint256 index, bytes32[] calldata states, bool diverged)
+        external;
 
     ////////////////////////////////////////////////////////////////
     //                   Moves of the verifiers                   //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Fixes the randomness of a segment: which step each attestor checks, and whether the
-    /// segment must be covered. It comes from the block after the commit's.
-    function draw(bytes32 job, Segment calldata segment) external;
+    /// @notice Appends entries to the panel, each with its bond.
+    function enlist(bytes32 job, uint256 count, bytes32[] calldata path, bytes calldata contact)
+        external
+        payable;
 
-    /// @param seal keccak256(attestor, segment's hash, trace root of the step that was drawn)
-    function attest(bytes32 job, Segment calldata segment, bytes32 seal) external payable;
+    /// @notice Leaves the panel; called again when the time is over, pays the bond.
+    function leave(bytes32 job, uint256 entry) external;
 
-    function reveal(bytes32 job, Segment calldata segment, bytes32 traceRoot) external;
+    /// @notice Changes the address at which a party is found.
+    function announce(bytes32 job, bytes calldata contact) external;
 
-    /// @notice Announces a claim without revealing it, so that nobody can file it first.
-    /// @param seal keccak256(claim's key, salt)
-    function sealClaim(bytes32 seal) external;
+    /// @notice Fixes the seed of a segment: whether it is covered, and by whom.
+    /// @param header RLP of the header of the block that the seed comes from.
+    function draw(bytes32 job, Segment calldata segment, bytes calldata header) external;
 
-    /// @notice Claims that step `step` (counted within the segment) does not lead from preState to
-    /// postState, two states that the solver committed. The referee checks that.
-    function claim(
+    /// @param seal keccak256(owner, segment's hash, verdict, step, hash of the leaves, salt)
+    function seal(bytes32 job, Segment calldata segment, uint256 place, bytes32 seal) external;
+
+    /// @notice Reveals right or unavailable. False is revealed by the referee's alarm().
+    function reveal(
         bytes32 job,
         Segment calldata segment,
-        uint256 step,
-        bytes32 preState,
-        bytes32 postState,
+        uint256 place,
+        Verdict verdict,
+        bytes32[8] calldata leaves,
         bytes32 salt
-    ) external payable returns (bytes32 key);
-
-    /// @notice Claims that an attestor revealed a false trace root.
-    function accuse(bytes32 job, Segment calldata segment, address attestor, bytes32 salt)
-        external
-        payable
-        returns (bytes32 key);
-
-    ////////////////////////////////////////////////////////////////
-    //                    Moves of the referee                    //
-    ////////////////////////////////////////////////////////////////
-
-    /// @notice Gives a party its next turn of a dispute.
-    function passTurn(bytes32 claim, Turn turn) external;
-
-    /// @notice A claim that the referee may judge now. Reverts as the referee's moves would.
-    function trial(bytes32 claim) external view returns (Trial memory);
-
-    /// @notice The hash of the segment that was committed last at an index.
-    function segments(bytes32 job, uint256 index) external view returns (bytes32 hash);
-
-    /// @notice Ends a dispute.
-    function rule(bytes32 claim, bool upheld) external;
+    ) external;
 
     ////////////////////////////////////////////////////////////////
     //                      Moves of anybody                      //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Ends a dispute against the party that let its turn pass.
-    function timeout(bytes32 claim) external;
-
-    /// @notice Gives back the bond of a claim whose accused was convicted by another claim.
-    function lapse(bytes32 claim) external;
-
-    /// @notice Opens another round of attestations where too few were revealed.
+    /// @notice Closes a round, and opens another where verdicts are missing.
     function renew(bytes32 job, Segment calldata segment) external;
 
     /// @notice Pays for the first segment that is not final.
     function finalize(bytes32 job, Segment calldata segment) external;
 
-    /// @notice Pays an attestor, or takes the bond of one that did not reveal.
-    function settle(bytes32 job, Segment calldata segment, address attestor) external;
+    /// @notice Ends the work of a solver whose states nobody can get.
+    function forfeit(bytes32 job, Segment calldata segment) external;
+
+    /// @notice Ends the duty of a seat of a segment that is void.
+    function settle(bytes32 job, Segment calldata segment, uint256 place) external;
 
     /// @notice Frees a job of a solver that is late.
     function release(bytes32 job) external;
@@ -284,6 +269,15 @@ interface IRegistry {
     /// @notice Ends a job whose time is over.
     function expire(bytes32 job) external;
 
+    /// @notice Pays the held part of a closed job when the time of the client is over.
+    function deliver(bytes32 job) external;
+
     /// @notice Pays out all that the sender is owed.
     function withdraw(address to) external;
+
+    ////////////////////////////////////////////////////////////////
+    //                    Moves of the referee                    //
+    ////////////////////////////////////////////////////////////////
+
+    // What these are given in detail is between the two contracts: see Registry.sol.
 }
