@@ -19,13 +19,33 @@
 #include "chain/codec/wei.h"
 #include "proofs/hash/merkle.h"
 
+#define GAME_STEPS_MAX     ((UINT64_C(1) << 40) - 1)
 #define GAME_SEGMENTS_MAX  ((1u << 24) - 1)
+#define GAME_STATES_MAX    256 /* steps of a segment */
 #define GAME_PERIOD_MAX    ((1u << 24) - 1)
 #define GAME_TIME_MAX      ((UINT64_C(1) << 40) - 1)
-#define GAME_ATTESTORS_MAX 64
 #define GAME_PPM           1000000
-#define GAME_TURNS_MAX     64
-#define GAME_LATE_SHARE    8
+#define GAME_HELD_PPM_MAX  500000
+#define GAME_SEATS_MAX     8
+#define GAME_PLACES_MAX    64 /* in the draw of a segment */
+#define GAME_PANEL_MAX     65535
+#define GAME_PANEL_LEAST   255 /* the most that a job may wait for */
+#define GAME_ENLIST_MAX    16
+#define GAME_STRIKES_MAX   2
+#define GAME_FEES_OF_BOND  4
+#define GAME_SCORE_VOID    (-10)
+#define GAME_LEAVES        8 /* hashes of a right */
+#define GAME_ACTIVE_MAX    4 /* disputes of a job whose clocks run */
+#define GAME_OUTSIDERS_MAX 16
+#define GAME_SEAL_BLOCKS   32 /* how long the seal of a claim lives */
+#define GAME_RANK_OUTSIDER (UINT64_C(1) << 63)
+#define GAME_LATE_SHARE    8   /* of the stake, burned where nothing came or nobody gets it */
+#define GAME_BACK_SHARE    64  /* of the stake, burned for stepping back */
+#define GAME_POT_SHARE     4   /* of the stake, to the claimant and to the client each */
+#define GAME_SEED_BLOCKS   256 /* how far back a seed can be read, and the step to the next */
+#define GAME_CONTACT_MAX   256
+#define GAME_HEADER_MAX    1024 /* of a block */
+#define GAME_ALLOW_MAX     32   /* siblings in an allow-list */
 #define GAME_TOPICS_MAX    4
 #define GAME_REVERT_SIZE   36 /* at most: a selector and one word */
 
@@ -43,9 +63,24 @@ enum game_phase {
     GAME_PHASE_CLOSED,
 };
 
+enum game_verdict {
+    GAME_VERDICT_NONE,
+    GAME_VERDICT_RIGHT,
+    GAME_VERDICT_FALSE,
+    GAME_VERDICT_UNAVAILABLE,
+};
+
+enum game_seat_phase {
+    GAME_SEAT_NONE,
+    GAME_SEAT_SEALED,
+    GAME_SEAT_REVEALED,
+    GAME_SEAT_CLOSED, /* settled, absent, an alarm, or a right that was convicted */
+};
+
 enum game_claim_phase {
     GAME_CLAIM_NONE,
-    GAME_CLAIM_CALLED,
+    GAME_CLAIM_WAITING, /* others come first; nobody's clock runs */
+    GAME_CLAIM_CALLED,  /* the solver must answer with the trace root of the step */
     GAME_CLAIM_TRIED,
     GAME_CLAIM_CLOSED,
 };
@@ -55,13 +90,13 @@ enum game_turn {
     GAME_TURN_ACCUSED,
 };
 
-enum game_attestation_phase {
-    GAME_ATTESTATION_NONE,
-    GAME_ATTESTATION_SEALED,
-    GAME_ATTESTATION_REVEALED,
-    GAME_ATTESTATION_CLOSED,
+enum game_outcome {
+    GAME_UPHELD,
+    GAME_REFUTED,
+    GAME_LAPSED,
 };
 
+/* In the order of the contract: BAD_TERMS gives the position. */
 struct game_terms {
     struct digest job_id;
     struct digest program_root;
@@ -70,18 +105,25 @@ struct game_terms {
     uint64_t salt;
     uint64_t steps;
     uint32_t segment_steps;
-    wei segment_reward;
-    wei attest_fee;
+    wei reward_from; /* of a segment, when the job opens */
+    wei reward_to;   /* of a segment, from rise_time_s on */
+    uint32_t rise_time_s;
+    wei fee; /* of one seat of one segment */
     wei stake;
-    wei claim_bond;
-    wei attest_bond;
-    uint32_t attestors;
+    wei bond; /* of a seat, and the least of a claim */
+    wei query_fee;
+    uint32_t seats; /* rights that make a covered segment final */
     uint32_t coverage_ppm;
+    uint32_t panel_least;    /* entries that a solver waits for */
+    struct hash32 solvers;   /* roots of allow-lists; zero: anybody */
+    struct hash32 verifiers; /* ... */
+    uint32_t held_ppm;       /* of each reward, until delivery */
     uint32_t segment_period_s;
-    uint32_t attest_period_s;
+    uint32_t seal_period_s;
     uint32_t reveal_period_s;
     uint32_t claim_period_s;
-    uint32_t response_period_s;
+    uint32_t clock_s; /* of each party of a dispute, for all of its moves */
+    uint32_t delivery_period_s;
     uint64_t deadline_s;
 };
 
@@ -94,6 +136,8 @@ struct game_segment {
     uint64_t time_s;
     uint64_t height;
     struct address solver;
+    uint32_t panel; /* entries at the commit */
+    bool diverged;
 };
 
 /* Bytes of any length, borrowed. */
@@ -102,9 +146,15 @@ struct game_bytes {
     size_t size;
 };
 
+/* Hashes or roots in a row, borrowed. */
+struct game_hashes {
+    const struct digest *hashes;
+    uint32_t count;
+};
+
 /*
- * What a claim is about. The ledger keeps only hashes of it, so every move of the claimant shows it
- * to the referee. Of the paths only the siblings are shown: their places follow from the rest.
+ * What a claim is about, and the proof that the solver committed to both states. Shown once, when
+ * the claim is made. Of the paths only the siblings: their places follow from the rest.
  */
 struct game_case {
     struct address client; /* of the job: with its header and the salt, its key */
@@ -112,40 +162,58 @@ struct game_case {
     uint8_t job_header[GAME_JOB_HEADER_SIZE];
     struct game_segment segment;
     struct game_segment previous; /* the one before; zero for segment 0 and when step > 0 */
-    uint32_t step;                /* within the segment; of an attestor: the one it drew */
+    uint32_t step;                /* within the segment */
     struct digest pre_state;
     struct digest post_state;
     struct merkle_path pre_path;  /* under the root of the segment that the step before is in */
     struct merkle_path post_path; /* of post_state under the segment's root */
 };
 
+/* What the claimant's later moves show again: the ledger keeps only hashes of it. */
+struct game_subject {
+    struct address client;
+    uint64_t salt;
+    uint8_t job_header[GAME_JOB_HEADER_SIZE];
+    uint32_t step;
+    struct digest pre_state;
+    struct digest post_state;
+};
+
 enum game_move_kind {
     GAME_OPEN,
     GAME_CANCEL,
+    GAME_REWIND,
+    GAME_ACKNOWLEDGE,
+    GAME_ASK_PANEL,
     GAME_ACCEPT,
+    GAME_STEP_BACK,
     GAME_COMMIT,
-    GAME_COMMIT_DIVERGED,
-    GAME_ANSWER,
+    GAME_ENLIST,
+    GAME_LEAVE,
+    GAME_ANNOUNCE,
     GAME_DRAW,
-    GAME_ATTEST,
+    GAME_SEAL,
     GAME_REVEAL,
-    GAME_SEAL_CLAIM,
-    GAME_CLAIM,
-    GAME_ACCUSE,
-    GAME_PASS_TURN,
-    GAME_RULE,
-    GAME_TIMEOUT,
-    GAME_LAPSE,
     GAME_RENEW,
     GAME_FINALIZE,
+    GAME_FORFEIT,
     GAME_SETTLE,
     GAME_RELEASE,
     GAME_EXPIRE,
+    GAME_DELIVER,
     GAME_WITHDRAW,
     /* Before the referee: on a chain they go to its contract. */
+    GAME_SEAL_CLAIM,
+    GAME_CLAIM,
+    GAME_ALARM,
+    GAME_ANSWER,
     GAME_QUERY,
     GAME_REPLY,
     GAME_CONVICT,
+    GAME_TIMEOUT,
+    GAME_LAPSE,
+    GAME_PAY,
+    GAME_CHALLENGE,
     GAME_MOVE_KINDS,
 };
 
@@ -153,48 +221,68 @@ enum game_move_kind {
 struct game_move {
     enum game_move_kind kind;
     wei value; /* sent along */
-    /* Of the job; of the claim for ANSWER, PASS_TURN, RULE, TIMEOUT, LAPSE and the referee's. */
+    /* Of the job; of the claim for ANSWER, QUERY, REPLY, CONVICT, TIMEOUT, LAPSE. */
     struct hash32 key;
     struct game_terms terms;
     struct game_segment segment;
-    uint32_t index;
-    uint32_t steps;     /* of COMMIT_DIVERGED; the step of CLAIM, counted within the segment */
-    struct digest root; /* a segment's, or the trace root of ANSWER and REVEAL */
-    struct digest pre_state;
-    struct digest post_state;
+    uint32_t index;      /* of a segment: REWIND, COMMIT; which leaf: CHALLENGE */
+    uint32_t generation; /* PAY */
+    uint32_t count;      /* entries of ENLIST */
+    uint32_t entry;      /* LEAVE */
+    uint32_t place;      /* SEAL, REVEAL, SETTLE, ALARM, CHALLENGE */
+    uint32_t verdict;    /* enum game_verdict, of REVEAL */
+    wei least_reward;    /* ACCEPT */
+    bool diverged;       /* COMMIT */
+    struct digest root;  /* the trace root of ANSWER */
     struct hash32 seal;
     struct hash32 salt;
-    struct address account; /* the attestor of ACCUSE and SETTLE; where WITHDRAW pays to */
-    uint32_t turn;
-    bool upheld;
-    struct game_case shown;    /* QUERY, CONVICT */
-    struct game_bytes queried; /* REPLY: as in the event QUERIED */
-    struct game_bytes payload; /* the query of QUERY, the data of REPLY, the evidence of CONVICT */
+    struct hash32 leaves[GAME_LEAVES]; /* REVEAL, CHALLENGE */
+    struct address account;            /* where WITHDRAW pays to */
+    struct game_hashes states;         /* COMMIT */
+    struct game_hashes path;           /* in an allow-list: ACCEPT, ENLIST */
+    struct game_bytes contact;         /* OPEN, ACCEPT, ENLIST, ANNOUNCE */
+    struct game_bytes header;          /* of a block: DRAW; a ledger fills it in */
+    struct game_case shown;            /* CLAIM, ALARM */
+    struct game_subject subject;       /* QUERY, CONVICT */
+    struct game_bytes queried;         /* REPLY: as in the event QUERIED */
+    /* The query of QUERY, the data of REPLY, the evidence of CONVICT, the leaf of CHALLENGE. */
+    struct game_bytes payload;
 };
 
 enum game_event_kind {
     GAME_OPENED,
     GAME_CANCELLED,
+    GAME_REWOUND,
     GAME_ACCEPTED,
+    GAME_STEPPED_BACK,
     GAME_COMMITTED,
+    GAME_ENLISTED,
+    GAME_LEFT,
+    GAME_GONE,
+    GAME_ANNOUNCED,
     GAME_DRAWN,
-    GAME_ATTESTED,
+    GAME_ROUND,
+    GAME_SEALED_VERDICT,
     GAME_REVEALED,
-    GAME_RENEWED,
+    GAME_ABSENT,
     GAME_SETTLED,
-    GAME_SEALED,
-    GAME_CLAIMED,
-    GAME_ACCUSED,
-    GAME_ANSWERED,
-    GAME_TURN_PASSED,
-    GAME_RULED,
-    GAME_LAPSED,
-    GAME_CONVICTED,
+    GAME_DISPROVED,
     GAME_FINALIZED,
+    GAME_VOIDED,
+    GAME_CONVICTED,
     GAME_RELEASED,
     GAME_CLOSED,
+    GAME_ASKED,
+    GAME_DELIVERED,
     GAME_WITHDRAWN,
     /* Of the referee. */
+    GAME_SEALED,
+    GAME_CLAIMED,
+    GAME_TURN_PASSED,
+    GAME_ANSWERED,
+    GAME_DEFAULTED,
+    GAME_RULED,
+    GAME_PAID,
     GAME_QUERIED,
     GAME_REPLIED,
     GAME_EVENT_KINDS,
@@ -205,30 +293,45 @@ struct game_event {
     struct hash32 job;
     struct hash32 claim;
     struct game_terms terms;     /* OPENED */
-    struct game_segment segment; /* COMMITTED, without the height: that is the block's */
-    /* Of the segment; CONVICTED, CLOSED: the first that is not final. */
+    struct game_segment segment; /* COMMITTED */
+    struct game_hashes states;   /* COMMITTED; borrowed */
+    /* Of the segment; VOIDED, CONVICTED, CLOSED: the first that is not final. */
     uint32_t index;
-    uint32_t step;
-    struct address account; /* client, solver, attestor, claimant, owner: who the event is about */
-    struct address other;   /* payee of SETTLED, target of WITHDRAWN, attestor of ACCUSED */
-    struct digest root;     /* the trace root of REVEALED and ANSWERED */
+    uint32_t generation; /* ROUND, PAID */
+    uint32_t step;       /* CLAIMED */
+    uint32_t entry;      /* ENLISTED (the first), LEFT, GONE, ABSENT, DISPROVED */
+    uint32_t count;      /* ENLISTED */
+    uint32_t round;
+    uint32_t from;    /* ROUND: its places, from == to: the draw has ended */
+    uint32_t to;      /* ... */
+    uint32_t place;   /* SEALED_VERDICT, REVEALED, ABSENT, SETTLED, DISPROVED */
+    uint32_t verdict; /* enum game_verdict, of REVEALED */
+    uint32_t phase;   /* enum game_claim_phase, of TURN_PASSED */
+    uint32_t turn;    /* enum game_turn, of TURN_PASSED */
+    uint32_t outcome; /* enum game_outcome, of RULED */
+    uint64_t rank;    /* CLAIMED */
+    /* Client, solver, owner, claimant, mover, lead, payee: who the event is about. */
+    struct address account;
+    struct address other; /* the target of WITHDRAWN */
+    struct digest root;   /* the trace root of ANSWERED */
     struct digest pre_state;
     struct digest post_state;
-    struct hash32 seal; /* of ATTESTED and SEALED; the seed of DRAWN */
-    uint64_t time_s;    /* until when the next move must come; when, for RENEWED */
-    wei amount;
-    uint32_t turn;
-    bool flag;                 /* diverged, mandatory, upheld */
-    struct game_bytes payload; /* of QUERIED and REPLIED */
+    struct hash32 seal; /* SEALED_VERDICT, SEALED; the seed of DRAWN */
+    struct hash32 leaves[GAME_LEAVES];
+    uint64_t time_s;           /* until when the next move must come; the start of ROUND */
+    wei amount;                /* a reward, penalty, payment or bond */
+    bool flag;                 /* DRAWN: covered */
+    struct game_bytes contact; /* OPENED, ACCEPTED, ENLISTED, ANNOUNCED; borrowed */
+    struct game_bytes payload; /* QUERIED, REPLIED; borrowed */
 };
 
 /* The number of WRONG_CASE: which part of the case is not what was committed. */
 enum game_case_part {
     GAME_CASE_JOB = 1, /* client, salt and header are not the job of the claim */
     GAME_CASE_SEGMENT,
-    GAME_CASE_SUBJECT, /* step and states are not those of the claim, or not the step drawn */
+    GAME_CASE_SUBJECT, /* step and states are not those of the claim */
     GAME_CASE_PREVIOUS,
-    GAME_CASE_PRE_STATE,
+    GAME_CASE_PRE_STATE, /* not under the root of its segment */
     GAME_CASE_POST_STATE,
 };
 
@@ -239,6 +342,7 @@ enum game_refusal_kind {
     GAME_JOB_EXISTS,
     GAME_WRONG_PHASE,
     GAME_NOT_YOURS,
+    GAME_NOT_ALLOWED,
     GAME_WRONG_INDEX,
     GAME_WRONG_SEGMENT,
     GAME_WRONG_STEPS,
@@ -246,22 +350,31 @@ enum game_refusal_kind {
     GAME_ZERO_ADDRESS,
     GAME_TOO_EARLY,
     GAME_TOO_LATE,
+    GAME_TOO_LITTLE,
+    GAME_TOO_LONG,
     GAME_SELF_DEALING,
     GAME_FULL,
-    GAME_ALREADY_ATTESTED,
+    GAME_PANEL_SHORT,
+    GAME_WRONG_HEADER,
+    GAME_NOT_DRAWN,
+    GAME_ALREADY_DRAWN,
+    GAME_WRONG_PLACE,
+    GAME_ALREADY_SEALED,
     GAME_NOT_SEALED,
-    GAME_NOT_REVEALED,
     GAME_WRONG_REVEAL,
     GAME_COVERAGE_MISSING,
     GAME_NOT_NEEDED,
+    GAME_ENGAGED,
     GAME_CLAIMS_OPEN,
-    GAME_CLAIM_EXISTS,
-    GAME_NOT_LAPSED,
-    GAME_OUT_OF_TURNS,
     GAME_NOTHING_OWED,
     GAME_WITHDRAW_FAILED,
+    /* Of the referee. */
     GAME_WRONG_TURN,
     GAME_WRONG_CASE,
+    GAME_SEAL_EXISTS,
+    GAME_CLAIM_EXISTS,
+    GAME_NOT_LAPSED,
+    GAME_NOT_PAID,
     GAME_BAD_QUERY,
     GAME_NOT_QUERIED,
     GAME_BAD_REPLY,
@@ -321,23 +434,67 @@ const char *game_event_name(enum game_event_kind kind); /* "committed" */
 struct hash32 game_job_key(const struct address *client, const struct digest *job_id,
                            uint64_t salt);
 struct hash32 game_segment_hash(const struct hash32 *job, const struct game_segment *segment);
-struct hash32 game_attest_seal(const struct address *attestor, const struct hash32 *segment_hash,
-                               const struct digest *trace_root);
-struct hash32 game_claim_key(const struct address *claimant, const struct hash32 *segment_hash,
-                             uint32_t step, const struct digest *pre_state,
-                             const struct digest *post_state);
-struct hash32 game_accusation_key(const struct address *claimant, const struct hash32 *segment_hash,
-                                  const struct address *attestor);
-struct hash32 game_claim_seal(const struct hash32 *claim_key, const struct hash32 *salt);
 
-/* The step of a segment that an attestor must check. steps > 0. */
-uint32_t game_sampled_step(const struct hash32 *seed, const struct address *attestor,
-                           uint32_t steps);
+/* The root of a segment that begins with step `first` of the job. */
+struct digest game_segment_root(const struct game_hashes *states, uint64_t first);
+
+/* The hash of what a claim is about. */
+struct hash32 game_subject_hash(const struct hash32 *segment_hash, uint32_t step,
+                                const struct digest *pre_state, const struct digest *post_state);
+
+/* round: how often this subject was refuted. */
+struct hash32 game_claim_key(const struct hash32 *subject_hash, uint32_t round);
+struct hash32 game_claim_seal(const struct address *claimant, const struct hash32 *subject_hash,
+                              const struct hash32 *salt);
+
+/* What later moves of the claimant show of a case. */
+struct game_subject game_subject_of(const struct game_case *shown);
+
+/* ---- the panel -------------------------------------------------------------- */
+
+struct hash32 game_seed(const struct hash32 *random, const struct hash32 *segment_hash);
+
+/* Is a segment covered by its seed alone? The last one always is. */
+bool game_seed_covers(const struct hash32 *seed, uint32_t coverage_ppm);
+
+/* The entry that a place belongs to; panel > 0: entries at the commit. */
+uint32_t game_place_entry(const struct hash32 *seed, uint32_t place, uint32_t panel);
+
+/* Which leaf the hash `which` of a right is about: of the state after this step ... */
+uint32_t game_right_step(const struct hash32 *seed, uint32_t which, uint32_t steps);
+/* ... of this tensor ... */
+uint32_t game_right_tensor(const struct hash32 *seed, uint32_t which, uint32_t tensors);
+/* ... of that many leaves. */
+uint64_t game_right_leaf(const struct hash32 *seed, uint32_t which, uint64_t leaves);
+
+struct game_right {
+    uint32_t step;
+    uint32_t tensor;
+    uint64_t leaf;
+    const uint8_t *bytes; /* MERKLE_LEAF_SIZE, with the leaf's zeros */
+};
+
+struct hash32 game_right_hash(const struct address *owner, const struct hash32 *seed,
+                              const struct hash32 *segment_hash, const struct game_right *right);
+
+/* step and leaves (NULL: zero) as the verdict has them. */
+struct hash32 game_verdict_seal(const struct address *owner, const struct hash32 *segment_hash,
+                                enum game_verdict verdict, uint32_t step,
+                                const struct hash32 leaves[GAME_LEAVES], const struct hash32 *salt);
+
+/* ---- amounts ---------------------------------------------------------------- */
 
 /* The number of segments; 0 if the terms are malformed. */
 uint32_t game_segment_count(const struct game_terms *terms);
 
-/* What the client must escrow, for terms that the game accepts. */
+/* What a segment costs the client at most, and the whole job: its escrow. */
+wei game_segment_price(const struct game_terms *terms);
 wei game_escrow(const struct game_terms *terms);
+
+/* The reward of a segment for a solver that accepts now. */
+wei game_reward(const struct game_terms *terms, uint64_t opened_at_s, uint64_t now_s);
+
+/* The bond of an outsider where that many have a live claim in the job. */
+wei game_claim_bond(const struct game_terms *terms, uint32_t outsiders);
 
 #endif /* CHAIN_GAME_GAME_H */

@@ -126,22 +126,66 @@ struct ledger_job {
     uint32_t committed;
     uint32_t finalized;
     uint32_t open_claims;
+    uint32_t panel;        /* entries that ever were */
+    uint32_t panel_active; /* those that are drawn for new segments */
+    uint64_t opened_at_s;  /* and of each return to OPEN */
+    uint64_t accepted_at_s;
+    uint64_t closed_at_s;
     uint64_t due_s;
-    bool ended;
+    wei reward;              /* of a segment, for this solver */
+    wei held;                /* until delivery */
+    bool ended;              /* the last committed segment says that the training diverged */
     struct game_terms terms; /* EVM: the roots and the salt are those of the event OPENED only */
 };
 
 struct ledger_claim {
     enum game_claim_phase phase;
     enum game_turn turn;
-    struct address claimant;
-    struct address attestor; /* zero: the solver is accused */
+    enum game_outcome outcome; /* of CLOSED */
     struct hash32 job;
-    struct hash32 segment;
-    uint64_t deadline_s;
+    struct hash32 segment; /* its hash */
+    struct hash32 subject;
     uint32_t generation;
-    uint32_t turns;
+    uint64_t rank;
+    struct address solver;
+    struct address lead; /* zero: none is left */
+    uint32_t claimants;  /* that are left */
+    uint64_t since_s;
+    uint32_t solver_left_s; /* of their clocks */
+    uint32_t lead_left_s;
+    uint64_t deadline_s; /* of the turn; 0: nobody's clock runs */
     struct digest trace_root;
+};
+
+/* What the panel said about a segment. */
+struct ledger_tally {
+    struct hash32 seed; /* zero: not drawn */
+    bool covered;
+    bool ended;     /* no further round comes */
+    uint32_t round; /* of places from ... to */
+    uint32_t from;
+    uint32_t to;
+    uint64_t start_s; /* of the last round, or of the longer claim time of a panel asleep */
+    uint32_t rights;
+    uint32_t unavailables;
+    uint32_t absents;
+    uint32_t open_claims;
+};
+
+struct ledger_seat {
+    enum game_seat_phase phase;
+    enum game_verdict verdict;
+    uint32_t entry;
+    struct address owner;
+    struct hash32 value; /* the seal, then the hash of the leaves */
+};
+
+/* An entry of a job's panel. */
+struct ledger_bond {
+    struct address owner; /* zero: gone, or never there */
+    uint32_t strikes;
+    uint32_t duties;
+    uint64_t left_at_s; /* 0: it has not left */
 };
 
 struct ledger_clock {
@@ -155,6 +199,16 @@ MUST_CHECK enum status ledger_get_job(struct ledger *ledger, struct ledger_job *
 MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
                                         const struct hash32 *key, struct error *error);
 
+/* By the hash of a segment; zeros for one that is not known. */
+MUST_CHECK enum status ledger_get_tally(struct ledger *ledger, struct ledger_tally *tally,
+                                        const struct hash32 *segment, struct error *error);
+MUST_CHECK enum status ledger_get_seat(struct ledger *ledger, struct ledger_seat *seat,
+                                       const struct hash32 *segment, uint32_t place,
+                                       struct error *error);
+MUST_CHECK enum status ledger_get_bond(struct ledger *ledger, struct ledger_bond *bond,
+                                       const struct hash32 *job, uint32_t entry,
+                                       struct error *error);
+
 /* purse: what the account has; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
@@ -163,104 +217,137 @@ MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clo
 
 /* ---- the calls, typed ----------------------------------------------------------- */
 
+/* What borrowed bytes and hashes a move has is read before the call returns. */
+
 MUST_CHECK enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
-                                       const struct game_terms *terms, struct error *error);
+                                       const struct game_terms *terms,
+                                       const struct game_bytes *contact, struct error *error);
 MUST_CHECK enum status ledger_cancel(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, struct error *error);
+/* finalized: of the job now; what becomes not final is paid again. */
+MUST_CHECK enum status ledger_rewind(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_terms *terms,
+                                     uint32_t index, uint32_t finalized, struct error *error);
+MUST_CHECK enum status ledger_acknowledge(struct ledger *ledger, const char *name,
+                                          const struct hash32 *job, struct error *error);
+MUST_CHECK enum status ledger_ask_panel(struct ledger *ledger, const char *name,
+                                        const struct hash32 *job, const struct game_terms *terms,
+                                        const struct game_segment *segment, struct error *error);
+
+/* path: siblings of this account in the allow-list of solvers; of none, without one. */
 MUST_CHECK enum status ledger_accept(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_terms *terms,
-                                     struct error *error);
+                                     wei least_reward, const struct game_hashes *path,
+                                     const struct game_bytes *contact, struct error *error);
+MUST_CHECK enum status ledger_step_back(struct ledger *ledger, const char *name,
+                                        const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_commit(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, uint32_t index,
-                                     const struct digest *root, struct error *error);
-/* steps: of the last segment of a training that diverged. */
-MUST_CHECK enum status ledger_commit_diverged(struct ledger *ledger, const char *name,
-                                              const struct hash32 *job, uint32_t index,
-                                              const struct digest *root, uint32_t steps,
-                                              struct error *error);
+                                     const struct game_hashes *states, bool diverged,
+                                     struct error *error);
+
+MUST_CHECK enum status ledger_enlist(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_terms *terms,
+                                     uint32_t count, const struct game_hashes *path,
+                                     const struct game_bytes *contact, struct error *error);
+MUST_CHECK enum status ledger_leave(struct ledger *ledger, const char *name,
+                                    const struct hash32 *job, uint32_t entry, struct error *error);
+MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
+                                       const struct hash32 *job, const struct game_bytes *contact,
+                                       struct error *error);
+/* The ledger finds the header of the block that the seed comes from. */
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
                                    const struct hash32 *job, const struct game_segment *segment,
                                    struct error *error);
-/* Seals trace_root; ledger_reveal shows it later. */
-MUST_CHECK enum status ledger_attest(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, const struct game_terms *terms,
-                                     const struct game_segment *segment,
-                                     const struct digest *trace_root, struct error *error);
-MUST_CHECK enum status ledger_reveal(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, const struct game_segment *segment,
-                                     const struct digest *trace_root, struct error *error);
 
-/* A claim is two moves: seal it, and a block later file it with the same random salt. *claim is its
- * key. */
-struct ledger_whistle {
+/* Of a seat: a verdict is sealed, and later revealed: right and unavailable by ledger_reveal,
+ * false by ledger_alarm. */
+struct ledger_verdict {
     struct hash32 job;
     struct game_segment segment;
-    uint32_t step; /* counted within the segment */
-    struct digest pre_state;
-    struct digest post_state;
-    struct hash32 salt;
+    uint32_t place;
+    enum game_verdict verdict;
+    uint32_t step;                     /* of FALSE, within the segment */
+    struct hash32 leaves[GAME_LEAVES]; /* of RIGHT */
+    struct hash32 salt;                /* random, and kept until the verdict is revealed */
 };
 
+MUST_CHECK enum status ledger_seal(struct ledger *ledger, const char *name,
+                                   const struct ledger_verdict *verdict, struct error *error);
+MUST_CHECK enum status ledger_reveal(struct ledger *ledger, const char *name,
+                                     const struct ledger_verdict *verdict, struct error *error);
+MUST_CHECK enum status ledger_alarm(struct ledger *ledger, const char *name,
+                                    const struct ledger_verdict *verdict,
+                                    const struct game_case *shown, struct error *error);
+
+/* An outsider's claim is two moves: seal it, and a block later make it with the same random salt.
+ * bond: game_claim_bond(). */
 MUST_CHECK enum status ledger_seal_claim(struct ledger *ledger, const char *name,
-                                         struct hash32 *claim, const struct ledger_whistle *whistle,
+                                         const struct hash32 *subject, const struct hash32 *salt,
                                          struct error *error);
 MUST_CHECK enum status ledger_claim(struct ledger *ledger, const char *name,
-                                    const struct game_terms *terms,
-                                    const struct ledger_whistle *whistle, struct error *error);
-
-/* The same against an attestor that revealed a false trace root; its step is the one it drew. */
-struct ledger_accusation {
-    struct hash32 job;
-    struct game_segment segment;
-    struct address attestor;
-    struct hash32 salt;
-};
-
-MUST_CHECK enum status ledger_seal_accusation(struct ledger *ledger, const char *name,
-                                              struct hash32 *claim,
-                                              const struct ledger_accusation *accusation,
-                                              struct error *error);
-MUST_CHECK enum status ledger_accuse(struct ledger *ledger, const char *name,
-                                     const struct game_terms *terms,
-                                     const struct ledger_accusation *accusation,
-                                     struct error *error);
+                                    const struct hash32 *job, const struct game_case *shown,
+                                    const struct hash32 *salt, wei bond, struct error *error);
 MUST_CHECK enum status ledger_answer(struct ledger *ledger, const char *name,
                                      const struct hash32 *claim, const struct digest *trace_root,
                                      struct error *error);
 
 /*
- * Before the referee, in turns: the claimant queries (proofs/dispute/ledger_query.h) or convicts
- * (proofs/dispute/evidence.h); the accused replies to the event QUERIED with the bytes of
- * proofs/dispute/trace_reply.h. STATUS_OVER_LIMIT: too long for a transaction. STATUS_REFUSED: the
- * registry has no referee.
+ * Before the referee, in turns: the claimant queries (proofs/dispute/ledger_query.h), which costs
+ * query_fee, or convicts (proofs/dispute/evidence.h); the solver replies to the event QUERIED with
+ * the bytes of proofs/dispute/trace_reply.h. STATUS_OVER_LIMIT: too long for a transaction.
  */
 MUST_CHECK enum status ledger_query(struct ledger *ledger, const char *name,
-                                    const struct hash32 *claim, const struct game_case *shown,
-                                    const void *query, size_t query_size, struct error *error);
+                                    const struct hash32 *claim, const struct game_subject *subject,
+                                    const void *query, size_t query_size, wei query_fee,
+                                    struct error *error);
 MUST_CHECK enum status ledger_reply(struct ledger *ledger, const char *name,
                                     const struct hash32 *claim, const struct game_bytes *queried,
                                     const void *reply, size_t reply_size, struct error *error);
 MUST_CHECK enum status ledger_convict(struct ledger *ledger, const char *name,
-                                      const struct hash32 *claim, const struct game_case *shown,
-                                      const void *evidence, size_t evidence_size,
-                                      struct error *error);
+                                      const struct hash32 *claim,
+                                      const struct game_subject *subject, const void *evidence,
+                                      size_t evidence_size, struct error *error);
+
 MUST_CHECK enum status ledger_timeout(struct ledger *ledger, const char *name,
                                       const struct hash32 *claim, struct error *error);
 MUST_CHECK enum status ledger_lapse(struct ledger *ledger, const char *name,
                                     const struct hash32 *claim, struct error *error);
-MUST_CHECK enum status ledger_finalize(struct ledger *ledger, const char *name,
-                                       const struct hash32 *job, const struct game_segment *segment,
-                                       struct error *error);
+MUST_CHECK enum status ledger_pay(struct ledger *ledger, const char *name, const struct hash32 *job,
+                                  uint32_t generation, struct error *error);
+
+/* Against a right that was revealed: which of its leaves, and that leaf under the segment's root
+ * (docs/FORMATS.md, section 9). */
+struct ledger_challenge {
+    struct hash32 job;
+    struct game_segment segment;
+    uint32_t place;
+    uint32_t which;
+    struct hash32 leaves[GAME_LEAVES]; /* as revealed */
+};
+
+MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
+                                        const struct ledger_challenge *challenge, const void *shown,
+                                        size_t shown_size, struct error *error);
+
 MUST_CHECK enum status ledger_renew(struct ledger *ledger, const char *name,
                                     const struct hash32 *job, const struct game_segment *segment,
                                     struct error *error);
+MUST_CHECK enum status ledger_finalize(struct ledger *ledger, const char *name,
+                                       const struct hash32 *job, const struct game_segment *segment,
+                                       struct error *error);
+MUST_CHECK enum status ledger_forfeit(struct ledger *ledger, const char *name,
+                                      const struct hash32 *job, const struct game_segment *segment,
+                                      struct error *error);
 MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,
-                                     const struct address *attestor, struct error *error);
+                                     uint32_t place, struct error *error);
 MUST_CHECK enum status ledger_release(struct ledger *ledger, const char *name,
                                       const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_expire(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, struct error *error);
+MUST_CHECK enum status ledger_deliver(struct ledger *ledger, const char *name,
+                                      const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_withdraw(struct ledger *ledger, const char *name,
                                        const struct address *to, struct error *error);
 
