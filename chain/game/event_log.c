@@ -155,7 +155,7 @@ enum status event_log_logs_hash(struct database *sql, struct hash32 *hash,
 }
 
 static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
-                              uint8_t payload[GAME_REPLY_MAX], struct error *error)
+                              uint8_t data[GAME_LOG_SIZE_MAX], struct error *error)
 {
     struct game_log log;
 
@@ -168,19 +168,13 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
         return STATUS_OK;
     }
     TRY(read_log(&log, row, 4, 5, error));
-    TRY(game_event_decode(&entry->event, &log));
-    if (entry->event.kind == GAME_COMMITTED) {
-        entry->event.segment.height = entry->height;
-    }
-    if (entry->event.payload.size > 0) {
-        memcpy(payload, entry->event.payload.bytes, entry->event.payload.size);
-        entry->event.payload.bytes = payload; /* the row's bytes go with the row */
-    }
-    return STATUS_OK;
+    memcpy(data, log.data.bytes, log.data.size); /* the row's bytes go with the row */
+    log.data.bytes = data;
+    return game_event_decode(&entry->event, &log);
 }
 
 enum status event_log_next(struct database *sql, struct ledger_entry *entry,
-                           uint8_t payload[GAME_REPLY_MAX], uint64_t after, uint64_t height_most,
+                           uint8_t data[GAME_LOG_SIZE_MAX], uint64_t after, uint64_t height_most,
                            struct error *error)
 {
     sqlite3_stmt *rows =
@@ -198,7 +192,7 @@ enum status event_log_next(struct database *sql, struct ledger_entry *entry,
     while (status == STATUS_BAD_FORMAT) {
         status = database_step(sql, rows, error);
         if (status == STATUS_OK) {
-            status = read_entry(entry, rows, payload, error);
+            status = read_entry(entry, rows, data, error);
             status = status == STATUS_NOT_FOUND ? STATUS_BAD_FORMAT : status;
         }
     }

@@ -47,9 +47,9 @@ MUST_CHECK enum status event_log_logs_hash(struct database *sql, struct hash32 *
                                            struct error *error);
 struct hash32 event_log_hash_of(const struct game_log *logs, const uint32_t *places, size_t count);
 
-/* See ledger_next(). What the entry's event borrows lies in payload. */
+/* See ledger_next(). What the entry's event borrows lies in data. */
 MUST_CHECK enum status event_log_next(struct database *sql, struct ledger_entry *entry,
-                                      uint8_t payload[GAME_REPLY_MAX], uint64_t after,
+                                      uint8_t data[GAME_LOG_SIZE_MAX], uint64_t after,
                                       uint64_t height_most, struct error *error);
 
 #endif /* CHAIN_GAME_EVENT_LOG_H */

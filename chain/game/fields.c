@@ -10,42 +10,82 @@ enum {
     HEADER_WORDS = (GAME_JOB_HEADER_SIZE + ABI_WORD_SIZE - 1) / ABI_WORD_SIZE,
 };
 
-static bool is_of_any_length(enum field_type type)
+static bool is_of_any_length(const struct field *field)
 {
-    return type == FIELD_PATH || type == FIELD_BYTES;
+    switch ((enum field_type)field->type) {
+    case FIELD_PATH:
+    case FIELD_HASHES:
+    case FIELD_BYTES:
+        return true;
+    case FIELD_TUPLE:
+        for (size_t i = 0; i < field->parts->count; i++) {
+            if (is_of_any_length(&field->parts->fields[i])) {
+                return true;
+            }
+        }
+        return false;
+    case FIELD_BYTES32:
+    case FIELD_ADDRESS:
+    case FIELD_U32:
+    case FIELD_U64:
+    case FIELD_WEI:
+    case FIELD_BOOL:
+    case FIELD_JOB_HEADER:
+    case FIELD_LEAVES:
+        break;
+    }
+    return false;
 }
 
 /* ---- one value in words ------------------------------------------------------- */
 
+static void put_words(struct abi_writer *writer, const uint8_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct hash32 word;
+
+        memcpy(word.bytes, from + i * HASH32_SIZE, HASH32_SIZE);
+        abi_put_hash(writer, &word);
+    }
+}
+
+static enum status get_words(struct abi_reader *reader, uint8_t *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct hash32 word;
+        enum status status = abi_get_hash(reader, &word);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+        memcpy(to + i * HASH32_SIZE, word.bytes, HASH32_SIZE);
+    }
+    return STATUS_OK;
+}
+
 static void encode_header(struct abi_writer *writer, const uint8_t *from)
 {
-    struct hash32 words[HEADER_WORDS] = {{{0}}};
+    uint8_t words[HEADER_WORDS * ABI_WORD_SIZE] = {0};
 
     memcpy(words, from, GAME_JOB_HEADER_SIZE);
-    for (size_t i = 0; i < HEADER_WORDS; i++) {
-        abi_put_hash(writer, &words[i]);
-    }
+    put_words(writer, words, HEADER_WORDS);
 }
 
 static enum status decode_header(struct abi_reader *reader, uint8_t *to)
 {
     static const uint8_t zeros[HEADER_WORDS * ABI_WORD_SIZE - GAME_JOB_HEADER_SIZE];
-    struct hash32 words[HEADER_WORDS];
+    uint8_t words[HEADER_WORDS * ABI_WORD_SIZE];
+    enum status status = get_words(reader, words, HEADER_WORDS);
 
-    for (size_t i = 0; i < HEADER_WORDS; i++) {
-        enum status status = abi_get_hash(reader, &words[i]);
-
-        if (status != STATUS_OK) {
-            return status;
-        }
+    if (status != STATUS_OK) {
+        return status;
     }
     memcpy(to, words, GAME_JOB_HEADER_SIZE);
-    return memcmp((const uint8_t *)words + GAME_JOB_HEADER_SIZE, zeros, sizeof(zeros)) == 0
-               ? STATUS_OK
-               : STATUS_BAD_FORMAT;
+    return memcmp(words + GAME_JOB_HEADER_SIZE, zeros, sizeof(zeros)) == 0 ? STATUS_OK
+                                                                           : STATUS_BAD_FORMAT;
 }
 
-static void encode(struct abi_writer *writer, const uint8_t *from, enum field_type type)
+static void encode(struct abi_writer *writer, const uint8_t *from, const struct field *field)
 {
     struct hash32 hash;
     struct address address;
@@ -55,7 +95,7 @@ static void encode(struct abi_writer *writer, const uint8_t *from, enum field_ty
     wei amount;
     bool flag;
 
-    switch (type) {
+    switch ((enum field_type)field->type) {
     case FIELD_BYTES32:
         memcpy(&hash, from, sizeof(hash));
         abi_put_hash(writer, &hash);
@@ -84,14 +124,21 @@ static void encode(struct abi_writer *writer, const uint8_t *from, enum field_ty
     case FIELD_JOB_HEADER:
         encode_header(writer, from);
         break;
+    case FIELD_LEAVES:
+        put_words(writer, from, GAME_LEAVES);
+        break;
+    case FIELD_TUPLE:
+        fields_encode(writer, from, field->parts);
+        break;
     case FIELD_PATH:
+    case FIELD_HASHES:
     case FIELD_BYTES:
         assert(!"a value of any length is no word");
         break;
     }
 }
 
-static enum status decode(struct abi_reader *reader, uint8_t *to, enum field_type type)
+static enum status decode(struct abi_reader *reader, uint8_t *to, const struct field *field)
 {
     struct hash32 hash;
     struct address address;
@@ -102,7 +149,7 @@ static enum status decode(struct abi_reader *reader, uint8_t *to, enum field_typ
     bool flag;
     enum status status = STATUS_BAD_FORMAT;
 
-    switch (type) {
+    switch ((enum field_type)field->type) {
     case FIELD_BYTES32:
         if ((status = abi_get_hash(reader, &hash)) == STATUS_OK) {
             memcpy(to, &hash, sizeof(hash));
@@ -114,9 +161,13 @@ static enum status decode(struct abi_reader *reader, uint8_t *to, enum field_typ
         }
         break;
     case FIELD_U32:
-        if ((status = abi_get_u32(reader, &narrow)) == STATUS_OK) {
-            memcpy(to, &narrow, sizeof(narrow));
+        if ((status = abi_get_u32(reader, &narrow)) != STATUS_OK) {
+            break;
         }
+        if (field->most > 0 && narrow > field->most) {
+            return STATUS_BAD_FORMAT;
+        }
+        memcpy(to, &narrow, sizeof(narrow));
         break;
     case FIELD_U64:
         if ((status = abi_get_u64(reader, &number)) == STATUS_OK) {
@@ -140,7 +191,14 @@ static enum status decode(struct abi_reader *reader, uint8_t *to, enum field_typ
     case FIELD_JOB_HEADER:
         status = decode_header(reader, to);
         break;
+    case FIELD_LEAVES:
+        status = get_words(reader, to, GAME_LEAVES);
+        break;
+    case FIELD_TUPLE:
+        status = fields_decode(reader, to, field->parts);
+        break;
     case FIELD_PATH:
+    case FIELD_HASHES:
     case FIELD_BYTES:
         assert(!"a value of any length is no word");
         break;
@@ -150,37 +208,52 @@ static enum status decode(struct abi_reader *reader, uint8_t *to, enum field_typ
 
 /* ---- values of any length ------------------------------------------------------- */
 
-static size_t size_behind(const uint8_t *from, enum field_type type)
+static size_t size_of_hashes(uint32_t count)
+{
+    return ABI_WORD_SIZE + (size_t)count * HASH32_SIZE;
+}
+
+static size_t size_behind(const uint8_t *from, const struct field *field)
 {
     struct merkle_path path;
+    struct game_hashes hashes;
     struct game_bytes bytes;
 
-    if (type == FIELD_PATH) {
+    if (field->type == FIELD_TUPLE) {
+        return fields_size(from, field->parts);
+    }
+    if (field->type == FIELD_PATH) {
         memcpy(&path, from, sizeof(path));
-        return ABI_WORD_SIZE + (size_t)path.sibling_count * DIGEST_SIZE;
+        return size_of_hashes(path.sibling_count);
+    }
+    if (field->type == FIELD_HASHES) {
+        memcpy(&hashes, from, sizeof(hashes));
+        return size_of_hashes(hashes.count);
     }
     memcpy(&bytes, from, sizeof(bytes));
     return ABI_WORD_SIZE + (bytes.size + ABI_WORD_SIZE - 1) / ABI_WORD_SIZE * ABI_WORD_SIZE;
 }
 
-static void encode_behind(struct abi_writer *writer, const uint8_t *from, enum field_type type)
+static void encode_behind(struct abi_writer *writer, const uint8_t *from, const struct field *field)
 {
     struct merkle_path path;
+    struct game_hashes hashes;
     struct game_bytes bytes;
 
-    if (type == FIELD_BYTES) {
+    if (field->type == FIELD_TUPLE) {
+        fields_encode(writer, from, field->parts);
+    } else if (field->type == FIELD_PATH) {
+        memcpy(&path, from, sizeof(path));
+        assert(path.sibling_count <= MERKLE_DEPTH_MAX);
+        abi_put_u64(writer, path.sibling_count);
+        put_words(writer, (const uint8_t *)path.siblings, path.sibling_count);
+    } else if (field->type == FIELD_HASHES) {
+        memcpy(&hashes, from, sizeof(hashes));
+        abi_put_u64(writer, hashes.count);
+        put_words(writer, (const uint8_t *)hashes.hashes, hashes.count);
+    } else {
         memcpy(&bytes, from, sizeof(bytes));
         abi_put_blob(writer, bytes.bytes, bytes.size);
-        return;
-    }
-    memcpy(&path, from, sizeof(path));
-    assert(path.sibling_count <= MERKLE_DEPTH_MAX);
-    abi_put_u64(writer, path.sibling_count);
-    for (uint32_t i = 0; i < path.sibling_count; i++) {
-        struct hash32 sibling;
-
-        memcpy(sibling.bytes, path.siblings[i].bytes, HASH32_SIZE);
-        abi_put_hash(writer, &sibling);
     }
 }
 
@@ -189,19 +262,27 @@ static enum status decode_path(struct abi_reader *reader, uint8_t *to)
     struct merkle_path path = {0};
     enum status status = abi_get_u32(reader, &path.sibling_count);
 
-    if (status == STATUS_OK && path.sibling_count > MERKLE_DEPTH_MAX) {
-        status = STATUS_BAD_FORMAT;
+    if (status != STATUS_OK || path.sibling_count > MERKLE_DEPTH_MAX) {
+        return STATUS_BAD_FORMAT;
     }
-    for (uint32_t i = 0; i < path.sibling_count && status == STATUS_OK; i++) {
-        struct hash32 sibling;
-
-        status = abi_get_hash(reader, &sibling);
-        if (status == STATUS_OK) {
-            memcpy(path.siblings[i].bytes, sibling.bytes, DIGEST_SIZE);
-        }
-    }
+    status = get_words(reader, (uint8_t *)path.siblings, path.sibling_count);
     memcpy(to, &path, sizeof(path));
     return status;
+}
+
+/* A digest is bytes, so it may lie anywhere. */
+static enum status decode_hashes(struct abi_reader *reader, uint8_t *to)
+{
+    struct game_hashes hashes;
+    enum status status = abi_get_u32(reader, &hashes.count);
+
+    if (status != STATUS_OK || hashes.count > (reader->size - reader->at) / HASH32_SIZE) {
+        return STATUS_BAD_FORMAT;
+    }
+    hashes.hashes = (const struct digest *)(const void *)(reader->bytes + reader->at);
+    reader->at += (size_t)hashes.count * HASH32_SIZE;
+    memcpy(to, &hashes, sizeof(hashes));
+    return STATUS_OK;
 }
 
 static enum status decode_bytes(struct abi_reader *reader, uint8_t *to)
@@ -227,81 +308,114 @@ static enum status decode_bytes(struct abi_reader *reader, uint8_t *to)
     return STATUS_OK;
 }
 
+static enum status decode_behind(struct abi_reader *reader, uint8_t *to, const struct field *field)
+{
+    switch (field->type) {
+    case FIELD_TUPLE:
+        return fields_decode(reader, to, field->parts);
+    case FIELD_PATH:
+        return decode_path(reader, to);
+    case FIELD_HASHES:
+        return decode_hashes(reader, to);
+    default:
+        return decode_bytes(reader, to);
+    }
+}
+
 /* ---- tables ------------------------------------------------------------------- */
 
-size_t fields_size(const void *from, const struct field *fields, size_t field_count)
+static size_t size_of_words(const void *from, const struct field *field)
+{
+    switch ((enum field_type)field->type) {
+    case FIELD_JOB_HEADER:
+        return (size_t)HEADER_WORDS * ABI_WORD_SIZE;
+    case FIELD_LEAVES:
+        return (size_t)GAME_LEAVES * ABI_WORD_SIZE;
+    case FIELD_TUPLE:
+        return fields_size(from, field->parts);
+    case FIELD_BYTES32:
+    case FIELD_ADDRESS:
+    case FIELD_U32:
+    case FIELD_U64:
+    case FIELD_WEI:
+    case FIELD_BOOL:
+    case FIELD_PATH:
+    case FIELD_HASHES:
+    case FIELD_BYTES:
+        break;
+    }
+    return ABI_WORD_SIZE;
+}
+
+size_t fields_size(const void *from, const struct fields *fields)
 {
     size_t size = 0;
 
-    for (size_t i = 0; i < field_count; i++) {
-        enum field_type type = (enum field_type)fields[i].type;
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct field *field = &fields->fields[i];
+        const uint8_t *value = (const uint8_t *)from + field->offset;
 
-        size += type == FIELD_JOB_HEADER ? (size_t)HEADER_WORDS * ABI_WORD_SIZE : ABI_WORD_SIZE;
-        if (is_of_any_length(type)) {
-            size += size_behind((const uint8_t *)from + fields[i].offset, type);
-        }
+        size += is_of_any_length(field) ? ABI_WORD_SIZE + size_behind(value, field)
+                                        : size_of_words(value, field);
     }
     return size;
 }
 
-void fields_encode(struct abi_writer *writer, const void *from, const struct field *fields,
-                   size_t field_count)
+void fields_encode(struct abi_writer *writer, const void *from, const struct fields *fields)
 {
     size_t base = writer->used;
     size_t places[FIELDS_OF_ANY_LENGTH_MAX];
     size_t count = 0;
 
-    for (size_t i = 0; i < field_count; i++) {
-        enum field_type type = (enum field_type)fields[i].type;
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct field *field = &fields->fields[i];
 
-        if (is_of_any_length(type)) {
+        if (is_of_any_length(field)) {
             assert(count < FIELDS_OF_ANY_LENGTH_MAX);
             places[count++] = abi_put_offset(writer);
         } else {
-            encode(writer, (const uint8_t *)from + fields[i].offset, type);
+            encode(writer, (const uint8_t *)from + field->offset, field);
         }
     }
     count = 0;
-    for (size_t i = 0; i < field_count; i++) {
-        enum field_type type = (enum field_type)fields[i].type;
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct field *field = &fields->fields[i];
 
-        if (is_of_any_length(type)) {
+        if (is_of_any_length(field)) {
             abi_set_offset(writer, places[count++], base);
-            encode_behind(writer, (const uint8_t *)from + fields[i].offset, type);
+            encode_behind(writer, (const uint8_t *)from + field->offset, field);
         }
     }
 }
 
-enum status fields_decode(struct abi_reader *reader, void *to, const struct field *fields,
-                          size_t field_count)
+enum status fields_decode(struct abi_reader *reader, void *to, const struct fields *fields)
 {
     size_t base = reader->at;
     uint64_t offsets[FIELDS_OF_ANY_LENGTH_MAX];
     size_t count = 0;
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < field_count && status == STATUS_OK; i++) {
-        enum field_type type = (enum field_type)fields[i].type;
+    for (size_t i = 0; i < fields->count && status == STATUS_OK; i++) {
+        const struct field *field = &fields->fields[i];
 
-        if (is_of_any_length(type)) {
+        if (is_of_any_length(field)) {
             assert(count < FIELDS_OF_ANY_LENGTH_MAX);
             status = abi_get_u64(reader, &offsets[count++]);
         } else {
-            status = decode(reader, (uint8_t *)to + fields[i].offset, type);
+            status = decode(reader, (uint8_t *)to + field->offset, field);
         }
     }
     count = 0;
-    for (size_t i = 0; i < field_count && status == STATUS_OK; i++) {
-        uint8_t *value = (uint8_t *)to + fields[i].offset;
-        enum field_type type = (enum field_type)fields[i].type;
+    for (size_t i = 0; i < fields->count && status == STATUS_OK; i++) {
+        const struct field *field = &fields->fields[i];
 
-        if (!is_of_any_length(type)) {
+        if (!is_of_any_length(field)) {
             continue;
         }
         if (offsets[count++] != reader->at - base) {
             return STATUS_BAD_FORMAT;
         }
-        status = type == FIELD_PATH ? decode_path(reader, value) : decode_bytes(reader, value);
+        status = decode_behind(reader, (uint8_t *)to + field->offset, field);
     }
     return status;
 }

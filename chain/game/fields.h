@@ -1,8 +1,9 @@
 /*
  * fields.h - which field of a C struct is which words of the ABI: tables instead of code.
  *
- * For game_codec.c. A narrow field refuses a word that does not fit it. Fields of any length follow
- * all words, in order and without gaps, so every value has exactly one encoding.
+ * For game_codec.c and the records of the embedded ledger. A narrow field refuses a word that does
+ * not fit it. Values of any length follow the words of their tuple, in order and without gaps, so
+ * every value has exactly one encoding.
  */
 #ifndef CHAIN_GAME_FIELDS_H
 #define CHAIN_GAME_FIELDS_H
@@ -21,23 +22,39 @@ enum field_type {
     FIELD_WEI,
     FIELD_BOOL,
     FIELD_JOB_HEADER, /* 216 bytes in seven words */
+    FIELD_LEAVES,     /* the hashes of a right, eight words */
     FIELD_PATH,       /* struct merkle_path, its siblings as bytes32[] */
+    FIELD_HASHES,     /* struct game_hashes; points into what was decoded */
     FIELD_BYTES,      /* struct game_bytes; points into what was decoded */
+    FIELD_TUPLE,      /* a struct with a table of its own */
 };
 
 #define FIELDS_OF_ANY_LENGTH_MAX 4 /* in one table */
 
+struct fields;
+
 struct field {
     uint16_t offset;
-    uint8_t type;    /* enum field_type */
-    uint8_t indexed; /* of an event: 1 for a topic */
+    uint8_t type;               /* enum field_type */
+    uint8_t indexed;            /* of an event: 1 for a topic */
+    uint32_t most;              /* of U32: a higher number is refused; 0: none is */
+    const struct fields *parts; /* of TUPLE */
 };
 
-size_t fields_size(const void *from, const struct field *fields, size_t field_count);
-void fields_encode(struct abi_writer *writer, const void *from, const struct field *fields,
-                   size_t field_count);
+struct fields {
+    const struct field *fields;
+    size_t count;
+};
+
+#define FIELDS(fields)                                                                             \
+    {                                                                                              \
+        (fields), sizeof(fields) / sizeof((fields)[0])                                             \
+    }
+
+size_t fields_size(const void *from, const struct fields *fields);
+void fields_encode(struct abi_writer *writer, const void *from, const struct fields *fields);
 /* The reader moves from the start of the tuple to its end. */
 MUST_CHECK enum status fields_decode(struct abi_reader *reader, void *to,
-                                     const struct field *fields, size_t field_count);
+                                     const struct fields *fields);
 
 #endif /* CHAIN_GAME_FIELDS_H */

@@ -4,11 +4,16 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "chain/codec/abi.h"
+#include "proofs/commit/commit.h"
 
 enum {
-    SEGMENT_WORDS = 8, /* with the job's key before it */
-    KEY_WORDS = 4,
+    SEGMENT_WORDS = 10, /* with the job's key before it */
+    KEY_WORDS = 6,
+    DRAW_STEP = 0, /* of the random number of a right, where each part begins, in 64 bits */
+    DRAW_TENSOR = 1,
+    DRAW_LEAF = 2,
 };
 
 /* ---- refusals --------------------------------------------------------------- */
@@ -34,6 +39,8 @@ static const struct {
     [GAME_WRONG_PHASE] = {"WrongPhase(uint256)", ARGUMENT_NUMBER,
                           "the job or claim is not in a phase that has this move"},
     [GAME_NOT_YOURS] = {"NotYours(address)", ARGUMENT_ADDRESS, "this is another account's move"},
+    [GAME_NOT_ALLOWED] = {"NotAllowed()", ARGUMENT_NONE,
+                          "this account is not on the job's allow-list"},
     [GAME_WRONG_INDEX] = {"WrongIndex(uint256)", ARGUMENT_NUMBER, "it is another segment's turn"},
     [GAME_WRONG_SEGMENT] = {"WrongSegment()", ARGUMENT_NONE, "no such segment stands in this job"},
     [GAME_WRONG_STEPS] = {"WrongSteps(uint256)", ARGUMENT_NUMBER,
@@ -43,27 +50,43 @@ static const struct {
     [GAME_TOO_EARLY] = {"TooEarly(uint256)", ARGUMENT_NUMBER,
                         "the time for this move has not come"},
     [GAME_TOO_LATE] = {"TooLate(uint256)", ARGUMENT_NUMBER, "the time for this move is over"},
+    [GAME_TOO_LITTLE] = {"TooLittle(uint256)", ARGUMENT_NUMBER,
+                         "the reward of a segment is below the least that was named"},
+    [GAME_TOO_LONG] = {"TooLong(uint256)", ARGUMENT_NUMBER, "a contact has too many bytes"},
     [GAME_SELF_DEALING] = {"SelfDealing()", ARGUMENT_NONE,
-                           "nobody attests or accuses their own work"},
-    [GAME_FULL] = {"Full()", ARGUMENT_NONE, "the segment has all the attestors it can pay"},
-    [GAME_ALREADY_ATTESTED] = {"AlreadyAttested()", ARGUMENT_NONE,
-                               "this account has attested this segment before"},
+                           "nobody checks, claims against or verifies their own work"},
+    [GAME_FULL] = {"Full(uint256)", ARGUMENT_NUMBER, "there are as many of these as may be"},
+    [GAME_PANEL_SHORT] = {"PanelShort(uint256)", ARGUMENT_NUMBER,
+                          "the panel of the job has too few entries"},
+    [GAME_WRONG_HEADER] = {"WrongHeader(uint256)", ARGUMENT_NUMBER,
+                           "this is not the header of the block that the seed comes from"},
+    [GAME_NOT_DRAWN] = {"NotDrawn()", ARGUMENT_NONE, "the seats of the segment are not drawn yet"},
+    [GAME_ALREADY_DRAWN] = {"AlreadyDrawn()", ARGUMENT_NONE,
+                            "the seats of the segment are drawn already"},
+    [GAME_WRONG_PLACE] = {"WrongPlace()", ARGUMENT_NONE, "no seat has this place in this round"},
+    [GAME_ALREADY_SEALED] = {"AlreadySealed()", ARGUMENT_NONE,
+                             "the seat has sealed its verdict before"},
     [GAME_NOT_SEALED] = {"NotSealed()", ARGUMENT_NONE, "there is no such seal"},
-    [GAME_NOT_REVEALED] = {"NotRevealed()", ARGUMENT_NONE, "the attestor has revealed nothing"},
     [GAME_WRONG_REVEAL] = {"WrongReveal()", ARGUMENT_NONE, "this is not what was sealed"},
     [GAME_COVERAGE_MISSING] = {"CoverageMissing(uint256)", ARGUMENT_NUMBER,
-                               "too few attestors have revealed"},
-    [GAME_NOT_NEEDED] = {"NotNeeded()", ARGUMENT_NONE, "the segment needs no further attestors"},
+                               "too few of the panel have found the segment right"},
+    [GAME_NOT_NEEDED] = {"NotNeeded()", ARGUMENT_NONE, "there is nothing to do here"},
+    [GAME_ENGAGED] = {"Engaged(uint256)", ARGUMENT_NUMBER,
+                      "the entry has duties left in segments that are not closed"},
     [GAME_CLAIMS_OPEN] = {"ClaimsOpen(uint256)", ARGUMENT_NUMBER, "a claim is still open"},
-    [GAME_CLAIM_EXISTS] = {"ClaimExists()", ARGUMENT_NONE, "this claim or seal was made before"},
-    [GAME_NOT_LAPSED] = {"NotLapsed()", ARGUMENT_NONE, "the accused of this claim is still there"},
-    [GAME_OUT_OF_TURNS] = {"OutOfTurns()", ARGUMENT_NONE, "the dispute has had all its turns"},
     [GAME_NOTHING_OWED] = {"NothingOwed()", ARGUMENT_NONE, "this account is owed nothing"},
     [GAME_WITHDRAW_FAILED] = {"WithdrawFailed()", ARGUMENT_NONE, "the target refused the money"},
     [GAME_WRONG_TURN] = {"WrongTurn(uint256)", ARGUMENT_NUMBER,
                          "it is the other party's turn in this dispute"},
     [GAME_WRONG_CASE] = {"WrongCase(uint256)", ARGUMENT_NUMBER,
                          "what is shown of the claim is not what was committed"},
+    [GAME_SEAL_EXISTS] = {"SealExists()", ARGUMENT_NONE, "this seal was made before and lives"},
+    [GAME_CLAIM_EXISTS] = {"ClaimExists()", ARGUMENT_NONE,
+                           "this account is a claimant of this dispute already"},
+    [GAME_NOT_LAPSED] = {"NotLapsed()", ARGUMENT_NONE,
+                         "no conviction with a lower rank has overtaken this claim"},
+    [GAME_NOT_PAID] = {"NotPaid(uint256)", ARGUMENT_NUMBER,
+                       "disputes are open that may still take the stake"},
     [GAME_BAD_QUERY] = {"BadQuery()", ARGUMENT_NONE,
                         "the query is about nothing that was committed"},
     [GAME_NOT_QUERIED] = {"NotQueried()", ARGUMENT_NONE, "something else was queried"},
@@ -144,16 +167,22 @@ const char *game_refusal_text(enum game_refusal_kind kind)
 
 /* ---- keys: each is keccak256(abi.encode(...)) as in Registry.sol -------------- */
 
+static void put_digest(struct abi_writer *writer, const struct digest *digest)
+{
+    struct hash32 hash;
+
+    memcpy(hash.bytes, digest->bytes, HASH32_SIZE);
+    abi_put_hash(writer, &hash);
+}
+
 struct hash32 game_job_key(const struct address *client, const struct digest *job_id, uint64_t salt)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
     struct abi_writer writer;
-    struct hash32 id;
 
-    memcpy(id.bytes, job_id->bytes, HASH32_SIZE);
     abi_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_address(&writer, client);
-    abi_put_hash(&writer, &id);
+    put_digest(&writer, job_id);
     abi_put_u64(&writer, salt);
     return keccak256(bytes, writer.used);
 }
@@ -162,120 +191,243 @@ struct hash32 game_segment_hash(const struct hash32 *job, const struct game_segm
 {
     uint8_t bytes[SEGMENT_WORDS * ABI_WORD_SIZE];
     struct abi_writer writer;
-    struct hash32 root;
 
-    memcpy(root.bytes, segment->root.bytes, HASH32_SIZE);
     abi_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, job);
     abi_put_u64(&writer, segment->index);
     abi_put_u64(&writer, segment->generation);
-    abi_put_hash(&writer, &root);
+    put_digest(&writer, &segment->root);
     abi_put_u64(&writer, segment->steps);
     abi_put_u64(&writer, segment->time_s);
     abi_put_u64(&writer, segment->height);
     abi_put_address(&writer, &segment->solver);
+    abi_put_u64(&writer, segment->panel);
+    abi_put_bool(&writer, segment->diverged);
     assert(!writer.overflowed);
     return keccak256(bytes, writer.used);
 }
 
-struct hash32 game_attest_seal(const struct address *attestor, const struct hash32 *segment_hash,
-                               const struct digest *trace_root)
+struct digest game_segment_root(const struct game_hashes *states, uint64_t first)
+{
+    struct digest root;
+
+    commit_list_root(&root, COMMIT_SEGMENT, first, states->hashes, states->count);
+    return root;
+}
+
+struct hash32 game_subject_hash(const struct hash32 *segment_hash, uint32_t step,
+                                const struct digest *pre_state, const struct digest *post_state)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
     struct abi_writer writer;
-    struct hash32 root;
 
-    memcpy(root.bytes, trace_root->bytes, HASH32_SIZE);
     abi_writer_init(&writer, bytes, sizeof(bytes));
-    abi_put_address(&writer, attestor);
     abi_put_hash(&writer, segment_hash);
-    abi_put_hash(&writer, &root);
+    abi_put_u64(&writer, step);
+    put_digest(&writer, pre_state);
+    put_digest(&writer, post_state);
     return keccak256(bytes, writer.used);
 }
 
-static struct hash32 claim_key(const struct address *claimant, const struct hash32 *segment_hash,
-                               const struct address *attestor, const struct hash32 *subject)
+struct hash32 game_claim_key(const struct hash32 *subject_hash, uint32_t round)
+{
+    uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
+    struct abi_writer writer;
+
+    abi_writer_init(&writer, bytes, sizeof(bytes));
+    abi_put_hash(&writer, subject_hash);
+    abi_put_u64(&writer, round);
+    return keccak256(bytes, writer.used);
+}
+
+struct hash32 game_claim_seal(const struct address *claimant, const struct hash32 *subject_hash,
+                              const struct hash32 *salt)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
     struct abi_writer writer;
 
     abi_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_address(&writer, claimant);
-    abi_put_hash(&writer, segment_hash);
-    abi_put_address(&writer, attestor);
-    abi_put_hash(&writer, subject);
+    abi_put_hash(&writer, subject_hash);
+    abi_put_hash(&writer, salt);
     return keccak256(bytes, writer.used);
 }
 
-struct hash32 game_claim_key(const struct address *claimant, const struct hash32 *segment_hash,
-                             uint32_t step, const struct digest *pre_state,
-                             const struct digest *post_state)
+struct game_subject game_subject_of(const struct game_case *shown)
 {
-    static const struct address nobody;
-    uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
-    struct hash32 state;
-    struct hash32 subject;
+    struct game_subject subject = {.client = shown->client,
+                                   .salt = shown->salt,
+                                   .step = shown->step,
+                                   .pre_state = shown->pre_state,
+                                   .post_state = shown->post_state};
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
-    abi_put_u64(&writer, step);
-    memcpy(state.bytes, pre_state->bytes, HASH32_SIZE);
-    abi_put_hash(&writer, &state);
-    memcpy(state.bytes, post_state->bytes, HASH32_SIZE);
-    abi_put_hash(&writer, &state);
-    subject = keccak256(bytes, writer.used);
-    return claim_key(claimant, segment_hash, &nobody, &subject);
+    memcpy(subject.job_header, shown->job_header, sizeof(subject.job_header));
+    return subject;
 }
 
-struct hash32 game_accusation_key(const struct address *claimant, const struct hash32 *segment_hash,
-                                  const struct address *attestor)
-{
-    static const struct hash32 nothing;
+/* ---- the panel -------------------------------------------------------------- */
 
-    return claim_key(claimant, segment_hash, attestor, &nothing);
-}
-
-struct hash32 game_claim_seal(const struct hash32 *claim_key_of, const struct hash32 *salt)
+struct hash32 game_seed(const struct hash32 *random, const struct hash32 *segment_hash)
 {
     uint8_t bytes[2 * HASH32_SIZE];
 
-    memcpy(bytes, claim_key_of->bytes, HASH32_SIZE);
-    memcpy(bytes + HASH32_SIZE, salt->bytes, HASH32_SIZE);
+    memcpy(bytes, random->bytes, HASH32_SIZE);
+    memcpy(bytes + HASH32_SIZE, segment_hash->bytes, HASH32_SIZE);
     return keccak256(bytes, sizeof(bytes));
 }
 
-uint32_t game_sampled_step(const struct hash32 *seed, const struct address *attestor,
-                           uint32_t steps)
+/* The rest of (hash >> 64 * limbs) by the divisor. */
+static uint64_t rest_of(const struct hash32 *hash, uint32_t limbs, uint64_t divisor)
+{
+    struct uint256 number = uint256_from_bytes(hash->bytes);
+    struct uint256 quotient;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        number.limbs[i] = i + limbs < 4 ? number.limbs[i + limbs] : 0;
+    }
+    return uint256_divide(&quotient, &number, divisor);
+}
+
+bool game_seed_covers(const struct hash32 *seed, uint32_t coverage_ppm)
+{
+    return rest_of(seed, 0, GAME_PPM) < coverage_ppm;
+}
+
+static struct hash32 number_of_seed(const struct hash32 *seed, uint32_t which)
 {
     uint8_t bytes[2 * ABI_WORD_SIZE];
     struct abi_writer writer;
-    struct hash32 hash;
-    struct uint256 number;
-    struct uint256 quotient;
 
-    assert(steps > 0);
     abi_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, seed);
-    abi_put_address(&writer, attestor);
-    hash = keccak256(bytes, writer.used);
-    number = uint256_from_bytes(hash.bytes);
-    return (uint32_t)uint256_divide(&quotient, &number, steps);
+    abi_put_u64(&writer, which);
+    return keccak256(bytes, sizeof(bytes));
 }
+
+uint32_t game_place_entry(const struct hash32 *seed, uint32_t place, uint32_t panel)
+{
+    struct hash32 number = number_of_seed(seed, place);
+
+    assert(panel > 0);
+    return (uint32_t)rest_of(&number, 0, panel);
+}
+
+uint32_t game_right_step(const struct hash32 *seed, uint32_t which, uint32_t steps)
+{
+    struct hash32 number = number_of_seed(seed, which);
+
+    assert(steps > 0);
+    if (which == GAME_LEAVES - 1) {
+        return steps < 2 ? 0 : steps - 2;
+    }
+    return (uint32_t)rest_of(&number, DRAW_STEP, steps);
+}
+
+uint32_t game_right_tensor(const struct hash32 *seed, uint32_t which, uint32_t tensors)
+{
+    struct hash32 number = number_of_seed(seed, which);
+
+    assert(tensors > 0);
+    return (uint32_t)rest_of(&number, DRAW_TENSOR, tensors);
+}
+
+uint64_t game_right_leaf(const struct hash32 *seed, uint32_t which, uint64_t leaves)
+{
+    struct hash32 number = number_of_seed(seed, which);
+
+    assert(leaves > 0);
+    return rest_of(&number, DRAW_LEAF, leaves);
+}
+
+/* Packed: 20 + 32 + 32 + 8 + 4 + 8 + 1,024 bytes. */
+struct hash32 game_right_hash(const struct address *owner, const struct hash32 *seed,
+                              const struct hash32 *segment_hash, const struct game_right *right)
+{
+    uint8_t numbers[20];
+    struct keccak keccak;
+
+    endian_store_be64(numbers, right->step);
+    endian_store_be32(numbers + 8, right->tensor);
+    endian_store_be64(numbers + 12, right->leaf);
+    keccak_init(&keccak);
+    keccak_add(&keccak, owner->bytes, ADDRESS_SIZE);
+    keccak_add(&keccak, seed->bytes, HASH32_SIZE);
+    keccak_add(&keccak, segment_hash->bytes, HASH32_SIZE);
+    keccak_add(&keccak, numbers, sizeof(numbers));
+    keccak_add(&keccak, right->bytes, MERKLE_LEAF_SIZE);
+    return keccak_end(&keccak);
+}
+
+struct hash32 game_verdict_seal(const struct address *owner, const struct hash32 *segment_hash,
+                                enum game_verdict verdict, uint32_t step,
+                                const struct hash32 leaves[GAME_LEAVES], const struct hash32 *salt)
+{
+    uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
+    struct hash32 leaves_hash = {{0}};
+    struct abi_writer writer;
+
+    if (leaves != NULL) {
+        leaves_hash = keccak256(leaves, GAME_LEAVES * sizeof(leaves[0]));
+    }
+    abi_writer_init(&writer, bytes, sizeof(bytes));
+    abi_put_address(&writer, owner);
+    abi_put_hash(&writer, segment_hash);
+    abi_put_u64(&writer, verdict);
+    abi_put_u64(&writer, step);
+    abi_put_hash(&writer, &leaves_hash);
+    abi_put_hash(&writer, salt);
+    assert(!writer.overflowed);
+    return keccak256(bytes, writer.used);
+}
+
+/* ---- amounts ---------------------------------------------------------------- */
 
 uint32_t game_segment_count(const struct game_terms *terms)
 {
     uint64_t count;
 
-    if (terms->steps == 0 || terms->steps > GAME_TIME_MAX || terms->segment_steps == 0 ||
-        terms->segment_steps > GAME_PERIOD_MAX) {
+    if (terms->steps == 0 || terms->steps > GAME_STEPS_MAX || terms->segment_steps == 0 ||
+        terms->segment_steps > GAME_STATES_MAX) {
         return 0;
     }
     count = (terms->steps + terms->segment_steps - 1) / terms->segment_steps;
     return count > GAME_SEGMENTS_MAX ? 0 : (uint32_t)count;
 }
 
+wei game_segment_fees(const struct game_terms *terms)
+{
+    return 2 * (wei)terms->seats * terms->fee;
+}
+
+wei game_pool(const struct game_terms *terms, uint32_t segments)
+{
+    uint64_t covered = 3 + (uint64_t)segments * terms->coverage_ppm * 3 / (2 * GAME_PPM);
+
+    return (covered < segments ? covered : segments) * game_segment_fees(terms);
+}
+
+wei game_price(const struct game_terms *terms, uint32_t segments)
+{
+    return segments * terms->reward_to + game_pool(terms, segments);
+}
+
 wei game_escrow(const struct game_terms *terms)
 {
-    return game_segment_count(terms) *
-           (terms->segment_reward + (wei)terms->attestors * terms->attest_fee);
+    return game_price(terms, game_segment_count(terms));
+}
+
+wei game_reward(const struct game_terms *terms, uint64_t opened_at_s, uint64_t now_s)
+{
+    uint64_t passed_s = now_s > opened_at_s ? now_s - opened_at_s : 0;
+
+    if (passed_s >= terms->rise_time_s) {
+        return terms->reward_to;
+    }
+    return terms->reward_from +
+           (terms->reward_to - terms->reward_from) * passed_s / terms->rise_time_s;
+}
+
+wei game_claim_bond(const struct game_terms *terms, uint32_t outsiders)
+{
+    return terms->bond * (4 + outsiders) / 4;
 }

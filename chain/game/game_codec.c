@@ -12,7 +12,7 @@ size_t game_move_size(const struct game_move *move)
 {
     const struct codec *codec = &game_move_codecs[move->kind];
 
-    return ABI_SELECTOR_SIZE + fields_size(move, codec->fields, codec->field_count);
+    return ABI_SELECTOR_SIZE + fields_size(move, &codec->fields);
 }
 
 bool game_move_fits(const struct game_move *move)
@@ -29,7 +29,7 @@ void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move
     assert(game_move_fits(move));
     abi_writer_init(&writer, bytes, game_move_size(move));
     abi_put_selector(&writer, codec->signature);
-    fields_encode(&writer, move, codec->fields, codec->field_count);
+    fields_encode(&writer, move, &codec->fields);
     assert(!writer.overflowed);
     *size = writer.used;
 }
@@ -49,7 +49,7 @@ enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_
             memset(move, 0, sizeof(*move));
             move->kind = (enum game_move_kind)kind;
             abi_reader_init(&reader, bytes + ABI_SELECTOR_SIZE, size - ABI_SELECTOR_SIZE);
-            if (fields_decode(&reader, move, codec->fields, codec->field_count) != STATUS_OK ||
+            if (fields_decode(&reader, move, &codec->fields) != STATUS_OK ||
                 reader.at != reader.size || !game_move_fits(move)) {
                 return STATUS_BAD_FORMAT;
             }
@@ -66,38 +66,46 @@ const char *game_move_name(enum game_move_kind kind)
 
 bool game_move_is_of_referee(enum game_move_kind kind)
 {
-    return kind >= GAME_QUERY;
+    return kind >= GAME_SEAL_CLAIM;
 }
 
 /* ---- events ----------------------------------------------------------------- */
 
-/* The topics are the first fields of a table. */
-static size_t topic_fields(const struct codec *codec)
+/* The topics are the first fields of a table, the data are the others. */
+static struct fields topics_of(const struct codec *codec)
 {
-    size_t count = 0;
+    struct fields topics = {codec->fields.fields, 0};
 
-    while (count < codec->field_count && codec->fields[count].indexed != 0) {
-        count++;
+    while (topics.count < codec->fields.count && topics.fields[topics.count].indexed != 0) {
+        topics.count++;
     }
-    return count;
+    return topics;
+}
+
+static struct fields data_of(const struct codec *codec)
+{
+    const struct fields topics = topics_of(codec);
+
+    return (struct fields){topics.fields + topics.count, codec->fields.count - topics.count};
 }
 
 void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event)
 {
     const struct codec *codec = &game_event_codecs[event->kind];
-    size_t topics = topic_fields(codec);
+    const struct fields topics = topics_of(codec);
+    const struct fields data = data_of(codec);
     struct abi_writer writer;
 
-    assert(topics < GAME_TOPICS_MAX);
+    assert(topics.count < GAME_TOPICS_MAX);
     memset(log, 0, sizeof(*log));
     log->topics[0] = keccak256(codec->signature, strlen(codec->signature));
-    for (size_t i = 0; i < topics; i++) {
+    for (size_t i = 0; i < topics.count; i++) {
         abi_writer_init(&writer, log->topics[1 + i].bytes, HASH32_SIZE);
-        fields_encode(&writer, event, &codec->fields[i], 1);
+        fields_encode(&writer, event, &(struct fields){&topics.fields[i], 1});
     }
-    log->topic_count = 1 + (uint32_t)topics;
+    log->topic_count = 1 + (uint32_t)topics.count;
     abi_writer_init(&writer, bytes, GAME_LOG_SIZE_MAX);
-    fields_encode(&writer, event, codec->fields + topics, codec->field_count - topics);
+    fields_encode(&writer, event, &data);
     assert(!writer.overflowed);
     log->data = (struct game_bytes){bytes, writer.used};
 }
@@ -105,25 +113,28 @@ void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_e
 static enum status decode_event(struct game_event *event, const struct codec *codec,
                                 const struct game_log *log)
 {
-    size_t topics = topic_fields(codec);
+    const struct fields topics = topics_of(codec);
+    const struct fields data = data_of(codec);
     struct abi_reader reader;
 
-    if (log->topic_count != 1 + topics) {
+    if (log->topic_count != 1 + topics.count) {
         return STATUS_BAD_FORMAT;
     }
-    for (size_t i = 0; i < topics; i++) {
+    for (size_t i = 0; i < topics.count; i++) {
         abi_reader_init(&reader, log->topics[1 + i].bytes, HASH32_SIZE);
-        if (fields_decode(&reader, event, &codec->fields[i], 1) != STATUS_OK) {
+        if (fields_decode(&reader, event, &(struct fields){&topics.fields[i], 1}) != STATUS_OK) {
             return STATUS_BAD_FORMAT;
         }
     }
     abi_reader_init(&reader, log->data.bytes, log->data.size);
-    if (fields_decode(&reader, event, codec->fields + topics, codec->field_count - topics) !=
-            STATUS_OK ||
-        reader.at != reader.size) {
+    if (fields_decode(&reader, event, &data) != STATUS_OK || reader.at != reader.size) {
         return STATUS_BAD_FORMAT;
     }
-    return event->payload.size <= (event->kind == GAME_QUERIED ? GAME_QUERIED_MAX : GAME_REPLY_MAX)
+    return event->payload.size <=
+                       (event->kind == GAME_QUERIED ? GAME_QUERIED_MAX : GAME_REPLY_MAX) &&
+                   event->contact.size <= GAME_CONTACT_MAX &&
+                   event->states.count <= GAME_STATES_MAX &&
+                   event->states.count == event->segment.steps
                ? STATUS_OK
                : STATUS_BAD_FORMAT;
 }

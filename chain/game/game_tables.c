@@ -2,464 +2,431 @@
  * game_tables.c - see game_tables.h.
  *
  * The order of the rows is the order of the arguments in chain/contracts/IRegistry.sol and
- * IReferee.sol; the third column marks the topics of an event, which come first.
+ * IReferee.sol; the topics of an event come first.
  */
 #include "chain/game/game_tables.h"
 
-#define FIELDS(fields) (fields), sizeof(fields) / sizeof((fields)[0])
+/* ---- structs ------------------------------------------------------------------- */
+
+#define TERM(member, type)                                                                         \
+    {                                                                                              \
+        offsetof(struct game_terms, member), FIELD_##type, 0, 0, NULL                              \
+    }
+#define SEGMENT(member, type)                                                                      \
+    {                                                                                              \
+        offsetof(struct game_segment, member), FIELD_##type, 0, 0, NULL                            \
+    }
+#define CASE(member, type)                                                                         \
+    {                                                                                              \
+        offsetof(struct game_case, member), FIELD_##type, 0, 0, NULL                               \
+    }
+#define SUBJECT(member, type)                                                                      \
+    {                                                                                              \
+        offsetof(struct game_subject, member), FIELD_##type, 0, 0, NULL                            \
+    }
 
 #define TERMS_TYPE                                                                                 \
     "(bytes32,bytes32,bytes32,bytes32,uint256,uint256,uint256,uint256,uint256,uint256,uint256,"    \
-    "uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256)"
-#define SEGMENT_TYPE "(uint256,uint256,bytes32,uint256,uint256,uint256,address)"
+    "uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint256,uint256,uint256,"     \
+    "uint256,uint256,uint256,uint256,uint256)"
+#define SEGMENT_TYPE "(uint256,uint256,bytes32,uint256,uint256,uint256,address,uint256,bool)"
 #define CASE_TYPE                                                                                  \
-    "(address,uint256,bytes32[7]," SEGMENT_TYPE "," SEGMENT_TYPE ",uint256,bytes32,bytes32)"
+    "(address,uint256,bytes32[7]," SEGMENT_TYPE "," SEGMENT_TYPE                                   \
+    ",uint256,bytes32,bytes32,bytes32[],bytes32[])"
+#define SUBJECT_TYPE "(address,uint256,bytes32[7],uint256,bytes32,bytes32)"
 
-static const struct field open_fields[] = {
-    {offsetof(struct game_move, terms.job_id), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, terms.program_root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, terms.data_root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, terms.first_state_root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, terms.salt), FIELD_U64, 0},
-    {offsetof(struct game_move, terms.steps), FIELD_U64, 0},
-    {offsetof(struct game_move, terms.segment_steps), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.segment_reward), FIELD_WEI, 0},
-    {offsetof(struct game_move, terms.attest_fee), FIELD_WEI, 0},
-    {offsetof(struct game_move, terms.stake), FIELD_WEI, 0},
-    {offsetof(struct game_move, terms.claim_bond), FIELD_WEI, 0},
-    {offsetof(struct game_move, terms.attest_bond), FIELD_WEI, 0},
-    {offsetof(struct game_move, terms.attestors), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.coverage_ppm), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.segment_period_s), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.attest_period_s), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.reveal_period_s), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.claim_period_s), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.response_period_s), FIELD_U32, 0},
-    {offsetof(struct game_move, terms.deadline_s), FIELD_U64, 0},
+static const struct field terms_rows[] = {
+    TERM(job_id, BYTES32),
+    TERM(program_root, BYTES32),
+    TERM(data_root, BYTES32),
+    TERM(first_state_root, BYTES32),
+    TERM(salt, U64),
+    TERM(steps, U64),
+    TERM(segment_steps, U32),
+    TERM(reward_from, WEI),
+    TERM(reward_to, WEI),
+    TERM(rise_time_s, U32),
+    TERM(fee, WEI),
+    TERM(stake, WEI),
+    TERM(bond, WEI),
+    TERM(query_fee, WEI),
+    TERM(seats, U32),
+    TERM(coverage_ppm, U32),
+    TERM(panel_least, U32),
+    TERM(solvers, BYTES32),
+    TERM(verifiers, BYTES32),
+    TERM(held_ppm, U32),
+    TERM(segment_period_s, U32),
+    TERM(seal_period_s, U32),
+    TERM(reveal_period_s, U32),
+    TERM(claim_period_s, U32),
+    TERM(clock_s, U32),
+    TERM(delivery_period_s, U32),
+    TERM(deadline_s, U64),
 };
 
-static const struct field cancel_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+static const struct field segment_rows[] = {
+    SEGMENT(index, U32),      SEGMENT(generation, U32), SEGMENT(root, BYTES32),
+    SEGMENT(steps, U32),      SEGMENT(time_s, U64),     SEGMENT(height, U64),
+    SEGMENT(solver, ADDRESS), SEGMENT(panel, U32),      SEGMENT(diverged, BOOL),
 };
 
-static const struct field accept_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+const struct fields game_terms_fields = FIELDS(terms_rows);
+static const struct fields segment_fields = FIELDS(segment_rows);
+
+static const struct field case_rows[] = {
+    CASE(client, ADDRESS),
+    CASE(salt, U64),
+    CASE(job_header, JOB_HEADER),
+    {offsetof(struct game_case, segment), FIELD_TUPLE, 0, 0, &segment_fields},
+    {offsetof(struct game_case, previous), FIELD_TUPLE, 0, 0, &segment_fields},
+    CASE(step, U32),
+    CASE(pre_state, BYTES32),
+    CASE(post_state, BYTES32),
+    CASE(pre_path, PATH),
+    CASE(post_path, PATH),
 };
 
-static const struct field commit_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, index), FIELD_U32, 0},
-    {offsetof(struct game_move, root), FIELD_BYTES32, 0},
+static const struct field subject_rows[] = {
+    SUBJECT(client, ADDRESS), SUBJECT(salt, U64),          SUBJECT(job_header, JOB_HEADER),
+    SUBJECT(step, U32),       SUBJECT(pre_state, BYTES32), SUBJECT(post_state, BYTES32),
 };
 
-static const struct field commit_diverged_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, index), FIELD_U32, 0},
-    {offsetof(struct game_move, root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, steps), FIELD_U32, 0},
-};
+static const struct fields case_fields = FIELDS(case_rows);
+static const struct fields subject_fields = FIELDS(subject_rows);
 
-static const struct field answer_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, root), FIELD_BYTES32, 0},
-};
+/* ---- moves ---------------------------------------------------------------------- */
 
-static const struct field draw_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
-};
+#define MOVE(member, type)                                                                         \
+    {                                                                                              \
+        offsetof(struct game_move, member), FIELD_##type, 0, 0, NULL                               \
+    }
+#define MOVE_UP_TO(member, most)                                                                   \
+    {                                                                                              \
+        offsetof(struct game_move, member), FIELD_U32, 0, (most), NULL                             \
+    }
+#define MOVE_TUPLE(member, parts)                                                                  \
+    {                                                                                              \
+        offsetof(struct game_move, member), FIELD_TUPLE, 0, 0, &(parts)                            \
+    }
 
-static const struct field attest_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, seal), FIELD_BYTES32, 0},
+static const struct field open_rows[] = {
+    MOVE_TUPLE(terms, game_terms_fields),
+    MOVE(contact, BYTES),
 };
-
-static const struct field reveal_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, root), FIELD_BYTES32, 0},
+static const struct field key_rows[] = {MOVE(key, BYTES32)};
+static const struct field key_index_rows[] = {MOVE(key, BYTES32), MOVE(index, U32)};
+static const struct field segment_move_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(segment, segment_fields),
 };
-
-static const struct field seal_claim_fields[] = {
-    {offsetof(struct game_move, seal), FIELD_BYTES32, 0},
+static const struct field accept_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE(least_reward, WEI),
+    MOVE(path, HASHES),
+    MOVE(contact, BYTES),
 };
-
-static const struct field claim_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, steps), FIELD_U32, 0},
-    {offsetof(struct game_move, pre_state), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, post_state), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, salt), FIELD_BYTES32, 0},
+static const struct field commit_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE(index, U32),
+    MOVE(states, HASHES),
+    MOVE(diverged, BOOL),
 };
-
-static const struct field accuse_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, account), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, salt), FIELD_BYTES32, 0},
+static const struct field enlist_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE(count, U32),
+    MOVE(path, HASHES),
+    MOVE(contact, BYTES),
 };
-
-static const struct field pass_turn_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, turn), FIELD_U32, 0},
+static const struct field leave_rows[] = {MOVE(key, BYTES32), MOVE(entry, U32)};
+static const struct field announce_rows[] = {MOVE(key, BYTES32), MOVE(contact, BYTES)};
+static const struct field draw_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(segment, segment_fields),
+    MOVE(header, BYTES),
 };
-
-static const struct field rule_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, upheld), FIELD_BOOL, 0},
+static const struct field seal_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(segment, segment_fields),
+    MOVE(place, U32),
+    MOVE(seal, BYTES32),
 };
-
-static const struct field timeout_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+static const struct field reveal_rows[] = {
+    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
+    MOVE(place, U32),     MOVE_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
+    MOVE(leaves, LEAVES), MOVE(salt, BYTES32),
 };
-
-static const struct field lapse_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+static const struct field settle_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(segment, segment_fields),
+    MOVE(place, U32),
 };
-
-static const struct field renew_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
+static const struct field withdraw_rows[] = {MOVE(account, ADDRESS)};
+static const struct field seal_claim_rows[] = {MOVE(seal, BYTES32)};
+static const struct field claim_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(shown, case_fields),
+    MOVE(salt, BYTES32),
 };
-
-static const struct field finalize_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
+static const struct field alarm_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(shown, case_fields),
+    MOVE(place, U32),
+    MOVE(salt, BYTES32),
 };
-
-static const struct field settle_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, account), FIELD_ADDRESS, 0},
+static const struct field answer_rows[] = {MOVE(key, BYTES32), MOVE(root, BYTES32)};
+static const struct field subject_move_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE_TUPLE(subject, subject_fields),
+    MOVE(payload, BYTES),
 };
-
-static const struct field release_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+static const struct field reply_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE(queried, BYTES),
+    MOVE(payload, BYTES),
 };
-
-static const struct field expire_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-};
-
-static const struct field withdraw_fields[] = {
-    {offsetof(struct game_move, account), FIELD_ADDRESS, 0},
-};
-
-/* QUERY and CONVICT: the claim, the case, the paths, the payload. */
-static const struct field shown_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, shown.client), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, shown.salt), FIELD_U64, 0},
-    {offsetof(struct game_move, shown.job_header), FIELD_JOB_HEADER, 0},
-    {offsetof(struct game_move, shown.segment.index), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, shown.segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, shown.segment.height), FIELD_U64, 0},
-    {offsetof(struct game_move, shown.segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, shown.previous.index), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.previous.generation), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.previous.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, shown.previous.steps), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.previous.time_s), FIELD_U64, 0},
-    {offsetof(struct game_move, shown.previous.height), FIELD_U64, 0},
-    {offsetof(struct game_move, shown.previous.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_move, shown.step), FIELD_U32, 0},
-    {offsetof(struct game_move, shown.pre_state), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, shown.post_state), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, shown.pre_path), FIELD_PATH, 0},
-    {offsetof(struct game_move, shown.post_path), FIELD_PATH, 0},
-    {offsetof(struct game_move, payload), FIELD_BYTES, 0},
-};
-
-static const struct field reply_fields[] = {
-    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
-    {offsetof(struct game_move, queried), FIELD_BYTES, 0},
-    {offsetof(struct game_move, payload), FIELD_BYTES, 0},
+static const struct field pay_rows[] = {MOVE(key, BYTES32), MOVE(generation, U32)};
+static const struct field challenge_rows[] = {
+    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
+    MOVE(place, U32),     MOVE(index, U32),
+    MOVE(leaves, LEAVES), MOVE(payload, BYTES),
 };
 
 const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
-    [GAME_OPEN] = {"open", "open(" TERMS_TYPE ")", FIELDS(open_fields)},
-    [GAME_CANCEL] = {"cancel", "cancel(bytes32)", FIELDS(cancel_fields)},
-    [GAME_ACCEPT] = {"accept", "accept(bytes32)", FIELDS(accept_fields)},
-    [GAME_COMMIT] = {"commit", "commit(bytes32,uint256,bytes32)", FIELDS(commit_fields)},
-    [GAME_COMMIT_DIVERGED] = {"commit diverged", "commitDiverged(bytes32,uint256,bytes32,uint256)",
-                              FIELDS(commit_diverged_fields)},
-    [GAME_ANSWER] = {"answer", "answer(bytes32,bytes32)", FIELDS(answer_fields)},
-    [GAME_DRAW] = {"draw", "draw(bytes32," SEGMENT_TYPE ")", FIELDS(draw_fields)},
-    [GAME_ATTEST] = {"attest", "attest(bytes32," SEGMENT_TYPE ",bytes32)", FIELDS(attest_fields)},
-    [GAME_REVEAL] = {"reveal", "reveal(bytes32," SEGMENT_TYPE ",bytes32)", FIELDS(reveal_fields)},
-    [GAME_SEAL_CLAIM] = {"seal claim", "sealClaim(bytes32)", FIELDS(seal_claim_fields)},
-    [GAME_CLAIM] = {"claim", "claim(bytes32," SEGMENT_TYPE ",uint256,bytes32,bytes32,bytes32)",
-                    FIELDS(claim_fields)},
-    [GAME_ACCUSE] = {"accuse", "accuse(bytes32," SEGMENT_TYPE ",address,bytes32)",
-                     FIELDS(accuse_fields)},
-    [GAME_PASS_TURN] = {"pass turn", "passTurn(bytes32,uint8)", FIELDS(pass_turn_fields)},
-    [GAME_RULE] = {"rule", "rule(bytes32,bool)", FIELDS(rule_fields)},
-    [GAME_TIMEOUT] = {"timeout", "timeout(bytes32)", FIELDS(timeout_fields)},
-    [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(lapse_fields)},
-    [GAME_RENEW] = {"renew", "renew(bytes32," SEGMENT_TYPE ")", FIELDS(renew_fields)},
-    [GAME_FINALIZE] = {"finalize", "finalize(bytes32," SEGMENT_TYPE ")", FIELDS(finalize_fields)},
-    [GAME_SETTLE] = {"settle", "settle(bytes32," SEGMENT_TYPE ",address)", FIELDS(settle_fields)},
-    [GAME_RELEASE] = {"release", "release(bytes32)", FIELDS(release_fields)},
-    [GAME_EXPIRE] = {"expire", "expire(bytes32)", FIELDS(expire_fields)},
-    [GAME_WITHDRAW] = {"withdraw", "withdraw(address)", FIELDS(withdraw_fields)},
-    [GAME_QUERY] = {"query", "query(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
-                    FIELDS(shown_fields)},
-    [GAME_REPLY] = {"reply", "reply(bytes32,bytes,bytes)", FIELDS(reply_fields)},
-    [GAME_CONVICT] = {"convict", "convict(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
-                      FIELDS(shown_fields)},
+    [GAME_OPEN] = {"open", "open(" TERMS_TYPE ",bytes)", FIELDS(open_rows)},
+    [GAME_CANCEL] = {"cancel", "cancel(bytes32)", FIELDS(key_rows)},
+    [GAME_REWIND] = {"rewind", "rewind(bytes32,uint256)", FIELDS(key_index_rows)},
+    [GAME_ACKNOWLEDGE] = {"acknowledge", "acknowledge(bytes32)", FIELDS(key_rows)},
+    [GAME_ASK_PANEL] = {"ask the panel", "askPanel(bytes32," SEGMENT_TYPE ")",
+                        FIELDS(segment_move_rows)},
+    [GAME_ACCEPT] = {"accept", "accept(bytes32,uint256,bytes32[],bytes)", FIELDS(accept_rows)},
+    [GAME_STEP_BACK] = {"step back", "stepBack(bytes32)", FIELDS(key_rows)},
+    [GAME_COMMIT] = {"commit", "commit(bytes32,uint256,bytes32[],bool)", FIELDS(commit_rows)},
+    [GAME_ENLIST] = {"enlist", "enlist(bytes32,uint256,bytes32[],bytes)", FIELDS(enlist_rows)},
+    [GAME_LEAVE] = {"leave", "leave(bytes32,uint256)", FIELDS(leave_rows)},
+    [GAME_ANNOUNCE] = {"announce", "announce(bytes32,bytes)", FIELDS(announce_rows)},
+    [GAME_DRAW] = {"draw", "draw(bytes32," SEGMENT_TYPE ",bytes)", FIELDS(draw_rows)},
+    [GAME_SEAL] = {"seal", "seal(bytes32," SEGMENT_TYPE ",uint256,bytes32)", FIELDS(seal_rows)},
+    [GAME_REVEAL] = {"reveal", "reveal(bytes32," SEGMENT_TYPE ",uint256,uint8,bytes32[8],bytes32)",
+                     FIELDS(reveal_rows)},
+    [GAME_RENEW] = {"renew", "renew(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
+    [GAME_FINALIZE] = {"finalize", "finalize(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
+    [GAME_FORFEIT] = {"forfeit", "forfeit(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
+    [GAME_SETTLE] = {"settle", "settle(bytes32," SEGMENT_TYPE ",uint256)", FIELDS(settle_rows)},
+    [GAME_RELEASE] = {"release", "release(bytes32)", FIELDS(key_rows)},
+    [GAME_EXPIRE] = {"expire", "expire(bytes32)", FIELDS(key_rows)},
+    [GAME_DELIVER] = {"deliver", "deliver(bytes32)", FIELDS(key_rows)},
+    [GAME_WITHDRAW] = {"withdraw", "withdraw(address)", FIELDS(withdraw_rows)},
+    [GAME_SEAL_CLAIM] = {"seal claim", "sealClaim(bytes32)", FIELDS(seal_claim_rows)},
+    [GAME_CLAIM] = {"claim", "claim(bytes32," CASE_TYPE ",bytes32)", FIELDS(claim_rows)},
+    [GAME_ALARM] = {"alarm", "alarm(bytes32," CASE_TYPE ",uint256,bytes32)", FIELDS(alarm_rows)},
+    [GAME_ANSWER] = {"answer", "answer(bytes32,bytes32)", FIELDS(answer_rows)},
+    [GAME_QUERY] = {"query", "query(bytes32," SUBJECT_TYPE ",bytes)", FIELDS(subject_move_rows)},
+    [GAME_REPLY] = {"reply", "reply(bytes32,bytes,bytes)", FIELDS(reply_rows)},
+    [GAME_CONVICT] = {"convict", "convict(bytes32," SUBJECT_TYPE ",bytes)",
+                      FIELDS(subject_move_rows)},
+    [GAME_TIMEOUT] = {"timeout", "timeout(bytes32)", FIELDS(key_rows)},
+    [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(key_rows)},
+    [GAME_PAY] = {"pay", "pay(bytes32,uint256)", FIELDS(pay_rows)},
+    [GAME_CHALLENGE] = {"challenge",
+                        "challenge(bytes32," SEGMENT_TYPE ",uint256,uint256,bytes32[8],bytes)",
+                        FIELDS(challenge_rows)},
 };
 
-static const struct field opened_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, terms.job_id), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, terms.program_root), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, terms.data_root), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, terms.first_state_root), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, terms.salt), FIELD_U64, 0},
-    {offsetof(struct game_event, terms.steps), FIELD_U64, 0},
-    {offsetof(struct game_event, terms.segment_steps), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.segment_reward), FIELD_WEI, 0},
-    {offsetof(struct game_event, terms.attest_fee), FIELD_WEI, 0},
-    {offsetof(struct game_event, terms.stake), FIELD_WEI, 0},
-    {offsetof(struct game_event, terms.claim_bond), FIELD_WEI, 0},
-    {offsetof(struct game_event, terms.attest_bond), FIELD_WEI, 0},
-    {offsetof(struct game_event, terms.attestors), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.coverage_ppm), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.segment_period_s), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.attest_period_s), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.reveal_period_s), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.claim_period_s), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.response_period_s), FIELD_U32, 0},
-    {offsetof(struct game_event, terms.deadline_s), FIELD_U64, 0},
-};
+/* ---- events ---------------------------------------------------------------------- */
 
-static const struct field cancelled_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-};
+#define TOPIC(member, type)                                                                        \
+    {                                                                                              \
+        offsetof(struct game_event, member), FIELD_##type, 1, 0, NULL                              \
+    }
+#define DATA(member, type)                                                                         \
+    {                                                                                              \
+        offsetof(struct game_event, member), FIELD_##type, 0, 0, NULL                              \
+    }
+#define DATA_UP_TO(member, most)                                                                   \
+    {                                                                                              \
+        offsetof(struct game_event, member), FIELD_U32, 0, (most), NULL                            \
+    }
+#define DATA_TUPLE(member, parts)                                                                  \
+    {                                                                                              \
+        offsetof(struct game_event, member), FIELD_TUPLE, 0, 0, &(parts)                           \
+    }
 
-static const struct field accepted_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, time_s), FIELD_U64, 0},
+static const struct field opened_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(account, ADDRESS),
+    DATA_TUPLE(terms, game_terms_fields),
+    DATA(contact, BYTES),
 };
-
-static const struct field committed_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, segment.index), FIELD_U32, 1},
-    {offsetof(struct game_event, segment.generation), FIELD_U32, 0},
-    {offsetof(struct game_event, segment.root), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, segment.steps), FIELD_U32, 0},
-    {offsetof(struct game_event, segment.time_s), FIELD_U64, 0},
-    {offsetof(struct game_event, segment.solver), FIELD_ADDRESS, 0},
-    {offsetof(struct game_event, flag), FIELD_BOOL, 0},
+static const struct field job_rows[] = {TOPIC(job, BYTES32)};
+static const struct field job_index_rows[] = {TOPIC(job, BYTES32), DATA(index, U32)};
+static const struct field accepted_rows[] = {
+    TOPIC(job, BYTES32), TOPIC(account, ADDRESS), DATA(amount, WEI),
+    DATA(time_s, U64),   DATA(contact, BYTES),
 };
-
-static const struct field drawn_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, seal), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, flag), FIELD_BOOL, 0},
+static const struct field job_account_amount_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(account, ADDRESS),
+    DATA(amount, WEI),
 };
-
-static const struct field attested_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, step), FIELD_U32, 0},
-    {offsetof(struct game_event, seal), FIELD_BYTES32, 0},
+static const struct field committed_rows[] = {
+    TOPIC(job, BYTES32),
+    DATA_TUPLE(segment, segment_fields),
+    DATA(states, HASHES),
 };
-
-static const struct field revealed_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, root), FIELD_BYTES32, 0},
+static const struct field enlisted_rows[] = {
+    TOPIC(job, BYTES32), TOPIC(account, ADDRESS), DATA(entry, U32),
+    DATA(count, U32),    DATA(contact, BYTES),
 };
-
-static const struct field renewed_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, time_s), FIELD_U64, 0},
+static const struct field left_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(entry, U32),
+    DATA(account, ADDRESS),
 };
-
-static const struct field settled_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, other), FIELD_ADDRESS, 0},
-    {offsetof(struct game_event, amount), FIELD_WEI, 0},
+static const struct field gone_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(entry, U32),
+    DATA(account, ADDRESS),
+    DATA(amount, WEI),
 };
-
-static const struct field sealed_fields[] = {
-    {offsetof(struct game_event, seal), FIELD_BYTES32, 1},
+static const struct field announced_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(account, ADDRESS),
+    DATA(contact, BYTES),
 };
-
-static const struct field claimed_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 0},
-    {offsetof(struct game_event, step), FIELD_U32, 0},
-    {offsetof(struct game_event, pre_state), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, post_state), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, time_s), FIELD_U64, 0},
+static const struct field drawn_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(index, U32),
+    DATA(seal, BYTES32),
+    DATA(flag, BOOL),
 };
-
-static const struct field accused_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 0},
-    {offsetof(struct game_event, other), FIELD_ADDRESS, 0},
-    {offsetof(struct game_event, time_s), FIELD_U64, 0},
+static const struct field round_rows[] = {
+    TOPIC(job, BYTES32), TOPIC(index, U32), DATA(generation, U32), DATA(round, U32),
+    DATA(from, U32),     DATA(to, U32),     DATA(time_s, U64),
 };
-
-static const struct field answered_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, root), FIELD_BYTES32, 0},
-    {offsetof(struct game_event, time_s), FIELD_U64, 0},
+static const struct field sealed_verdict_rows[] = {
+    TOPIC(job, BYTES32),    TOPIC(index, U32),   DATA(place, U32),
+    DATA(account, ADDRESS), DATA(seal, BYTES32),
 };
-
-static const struct field turn_passed_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, turn), FIELD_U32, 0},
-    {offsetof(struct game_event, time_s), FIELD_U64, 0},
+static const struct field revealed_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(index, U32),
+    DATA(place, U32),
+    DATA(account, ADDRESS),
+    DATA_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
+    DATA(leaves, LEAVES),
 };
-
-static const struct field ruled_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, flag), FIELD_BOOL, 0},
+static const struct field absent_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(index, U32),
+    DATA(place, U32),
+    DATA(entry, U32),
 };
-
-static const struct field lapsed_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
+static const struct field settled_rows[] = {
+    TOPIC(job, BYTES32),    TOPIC(index, U32), DATA(place, U32),
+    DATA(account, ADDRESS), DATA(amount, WEI),
 };
-
-static const struct field convicted_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 0},
+static const struct field disproved_rows[] = {
+    TOPIC(job, BYTES32), TOPIC(index, U32),      DATA(place, U32),
+    DATA(entry, U32),    DATA(account, ADDRESS),
 };
-
-static const struct field finalized_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 1},
+static const struct field finalized_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(index, U32),
+    DATA(amount, WEI),
 };
-
-static const struct field released_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, amount), FIELD_WEI, 0},
+static const struct field voided_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(account, ADDRESS),
+    DATA(index, U32),
+    DATA(amount, WEI),
 };
-
-static const struct field closed_fields[] = {
-    {offsetof(struct game_event, job), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 0},
+static const struct field convicted_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(account, ADDRESS),
+    DATA(index, U32),
 };
-
-static const struct field withdrawn_fields[] = {
-    {offsetof(struct game_event, account), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, other), FIELD_ADDRESS, 1},
-    {offsetof(struct game_event, amount), FIELD_WEI, 0},
+static const struct field withdrawn_rows[] = {
+    TOPIC(account, ADDRESS),
+    TOPIC(other, ADDRESS),
+    DATA(amount, WEI),
 };
-
-static const struct field queried_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, payload), FIELD_BYTES, 0},
+static const struct field sealed_rows[] = {TOPIC(seal, BYTES32)};
+static const struct field claimed_rows[] = {
+    TOPIC(job, BYTES32),       TOPIC(claim, BYTES32), TOPIC(account, ADDRESS),
+    DATA(index, U32),          DATA(step, U32),       DATA(pre_state, BYTES32),
+    DATA(post_state, BYTES32), DATA(rank, U64),       DATA(amount, WEI),
 };
-
-static const struct field replied_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, payload), FIELD_BYTES, 0},
+static const struct field turn_passed_rows[] = {
+    TOPIC(claim, BYTES32),
+    DATA_UP_TO(phase, GAME_CLAIM_CLOSED),
+    DATA_UP_TO(turn, GAME_TURN_ACCUSED),
+    DATA(account, ADDRESS),
+    DATA(time_s, U64),
 };
+static const struct field answered_rows[] = {TOPIC(claim, BYTES32), DATA(root, BYTES32)};
+static const struct field defaulted_rows[] = {TOPIC(claim, BYTES32), TOPIC(account, ADDRESS)};
+static const struct field ruled_rows[] = {
+    TOPIC(claim, BYTES32),
+    DATA_UP_TO(outcome, GAME_LAPSED),
+};
+static const struct field paid_rows[] = {
+    TOPIC(job, BYTES32),
+    DATA(generation, U32),
+    DATA(account, ADDRESS),
+    DATA(amount, WEI),
+};
+static const struct field payload_rows[] = {TOPIC(claim, BYTES32), DATA(payload, BYTES)};
 
 const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
-    [GAME_OPENED] = {"opened", "Opened(bytes32,address," TERMS_TYPE ")", FIELDS(opened_fields)},
-    [GAME_CANCELLED] = {"cancelled", "Cancelled(bytes32)", FIELDS(cancelled_fields)},
-    [GAME_ACCEPTED] = {"accepted", "Accepted(bytes32,address,uint256)", FIELDS(accepted_fields)},
-    [GAME_COMMITTED] = {"committed",
-                        "Committed(bytes32,uint256,uint256,bytes32,uint256,uint256,address,bool)",
-                        FIELDS(committed_fields)},
-    [GAME_DRAWN] = {"drawn", "Drawn(bytes32,uint256,bytes32,bool)", FIELDS(drawn_fields)},
-    [GAME_ATTESTED] = {"attested", "Attested(bytes32,uint256,address,uint256,bytes32)",
-                       FIELDS(attested_fields)},
-    [GAME_REVEALED] = {"revealed", "Revealed(bytes32,uint256,address,bytes32)",
-                       FIELDS(revealed_fields)},
-    [GAME_RENEWED] = {"renewed", "Renewed(bytes32,uint256,uint256)", FIELDS(renewed_fields)},
-    [GAME_SETTLED] = {"settled", "Settled(bytes32,uint256,address,address,uint256)",
-                      FIELDS(settled_fields)},
-    [GAME_SEALED] = {"sealed", "Sealed(bytes32)", FIELDS(sealed_fields)},
+    [GAME_OPENED] = {"opened", "Opened(bytes32,address," TERMS_TYPE ",bytes)", FIELDS(opened_rows)},
+    [GAME_CANCELLED] = {"cancelled", "Cancelled(bytes32)", FIELDS(job_rows)},
+    [GAME_REWOUND] = {"rewound", "Rewound(bytes32,uint256)", FIELDS(job_index_rows)},
+    [GAME_ACCEPTED] = {"accepted", "Accepted(bytes32,address,uint256,uint256,bytes)",
+                       FIELDS(accepted_rows)},
+    [GAME_STEPPED_BACK] = {"stepped back", "SteppedBack(bytes32,address,uint256)",
+                           FIELDS(job_account_amount_rows)},
+    [GAME_COMMITTED] = {"committed", "Committed(bytes32," SEGMENT_TYPE ",bytes32[])",
+                        FIELDS(committed_rows)},
+    [GAME_ENLISTED] = {"enlisted", "Enlisted(bytes32,address,uint256,uint256,bytes)",
+                       FIELDS(enlisted_rows)},
+    [GAME_LEFT] = {"left", "Left(bytes32,uint256,address)", FIELDS(left_rows)},
+    [GAME_GONE] = {"gone", "Gone(bytes32,uint256,address,uint256)", FIELDS(gone_rows)},
+    [GAME_ANNOUNCED] = {"announced", "Announced(bytes32,address,bytes)", FIELDS(announced_rows)},
+    [GAME_DRAWN] = {"drawn", "Drawn(bytes32,uint256,bytes32,bool)", FIELDS(drawn_rows)},
+    [GAME_ROUND] = {"round", "Round(bytes32,uint256,uint256,uint256,uint256,uint256,uint256)",
+                    FIELDS(round_rows)},
+    [GAME_SEALED_VERDICT] = {"sealed a verdict",
+                             "SealedVerdict(bytes32,uint256,uint256,address,bytes32)",
+                             FIELDS(sealed_verdict_rows)},
+    [GAME_REVEALED] = {"revealed", "Revealed(bytes32,uint256,uint256,address,uint8,bytes32[8])",
+                       FIELDS(revealed_rows)},
+    [GAME_ABSENT] = {"absent", "Absent(bytes32,uint256,uint256,uint256)", FIELDS(absent_rows)},
+    [GAME_SETTLED] = {"settled", "Settled(bytes32,uint256,uint256,address,uint256)",
+                      FIELDS(settled_rows)},
+    [GAME_DISPROVED] = {"disproved", "Disproved(bytes32,uint256,uint256,uint256,address)",
+                        FIELDS(disproved_rows)},
+    [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256,uint256)", FIELDS(finalized_rows)},
+    [GAME_VOIDED] = {"voided", "Voided(bytes32,address,uint256,uint256)", FIELDS(voided_rows)},
+    [GAME_CONVICTED] = {"convicted", "Convicted(bytes32,address,uint256)", FIELDS(convicted_rows)},
+    [GAME_RELEASED] = {"released", "Released(bytes32,address,uint256)",
+                       FIELDS(job_account_amount_rows)},
+    [GAME_CLOSED] = {"closed", "Closed(bytes32,uint256)", FIELDS(job_index_rows)},
+    [GAME_ASKED] = {"asked", "Asked(bytes32)", FIELDS(job_rows)},
+    [GAME_DELIVERED] = {"delivered", "Delivered(bytes32,address,uint256)",
+                        FIELDS(job_account_amount_rows)},
+    [GAME_WITHDRAWN] = {"withdrawn", "Withdrawn(address,address,uint256)", FIELDS(withdrawn_rows)},
+    [GAME_SEALED] = {"sealed", "Sealed(bytes32)", FIELDS(sealed_rows)},
     [GAME_CLAIMED] = {"claimed",
-                      "Claimed(bytes32,uint256,bytes32,address,uint256,bytes32,bytes32,uint256)",
-                      FIELDS(claimed_fields)},
-    [GAME_ACCUSED] = {"accused", "Accused(bytes32,uint256,bytes32,address,address,uint256)",
-                      FIELDS(accused_fields)},
-    [GAME_ANSWERED] = {"answered", "Answered(bytes32,bytes32,uint256)", FIELDS(answered_fields)},
-    [GAME_TURN_PASSED] = {"turn passed", "TurnPassed(bytes32,uint8,uint256)",
-                          FIELDS(turn_passed_fields)},
-    [GAME_RULED] = {"ruled", "Ruled(bytes32,bool)", FIELDS(ruled_fields)},
-    [GAME_LAPSED] = {"lapsed", "Lapsed(bytes32)", FIELDS(lapsed_fields)},
-    [GAME_CONVICTED] = {"convicted", "Convicted(bytes32,address,uint256)",
-                        FIELDS(convicted_fields)},
-    [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256)", FIELDS(finalized_fields)},
-    [GAME_RELEASED] = {"released", "Released(bytes32,address,uint256)", FIELDS(released_fields)},
-    [GAME_CLOSED] = {"closed", "Closed(bytes32,uint256)", FIELDS(closed_fields)},
-    [GAME_WITHDRAWN] = {"withdrawn", "Withdrawn(address,address,uint256)",
-                        FIELDS(withdrawn_fields)},
-    [GAME_QUERIED] = {"queried", "Queried(bytes32,bytes)", FIELDS(queried_fields)},
-    [GAME_REPLIED] = {"replied", "Replied(bytes32,bytes)", FIELDS(replied_fields)},
+                      "Claimed(bytes32,bytes32,address,uint256,uint256,bytes32,bytes32,uint256,"
+                      "uint256)",
+                      FIELDS(claimed_rows)},
+    [GAME_TURN_PASSED] = {"turn passed", "TurnPassed(bytes32,uint8,uint8,address,uint256)",
+                          FIELDS(turn_passed_rows)},
+    [GAME_ANSWERED] = {"answered", "Answered(bytes32,bytes32)", FIELDS(answered_rows)},
+    [GAME_DEFAULTED] = {"defaulted", "Defaulted(bytes32,address)", FIELDS(defaulted_rows)},
+    [GAME_RULED] = {"ruled", "Ruled(bytes32,uint8)", FIELDS(ruled_rows)},
+    [GAME_PAID] = {"paid", "Paid(bytes32,uint256,address,uint256)", FIELDS(paid_rows)},
+    [GAME_QUERIED] = {"queried", "Queried(bytes32,bytes)", FIELDS(payload_rows)},
+    [GAME_REPLIED] = {"replied", "Replied(bytes32,bytes)", FIELDS(payload_rows)},
 };

@@ -10,10 +10,10 @@
 struct codec {
     const char *name;      /* for people */
     const char *signature; /* of the function or event in the contract */
-    const struct field *fields;
-    size_t field_count;
+    struct fields fields;
 };
 
+extern const struct fields game_terms_fields;
 extern const struct codec game_move_codecs[GAME_MOVE_KINDS];
 extern const struct codec game_event_codecs[GAME_EVENT_KINDS];
 

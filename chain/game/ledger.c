@@ -34,11 +34,13 @@ static enum status submit_segment(struct ledger *ledger, const char *name, enum 
 }
 
 enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
-                            const struct game_terms *terms, struct error *error)
+                            const struct game_terms *terms, const struct game_bytes *contact,
+                            struct error *error)
 {
     struct game_move move = move_of(GAME_OPEN, NULL);
 
     move.terms = *terms;
+    move.contact = *contact;
     move.value = game_escrow(terms);
     *job = game_job_key(ledger_get_own(ledger), &terms->job_id, terms->salt);
     return ledger_submit(ledger, name, &move, error);
@@ -50,34 +52,97 @@ enum status ledger_cancel(struct ledger *ledger, const char *name, const struct 
     return submit_about(ledger, name, GAME_CANCEL, job, error);
 }
 
+enum status ledger_rewind(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_terms *terms, uint32_t index, uint32_t finalized,
+                          struct error *error)
+{
+    struct game_move move = move_of(GAME_REWIND, job);
+
+    move.index = index;
+    move.value = index < finalized ? game_price(terms, finalized - index) : 0;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_acknowledge(struct ledger *ledger, const char *name, const struct hash32 *job,
+                               struct error *error)
+{
+    return submit_about(ledger, name, GAME_ACKNOWLEDGE, job, error);
+}
+
+enum status ledger_ask_panel(struct ledger *ledger, const char *name, const struct hash32 *job,
+                             const struct game_terms *terms, const struct game_segment *segment,
+                             struct error *error)
+{
+    struct game_move move = move_of(GAME_ASK_PANEL, job);
+
+    move.segment = *segment;
+    move.value = game_segment_fees(terms);
+    return ledger_submit(ledger, name, &move, error);
+}
+
 enum status ledger_accept(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_terms *terms, struct error *error)
+                          const struct game_terms *terms, wei least_reward,
+                          const struct game_hashes *path, const struct game_bytes *contact,
+                          struct error *error)
 {
     struct game_move move = move_of(GAME_ACCEPT, job);
 
+    move.least_reward = least_reward;
+    move.path = *path;
+    move.contact = *contact;
     move.value = terms->stake;
     return ledger_submit(ledger, name, &move, error);
 }
 
+enum status ledger_step_back(struct ledger *ledger, const char *name, const struct hash32 *job,
+                             struct error *error)
+{
+    return submit_about(ledger, name, GAME_STEP_BACK, job, error);
+}
+
 enum status ledger_commit(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          uint32_t index, const struct digest *root, struct error *error)
+                          uint32_t index, const struct game_hashes *states, bool diverged,
+                          struct error *error)
 {
     struct game_move move = move_of(GAME_COMMIT, job);
 
     move.index = index;
-    move.root = *root;
+    move.states = *states;
+    move.diverged = diverged;
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_commit_diverged(struct ledger *ledger, const char *name,
-                                   const struct hash32 *job, uint32_t index,
-                                   const struct digest *root, uint32_t steps, struct error *error)
-{
-    struct game_move move = move_of(GAME_COMMIT_DIVERGED, job);
+/* ---- the panel ---------------------------------------------------------------- */
 
-    move.index = index;
-    move.root = *root;
-    move.steps = steps;
+enum status ledger_enlist(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_terms *terms, uint32_t count,
+                          const struct game_hashes *path, const struct game_bytes *contact,
+                          struct error *error)
+{
+    struct game_move move = move_of(GAME_ENLIST, job);
+
+    move.count = count;
+    move.path = *path;
+    move.contact = *contact;
+    move.value = count * terms->bond;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_leave(struct ledger *ledger, const char *name, const struct hash32 *job,
+                         uint32_t entry, struct error *error)
+{
+    struct game_move move = move_of(GAME_LEAVE, job);
+
+    move.entry = entry;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_announce(struct ledger *ledger, const char *name, const struct hash32 *job,
+                            const struct game_bytes *contact, struct error *error)
+{
+    struct game_move move = move_of(GAME_ANNOUNCE, job);
+
+    move.contact = *contact;
     return ledger_submit(ledger, name, &move, error);
 }
 
@@ -87,83 +152,72 @@ enum status ledger_draw(struct ledger *ledger, const char *name, const struct ha
     return submit_segment(ledger, name, GAME_DRAW, job, segment, error);
 }
 
-enum status ledger_attest(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_terms *terms, const struct game_segment *segment,
-                          const struct digest *trace_root, struct error *error)
+static struct game_move move_of_seat(enum game_move_kind kind, const struct ledger_verdict *verdict)
 {
-    struct game_move move = move_of(GAME_ATTEST, job);
-    struct hash32 hash = game_segment_hash(job, segment);
+    struct game_move move = move_of(kind, &verdict->job);
 
-    move.segment = *segment;
-    move.value = terms->attest_bond;
-    move.seal = game_attest_seal(ledger_get_own(ledger), &hash, trace_root);
+    move.segment = verdict->segment;
+    move.place = verdict->place;
+    return move;
+}
+
+enum status ledger_seal(struct ledger *ledger, const char *name,
+                        const struct ledger_verdict *verdict, struct error *error)
+{
+    struct game_move move = move_of_seat(GAME_SEAL, verdict);
+    struct hash32 hash = game_segment_hash(&verdict->job, &verdict->segment);
+
+    move.seal = game_verdict_seal(ledger_get_own(ledger), &hash, verdict->verdict, verdict->step,
+                                  verdict->verdict == GAME_VERDICT_RIGHT ? verdict->leaves : NULL,
+                                  &verdict->salt);
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_reveal(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_segment *segment, const struct digest *trace_root,
-                          struct error *error)
+enum status ledger_reveal(struct ledger *ledger, const char *name,
+                          const struct ledger_verdict *verdict, struct error *error)
 {
-    struct game_move move = move_of(GAME_REVEAL, job);
+    struct game_move move = move_of_seat(GAME_REVEAL, verdict);
 
-    move.segment = *segment;
-    move.root = *trace_root;
+    move.verdict = verdict->verdict;
+    move.salt = verdict->salt;
+    if (verdict->verdict == GAME_VERDICT_RIGHT) {
+        memcpy(move.leaves, verdict->leaves, sizeof(move.leaves));
+    }
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_seal_claim(struct ledger *ledger, const char *name, struct hash32 *claim,
-                              const struct ledger_whistle *whistle, struct error *error)
+enum status ledger_alarm(struct ledger *ledger, const char *name,
+                         const struct ledger_verdict *verdict, const struct game_case *shown,
+                         struct error *error)
 {
-    struct game_move move = move_of(GAME_SEAL_CLAIM, NULL);
-    struct hash32 hash = game_segment_hash(&whistle->job, &whistle->segment);
+    struct game_move move = move_of(GAME_ALARM, &verdict->job);
 
-    *claim = game_claim_key(ledger_get_own(ledger), &hash, whistle->step, &whistle->pre_state,
-                            &whistle->post_state);
-    move.seal = game_claim_seal(claim, &whistle->salt);
+    move.shown = *shown;
+    move.place = verdict->place;
+    move.salt = verdict->salt;
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_claim(struct ledger *ledger, const char *name, const struct game_terms *terms,
-                         const struct ledger_whistle *whistle, struct error *error)
-{
-    struct game_move move = move_of(GAME_CLAIM, &whistle->job);
+/* ---- disputes ------------------------------------------------------------------ */
 
-    move.value = terms->claim_bond;
-    move.segment = whistle->segment;
-    move.steps = whistle->step;
-    move.pre_state = whistle->pre_state;
-    move.post_state = whistle->post_state;
-    move.salt = whistle->salt;
-    return ledger_submit(ledger, name, &move, error);
-}
-
-static struct hash32 accusation_key(const struct ledger *ledger,
-                                    const struct ledger_accusation *accusation)
-{
-    struct hash32 hash = game_segment_hash(&accusation->job, &accusation->segment);
-
-    return game_accusation_key(ledger_get_own(ledger), &hash, &accusation->attestor);
-}
-
-enum status ledger_seal_accusation(struct ledger *ledger, const char *name, struct hash32 *claim,
-                                   const struct ledger_accusation *accusation, struct error *error)
+enum status ledger_seal_claim(struct ledger *ledger, const char *name, const struct hash32 *subject,
+                              const struct hash32 *salt, struct error *error)
 {
     struct game_move move = move_of(GAME_SEAL_CLAIM, NULL);
 
-    *claim = accusation_key(ledger, accusation);
-    move.seal = game_claim_seal(claim, &accusation->salt);
+    move.seal = game_claim_seal(ledger_get_own(ledger), subject, salt);
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_accuse(struct ledger *ledger, const char *name, const struct game_terms *terms,
-                          const struct ledger_accusation *accusation, struct error *error)
+enum status ledger_claim(struct ledger *ledger, const char *name, const struct hash32 *job,
+                         const struct game_case *shown, const struct hash32 *salt, wei bond,
+                         struct error *error)
 {
-    struct game_move move = move_of(GAME_ACCUSE, &accusation->job);
+    struct game_move move = move_of(GAME_CLAIM, job);
 
-    move.value = terms->claim_bond;
-    move.segment = accusation->segment;
-    move.account = accusation->attestor;
-    move.salt = accusation->salt;
+    move.shown = *shown;
+    move.salt = *salt;
+    move.value = bond;
     return ledger_submit(ledger, name, &move, error);
 }
 
@@ -176,31 +230,16 @@ enum status ledger_answer(struct ledger *ledger, const char *name, const struct 
     return ledger_submit(ledger, name, &move, error);
 }
 
-static enum status submit_shown(struct ledger *ledger, const char *name, enum game_move_kind kind,
-                                const struct hash32 *claim, const struct game_case *shown,
-                                const struct game_bytes *payload, struct error *error)
-{
-    struct game_move move = move_of(kind, claim);
-
-    move.shown = *shown;
-    move.payload = *payload;
-    return ledger_submit(ledger, name, &move, error);
-}
-
 enum status ledger_query(struct ledger *ledger, const char *name, const struct hash32 *claim,
-                         const struct game_case *shown, const void *query, size_t query_size,
-                         struct error *error)
+                         const struct game_subject *subject, const void *query, size_t query_size,
+                         wei query_fee, struct error *error)
 {
-    return submit_shown(ledger, name, GAME_QUERY, claim, shown,
-                        &(struct game_bytes){query, query_size}, error);
-}
+    struct game_move move = move_of(GAME_QUERY, claim);
 
-enum status ledger_convict(struct ledger *ledger, const char *name, const struct hash32 *claim,
-                           const struct game_case *shown, const void *evidence,
-                           size_t evidence_size, struct error *error)
-{
-    return submit_shown(ledger, name, GAME_CONVICT, claim, shown,
-                        &(struct game_bytes){evidence, evidence_size}, error);
+    move.subject = *subject;
+    move.payload = (struct game_bytes){query, query_size};
+    move.value = query_fee;
+    return ledger_submit(ledger, name, &move, error);
 }
 
 enum status ledger_reply(struct ledger *ledger, const char *name, const struct hash32 *claim,
@@ -211,6 +250,17 @@ enum status ledger_reply(struct ledger *ledger, const char *name, const struct h
 
     move.queried = *queried;
     move.payload = (struct game_bytes){reply, reply_size};
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_convict(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                           const struct game_subject *subject, const void *evidence,
+                           size_t evidence_size, struct error *error)
+{
+    struct game_move move = move_of(GAME_CONVICT, claim);
+
+    move.subject = *subject;
+    move.payload = (struct game_bytes){evidence, evidence_size};
     return ledger_submit(ledger, name, &move, error);
 }
 
@@ -226,11 +276,30 @@ enum status ledger_lapse(struct ledger *ledger, const char *name, const struct h
     return submit_about(ledger, name, GAME_LAPSE, claim, error);
 }
 
-enum status ledger_finalize(struct ledger *ledger, const char *name, const struct hash32 *job,
-                            const struct game_segment *segment, struct error *error)
+enum status ledger_pay(struct ledger *ledger, const char *name, const struct hash32 *job,
+                       uint32_t generation, struct error *error)
 {
-    return submit_segment(ledger, name, GAME_FINALIZE, job, segment, error);
+    struct game_move move = move_of(GAME_PAY, job);
+
+    move.generation = generation;
+    return ledger_submit(ledger, name, &move, error);
 }
+
+enum status ledger_challenge(struct ledger *ledger, const char *name,
+                             const struct ledger_challenge *challenge, const void *shown,
+                             size_t shown_size, struct error *error)
+{
+    struct game_move move = move_of(GAME_CHALLENGE, &challenge->job);
+
+    move.segment = challenge->segment;
+    move.place = challenge->place;
+    move.index = challenge->which;
+    memcpy(move.leaves, challenge->leaves, sizeof(move.leaves));
+    move.payload = (struct game_bytes){shown, shown_size};
+    return ledger_submit(ledger, name, &move, error);
+}
+
+/* ---- anybody ------------------------------------------------------------------- */
 
 enum status ledger_renew(struct ledger *ledger, const char *name, const struct hash32 *job,
                          const struct game_segment *segment, struct error *error)
@@ -238,14 +307,25 @@ enum status ledger_renew(struct ledger *ledger, const char *name, const struct h
     return submit_segment(ledger, name, GAME_RENEW, job, segment, error);
 }
 
+enum status ledger_finalize(struct ledger *ledger, const char *name, const struct hash32 *job,
+                            const struct game_segment *segment, struct error *error)
+{
+    return submit_segment(ledger, name, GAME_FINALIZE, job, segment, error);
+}
+
+enum status ledger_forfeit(struct ledger *ledger, const char *name, const struct hash32 *job,
+                           const struct game_segment *segment, struct error *error)
+{
+    return submit_segment(ledger, name, GAME_FORFEIT, job, segment, error);
+}
+
 enum status ledger_settle(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_segment *segment, const struct address *attestor,
-                          struct error *error)
+                          const struct game_segment *segment, uint32_t place, struct error *error)
 {
     struct game_move move = move_of(GAME_SETTLE, job);
 
     move.segment = *segment;
-    move.account = *attestor;
+    move.place = place;
     return ledger_submit(ledger, name, &move, error);
 }
 
@@ -259,6 +339,12 @@ enum status ledger_expire(struct ledger *ledger, const char *name, const struct 
                           struct error *error)
 {
     return submit_about(ledger, name, GAME_EXPIRE, job, error);
+}
+
+enum status ledger_deliver(struct ledger *ledger, const char *name, const struct hash32 *job,
+                           struct error *error)
+{
+    return submit_about(ledger, name, GAME_DELIVER, job, error);
 }
 
 enum status ledger_withdraw(struct ledger *ledger, const char *name, const struct address *to,

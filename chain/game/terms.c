@@ -17,12 +17,13 @@ enum {
 
 enum status terms_of_job(struct game_terms *terms, const struct job *job, struct error *error)
 {
-    if (job->segment_length > GAME_PERIOD_MAX || job_segments(job) > GAME_SEGMENTS_MAX) {
-        return error_set(error, STATUS_REFUSED,
-                         "a ledger takes at most %u segments of at most %u steps; this job has "
-                         "%" PRIu64 " of %" PRIu64,
-                         GAME_SEGMENTS_MAX, GAME_PERIOD_MAX, job_segments(job),
-                         job->segment_length);
+    if (job->segment_length > GAME_STATES_MAX || job_segments(job) > GAME_SEGMENTS_MAX) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "a ledger takes at most %u segments of at most %u steps; this job has "
+                        "%" PRIu64 " of %" PRIu64,
+                        GAME_SEGMENTS_MAX, GAME_STATES_MAX, job_segments(job), job->segment_length);
+        error_advise(error, "make the job with --segment %u or less", GAME_STATES_MAX);
+        return STATUS_REFUSED;
     }
     terms->job_id = job->id;
     memcpy(terms->program_root.bytes, job->header + PROGRAM_ROOT_AT, DIGEST_SIZE);
