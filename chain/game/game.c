@@ -399,7 +399,7 @@ wei game_segment_fees(const struct game_terms *terms)
     return 2 * (wei)terms->seats * terms->fee;
 }
 
-wei game_pool(const struct game_terms *terms, uint32_t segments)
+wei game_fees(const struct game_terms *terms, uint32_t segments)
 {
     uint64_t covered = 3 + (uint64_t)segments * terms->coverage_ppm * 3 / (2 * GAME_PPM);
 
@@ -408,7 +408,12 @@ wei game_pool(const struct game_terms *terms, uint32_t segments)
 
 wei game_price(const struct game_terms *terms, uint32_t segments)
 {
-    return segments * terms->reward_to + game_pool(terms, segments);
+    return segments * terms->reward_to + game_fees(terms, segments);
+}
+
+wei game_rewind_price(const struct game_terms *terms, uint32_t index, uint32_t finalized)
+{
+    return index < finalized ? game_price(terms, finalized - index) : 0;
 }
 
 wei game_escrow(const struct game_terms *terms)

@@ -490,10 +490,11 @@ uint32_t game_segment_count(const struct game_terms *terms);
 /* The fees of a covered segment at most, and those that the client escrows for that many segments:
  * for half as many again as the coverage tells, and three. */
 wei game_segment_fees(const struct game_terms *terms);
-wei game_pool(const struct game_terms *terms, uint32_t segments);
+wei game_fees(const struct game_terms *terms, uint32_t segments);
 
 /* What the client pays for that many segments, and for the whole job: its escrow. */
 wei game_price(const struct game_terms *terms, uint32_t segments);
+wei game_rewind_price(const struct game_terms *terms, uint32_t index, uint32_t finalized);
 wei game_escrow(const struct game_terms *terms);
 
 /* The reward of a segment for a solver that accepts now. */

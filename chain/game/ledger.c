@@ -59,7 +59,7 @@ enum status ledger_rewind(struct ledger *ledger, const char *name, const struct 
     struct game_move move = move_of(GAME_REWIND, job);
 
     move.index = index;
-    move.value = index < finalized ? game_price(terms, finalized - index) : 0;
+    move.value = game_rewind_price(terms, index, finalized);
     return ledger_submit(ledger, name, &move, error);
 }
 
