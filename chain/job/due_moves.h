@@ -1,9 +1,9 @@
 /*
  * due_moves.h - the public moves of a job that are due: anybody may make them.
  *
- * docs/PROTOCOL.md, section 8: every state has an exit, even if a party is gone. The order matters:
- * a claim ends before its segment is made final, and segments are made final before the job
- * expires, since expiry would take rewards and fees from those who earned them.
+ * docs/PROTOCOL.md: every state has an exit, even if a party is gone. The order matters: a claim
+ * ends before its segment is made final, and segments are made final before the job expires, since
+ * expiry would take rewards and fees from those who earned them.
  */
 #ifndef CHAIN_JOB_DUE_MOVES_H
 #define CHAIN_JOB_DUE_MOVES_H
@@ -12,21 +12,28 @@
 
 enum due_move_kind {
     DUE_MOVE_TIMEOUT, /* of a claim whose turn passed without a move */
-    DUE_MOVE_LAPSE,   /* of a claim whose accused was convicted by another */
-    DUE_MOVE_DRAW,    /* of a segment: nobody knows yet whether it must be covered */
+    DUE_MOVE_LAPSE,   /* of a claim that a conviction has overtaken */
+    DUE_MOVE_PAY,     /* the pot of a conviction: no claim of its generation is open */
+    DUE_MOVE_DRAW,    /* of a segment: nobody knows yet whether the panel must say something */
     DUE_MOVE_RENEW,
     DUE_MOVE_FINALIZE,
-    DUE_MOVE_SETTLE, /* of an attestation that pays the account */
+    DUE_MOVE_FORFEIT,
+    DUE_MOVE_SETTLE, /* of a seat of the account in a segment that is void */
+    DUE_MOVE_LEAVE,  /* of an entry of the account in a closed job */
     DUE_MOVE_RELEASE,
     DUE_MOVE_EXPIRE,
+    DUE_MOVE_DELIVER,
 };
 
 struct due_move {
     enum due_move_kind kind;
-    uint32_t index;          /* DRAW, RENEW, FINALIZE, SETTLE: the segment; of a claim: its own */
-    struct hash32 claim;     /* TIMEOUT, LAPSE */
-    uint64_t turn_s;         /* TIMEOUT, LAPSE: the end of the turn */
-    struct address attestor; /* SETTLE */
+    uint32_t index;              /* of the segment: DRAW to FORFEIT; of a claim: its own */
+    struct game_segment segment; /* DRAW to SETTLE: the one to show */
+    uint32_t place;              /* SETTLE */
+    uint32_t entry;              /* LEAVE */
+    uint32_t generation;         /* PAY */
+    struct hash32 claim;         /* TIMEOUT, LAPSE */
+    uint64_t turn_s;             /* TIMEOUT: the end of the turn */
 };
 
 /* The move that one segment needs now; false: none. */

@@ -9,6 +9,7 @@ void job_record_init(struct job_record *record, const struct hash32 *key,
 {
     memset(record, 0, sizeof(*record));
     record->key = *key;
+    record->unpaid = UINT32_MAX;
     if (account != NULL) {
         record->account = *account;
     }
@@ -16,28 +17,25 @@ void job_record_init(struct job_record *record, const struct hash32 *key,
 
 void job_record_free(struct job_record *record)
 {
+    free(record->entries);
     free(record->segments);
-    free(record->attestations);
+    free(record->seats);
     free(record->claims);
+    record->entries = NULL;
     record->segments = NULL;
-    record->attestations = NULL;
+    record->seats = NULL;
     record->claims = NULL;
 }
 
-/* Forgets everything but the key and the account, and keeps the memory. */
+/* Forgets everything but the key and the account. */
 static void start_over(struct job_record *record, uint64_t rewound)
 {
-    struct job_record fresh;
+    struct hash32 key = record->key;
+    struct address account = record->account;
 
-    job_record_init(&fresh, &record->key, &record->account);
-    fresh.segments = record->segments;
-    fresh.segment_room = record->segment_room;
-    fresh.attestations = record->attestations;
-    fresh.attestation_room = record->attestation_room;
-    fresh.claims = record->claims;
-    fresh.claim_room = record->claim_room;
-    fresh.rewound = rewound;
-    *record = fresh;
+    job_record_free(record);
+    job_record_init(record, &key, &account);
+    record->rewound = rewound;
 }
 
 /* Makes room for one more of size bytes each. */
@@ -59,274 +57,453 @@ static enum status grow(void **items, uint32_t *room, uint32_t count, size_t siz
     return STATUS_OK;
 }
 
-/* ---- changes ------------------------------------------------------------------ */
+/* ---- the job ------------------------------------------------------------------ */
 
-static void apply_opened(struct job_record *record, const struct job_change *change)
+static void apply_opened(struct job_record *record, const struct ledger_entry *entry)
 {
-    record->phase = GAME_PHASE_OPEN;
-    record->client = change->account;
-    record->terms = *change->terms;
-    record->opened_s = change->time_s;
-    record->segment_count = game_segment_count(change->terms);
+    record->client = entry->event.account;
+    record->terms = entry->event.terms;
+    record->segment_count = game_segment_count(&record->terms);
 }
 
-/* What is not final is void, and attestations and claims with it. */
-static void void_committed(struct job_record *record)
+static void drop_seats(struct job_record *record)
 {
     uint32_t kept = 0;
 
-    record->generation++;
-    record->committed = record->finalized;
-    record->ended = false;
-    for (uint32_t i = 0; i < record->attestation_count; i++) {
-        if (record->attestations[i].index < record->finalized) {
-            record->attestations[kept++] = record->attestations[i];
+    for (uint32_t i = 0; i < record->seat_count; i++) {
+        struct job_record_seat *seat = &record->seats[i];
+
+        if (seat->is_void ? address_equal(&seat->owner, &record->account)
+                          : seat->segment.index >= record->finalized) {
+            record->seats[kept++] = *seat;
         }
     }
-    record->attestation_count = kept;
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        record->claims[i].open = false;
-        record->claims[i].upheld = false; /* its segment is gone */
-    }
+    record->seat_count = kept;
 }
 
-static void apply_phase(struct job_record *record, const struct job_change *change)
+/* What is not final is void. Claims about it go on, to their own end. */
+static void void_committed(struct job_record *record)
 {
-    record->changed_height = change->height;
-    record->phase = change->phase;
-    if (change->phase == GAME_PHASE_RUNNING) {
-        record->solver = change->solver;
-        record->last_accepted = change->solver;
+    for (uint32_t i = 0; i < record->seat_count; i++) {
+        struct job_record_seat *seat = &record->seats[i];
+
+        seat->is_void = seat->is_void || (seat->segment.index >= record->finalized &&
+                                          seat->segment.index < record->committed);
+    }
+    record->committed = record->finalized;
+    record->ended = false;
+    drop_seats(record);
+}
+
+static void apply_phase(struct job_record *record, const struct ledger_entry *entry)
+{
+    const struct game_event *event = &entry->event;
+
+    record->changed_height = entry->height;
+    record->phase = job_event_phase(event->kind);
+    if (event->kind == GAME_ACCEPTED) {
+        record->solver = event->account;
+        record->last_accepted = event->account;
         record->convicted = false;
-        record->due_s = change->due_s;
+        record->reward = event->amount;
+        record->accepted_s = entry->time_s;
+        record->due_s = event->time_s;
+        record->held = 0;
         record->accepts++;
         return;
     }
-    record->cancelled = change->cancelled;
-    if (change->voids && record->finalized < record->committed) {
-        void_committed(record);
+    record->cancelled = event->kind == GAME_CANCELLED;
+    if (record->phase == GAME_PHASE_CLOSED) {
+        record->closed_s = entry->time_s;
+        return;
     }
-    if (change->phase == GAME_PHASE_OPEN) {
-        record->convicted = record->convicted || change->convicted;
-        memset(&record->solver, 0, sizeof(record->solver));
+    record->opened_s = entry->time_s;
+    record->held = 0;
+    if (event->kind == GAME_CONVICTED) {
+        record->convicted = true;
+        record->unpaid = record->generation;
+    }
+    record->generation += event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED;
+    memset(&record->solver, 0, sizeof(record->solver));
+}
+
+/* The client pays for final segments again. */
+static void apply_rewound(struct job_record *record, uint32_t index)
+{
+    if (index < record->finalized) {
+        record->finalized = index;
+        record->committed = index;
+        record->ended = false;
     }
 }
 
-static enum status apply_committed(struct job_record *record, const struct job_change *change,
+static enum status apply_committed(struct job_record *record, const struct game_event *event,
                                    struct error *error)
 {
     const struct game_terms *terms = &record->terms;
-    uint64_t due_s = change->segment.time_s + terms->segment_period_s;
+    uint64_t due_s = event->segment.time_s + terms->segment_period_s;
 
-    if (change->index != record->committed || change->index >= record->segment_count) {
+    if (event->segment.index != record->committed || record->committed >= record->segment_count) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "the ledger committed segment %u where segment %u was next", change->index,
-                         record->committed);
+                         "the ledger committed segment %u where segment %u was next",
+                         event->segment.index, record->committed);
     }
     TRY(grow((void **)&record->segments, &record->segment_room, record->committed,
              sizeof(*record->segments), error));
-    record->segments[record->committed++] = (struct job_record_segment){
-        .committed = change->segment, .start_s = change->segment.time_s};
-    record->generation = change->segment.generation;
+    record->segments[record->committed++] =
+        (struct job_record_segment){.committed = event->segment, .start_s = event->segment.time_s};
+    record->generation = event->segment.generation;
     record->due_s = due_s < terms->deadline_s ? due_s : terms->deadline_s;
-    record->ended = change->diverged;
+    record->ended = event->segment.diverged;
     return STATUS_OK;
 }
 
-static struct job_record_attestation *find_attestation(struct job_record *record,
-                                                       const struct job_change *change)
-{
-    for (uint32_t i = record->attestation_count; i-- > 0;) {
-        struct job_record_attestation *found = &record->attestations[i];
+/* ---- the panel ---------------------------------------------------------------- */
 
-        if (found->index == change->index && address_equal(&found->account, &change->account)) {
-            return found;
+static enum status apply_enlisted(struct job_record *record, const struct game_event *event,
+                                  struct error *error)
+{
+    if (event->entry != record->entry_count || event->count > GAME_PANEL_MAX ||
+        event->entry + event->count > GAME_PANEL_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the ledger enlisted entry %u where entry %u was next", event->entry,
+                         record->entry_count);
+    }
+    for (uint32_t i = 0; i < event->count; i++) {
+        TRY(grow((void **)&record->entries, &record->entry_room, record->entry_count,
+                 sizeof(*record->entries), error));
+        record->entries[record->entry_count++] = (struct job_entry){.owner = event->account};
+    }
+    return STATUS_OK;
+}
+
+struct seating {
+    struct job_record *record;
+    uint32_t index;
+};
+
+static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
+{
+    const struct seating *seating = context;
+
+    if (number >= seating->record->entry_count) {
+        return false;
+    }
+    *entry = seating->record->entries[number];
+    return true;
+}
+
+static bool is_seated(void *context, uint32_t number)
+{
+    const struct seating *seating = context;
+
+    for (uint32_t i = 0; i < seating->record->seat_count; i++) {
+        const struct job_record_seat *seat = &seating->record->seats[i];
+
+        if (!seat->is_void && seat->segment.index == seating->index && seat->entry == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status apply_round(struct job_record *record, struct job_record_segment *segment,
+                               const struct game_event *event, struct error *error)
+{
+    struct seating seating = {record, event->index};
+    const struct job_panel panel = {
+        .context = &seating, .find = find_entry, .is_seated = is_seated};
+    struct job_place places[GAME_PLACES_MAX];
+
+    segment->start_s = event->time_s;
+    segment->round = event->round;
+    segment->to = event->to;
+    segment->ended = event->from == event->to;
+    segment->sealed = 0;
+    segment->seated = job_round_places(places, &segment->seed, &segment->committed, event->from,
+                                       event->to, &panel);
+    for (uint32_t i = 0; i < segment->seated && record->seat_count < JOB_RECORD_SEATS_MAX; i++) {
+        TRY(grow((void **)&record->seats, &record->seat_room, record->seat_count,
+                 sizeof(*record->seats), error));
+        record->seats[record->seat_count++] =
+            (struct job_record_seat){.segment = segment->committed,
+                                     .place = places[i].place,
+                                     .entry = places[i].entry,
+                                     .owner = places[i].owner,
+                                     .round = event->round};
+    }
+    return STATUS_OK;
+}
+
+static struct job_record_seat *find_seat(struct job_record *record, const struct game_event *event,
+                                         bool is_void)
+{
+    for (uint32_t i = record->seat_count; i-- > 0;) {
+        struct job_record_seat *seat = &record->seats[i];
+
+        if (seat->is_void == is_void && seat->segment.index == event->index &&
+            seat->place == event->place && seat->phase != GAME_SEAT_CLOSED) {
+            return seat;
         }
     }
     return NULL;
 }
 
-static uint32_t add(uint32_t count, int more)
+/* What a place says, or how it ends. */
+static void apply_to_seat(struct job_record *record, struct job_record_segment *segment,
+                          const struct game_event *event)
 {
-    return more < 0 && count == 0 ? 0 : count + (uint32_t)more;
+    struct job_record_seat *seat = find_seat(record, event, false);
+
+    switch ((int)event->kind) {
+    case GAME_SEALED_VERDICT:
+        segment->sealed++;
+        break;
+    case GAME_REVEALED:
+        segment->rights += event->verdict == GAME_VERDICT_RIGHT;
+        segment->unavailables += event->verdict == GAME_VERDICT_UNAVAILABLE;
+        break;
+    case GAME_DISPROVED:
+        segment->rights -= segment->rights > 0;
+        break;
+    default:
+        break;
+    }
+    if (seat != NULL) {
+        seat->phase = event->kind == GAME_SEALED_VERDICT ? GAME_SEAT_SEALED
+                      : event->kind == GAME_REVEALED     ? GAME_SEAT_REVEALED
+                                                         : GAME_SEAT_CLOSED;
+        seat->verdict =
+            event->kind == GAME_REVEALED ? (enum game_verdict)event->verdict : seat->verdict;
+    }
 }
 
-static enum status apply_attestation(struct job_record *record, const struct job_change *change,
-                                     struct error *error)
+/* Of a segment that is void or final; the oldest that is not settled is meant. */
+static void apply_settled(struct job_record *record, const struct game_event *event)
 {
-    struct job_record_segment *segment = &record->segments[change->index];
-    struct job_record_attestation *attestation;
+    for (uint32_t i = 0; i < record->seat_count; i++) {
+        struct job_record_seat *seat = &record->seats[i];
 
-    segment->attested = add(segment->attested, change->attested);
-    segment->revealed = add(segment->revealed, change->revealed);
-    if (change->attestation == JOB_ATTESTATION_SEALED) {
-        if (record->attestation_count >= JOB_RECORD_ATTESTATIONS_MAX) {
-            return STATUS_OK;
+        if ((seat->is_void || event->index < record->finalized) &&
+            seat->segment.index == event->index && seat->place == event->place &&
+            seat->phase != GAME_SEAT_CLOSED) {
+            seat->phase = GAME_SEAT_CLOSED;
+            return;
         }
-        TRY(grow((void **)&record->attestations, &record->attestation_room,
-                 record->attestation_count, sizeof(*record->attestations), error));
-        record->attestations[record->attestation_count++] = (struct job_record_attestation){
-            .account = change->account, .index = change->index, .round = segment->round};
+    }
+}
+
+/* ---- segments ----------------------------------------------------------------- */
+
+static void apply_finalized(struct job_record *record, uint32_t index)
+{
+    record->finalized = index + 1;
+    record->held++;
+    drop_seats(record);
+}
+
+/* The panel is drawn once more for the last segment: can its state be had? */
+static void apply_asked(struct job_record *record, const struct ledger_entry *entry)
+{
+    struct job_record_segment *segment;
+
+    record->asked = true;
+    if (record->finalized > 0) {
+        segment = &record->segments[record->finalized - 1];
+        *segment =
+            (struct job_record_segment){.committed = segment->committed, .start_s = entry->time_s};
+    }
+}
+
+static enum status apply_to_segment(struct job_record *record, const struct game_event *event,
+                                    struct error *error)
+{
+    struct job_record_segment *segment;
+
+    if (event->kind == GAME_SETTLED) {
+        apply_settled(record, event);
         return STATUS_OK;
     }
-    attestation = find_attestation(record, change);
-    if (attestation != NULL) {
-        attestation->revealed |= change->attestation == JOB_ATTESTATION_REVEALED;
-        attestation->settled |= change->attestation == JOB_ATTESTATION_SETTLED;
+    if (event->index >= record->committed) {
+        return STATUS_OK; /* it is void: its rights can be disproved even then */
     }
-    return STATUS_OK;
+    segment = &record->segments[event->index];
+    switch ((int)event->kind) {
+    case GAME_DRAWN:
+        segment->seed = event->seal;
+        segment->covered = event->flag;
+        return STATUS_OK;
+    case GAME_ROUND:
+        return apply_round(record, segment, event, error);
+    case GAME_FINALIZED:
+        apply_finalized(record, event->index);
+        return STATUS_OK;
+    default:
+        apply_to_seat(record, segment, event);
+        return STATUS_OK;
+    }
 }
 
-static void apply_renewed(struct job_record *record, const struct job_change *change)
-{
-    struct job_record_segment *segment = &record->segments[change->index];
+/* ---- claims ------------------------------------------------------------------- */
 
-    segment->round++;
-    segment->attested = 0;
-    segment->start_s = change->start_s;
+static struct job_record_claim *find_claim(struct job_record *record, const struct hash32 *key)
+{
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        if (record->claims[i].open && hash32_equal(&record->claims[i].key, key)) {
+            return &record->claims[i];
+        }
+    }
+    return NULL;
 }
 
-static enum status apply_claim_opened(struct job_record *record, const struct job_change *change,
-                                      struct error *error)
+/* A second claimant of a live claim joins it, and may lower its rank. */
+static enum status apply_claimed(struct job_record *record, const struct game_event *event,
+                                 struct error *error)
 {
-    record->segments[change->index].open_claims++;
-    if (record->claim_count >= JOB_RECORD_CLAIMS_MAX) {
+    struct job_record_claim *claim = find_claim(record, &event->claim);
+
+    if (claim != NULL) {
+        claim->rank = event->rank < claim->rank ? event->rank : claim->rank;
+        return STATUS_OK;
+    }
+    if (record->claim_count >= JOB_RECORD_CLAIMS_MAX || event->index >= record->committed) {
         return STATUS_OK;
     }
     TRY(grow((void **)&record->claims, &record->claim_room, record->claim_count,
              sizeof(*record->claims), error));
+    record->segments[event->index].open_claims++;
     record->claims[record->claim_count++] =
-        (struct job_record_claim){.key = change->claim,
-                                  .claimant = change->account,
-                                  .attestor = change->attestor,
-                                  .index = change->index,
-                                  .step = change->step,
+        (struct job_record_claim){.key = event->claim,
+                                  .index = event->index,
+                                  .generation = record->generation,
+                                  .step = event->step,
+                                  .pre_state = event->pre_state,
+                                  .post_state = event->post_state,
+                                  .solver = record->segments[event->index].committed.solver,
+                                  .lead = event->account,
+                                  .rank = event->rank,
                                   .open = true,
-                                  .turn = change->turn,
-                                  .deadline_s = change->deadline_s};
+                                  .phase = GAME_CLAIM_WAITING,
+                                  .turn = GAME_TURN_ACCUSED};
     return STATUS_OK;
-}
-
-/* Changes about one segment that stands. */
-static enum status apply_to_segment(struct job_record *record, const struct job_change *change,
-                                    struct error *error)
-{
-    if (change->index >= record->committed) {
-        return STATUS_OK; /* the segment is void: attestors are settled even then */
-    }
-    switch ((int)change->kind) {
-    case JOB_CHANGE_DRAWN:
-        record->segments[change->index].seed = change->seed;
-        record->segments[change->index].mandatory = change->mandatory;
-        return STATUS_OK;
-    case JOB_CHANGE_RENEWED:
-        apply_renewed(record, change);
-        return STATUS_OK;
-    case JOB_CHANGE_FINALIZED:
-        record->finalized = change->index + 1;
-        return STATUS_OK;
-    case JOB_CHANGE_ATTESTATION:
-        return apply_attestation(record, change, error);
-    default:
-        return apply_claim_opened(record, change, error);
-    }
 }
 
 static void close_claim(struct job_record *record, struct job_record_claim *claim,
-                        enum job_claim_outcome outcome)
+                        enum game_outcome outcome)
 {
     claim->open = false;
-    claim->upheld = outcome == JOB_CLAIM_UPHELD;
-    if (claim->index < record->committed) {
-        struct job_record_segment *segment = &record->segments[claim->index];
-
-        segment->open_claims = add(segment->open_claims, -1);
-        /* The reveal of a convicted attestor no longer counts. */
-        if (claim->upheld && !address_is_zero(&claim->attestor)) {
-            segment->revealed = add(segment->revealed, -1);
-        }
+    claim->outcome = outcome;
+    claim->phase = GAME_CLAIM_CLOSED;
+    if (claim->index < record->committed &&
+        record->segments[claim->index].committed.generation == claim->generation) {
+        record->segments[claim->index].open_claims--;
     }
 }
 
-static void apply_to_claim(struct job_record *record, const struct job_change *change)
+static void apply_to_claim(struct job_record *record, const struct game_event *event)
 {
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        struct job_record_claim *claim = &record->claims[i];
+    struct job_record_claim *claim = find_claim(record, &event->claim);
 
-        if (!claim->open || !hash32_equal(&claim->key, &change->claim)) {
-            continue;
+    if (claim == NULL) {
+        return;
+    }
+    switch ((int)event->kind) {
+    case GAME_TURN_PASSED:
+        claim->phase = (enum game_claim_phase)event->phase;
+        claim->turn = (enum game_turn)event->turn;
+        claim->lead = event->account;
+        claim->deadline_s = event->time_s;
+        claim->turns++;
+        break;
+    case GAME_QUERIED:
+        if (event->payload.size <= sizeof(claim->queried)) {
+            claim->queried_size = (uint32_t)event->payload.size;
+            memcpy(claim->queried, event->payload.bytes, event->payload.size);
         }
-        if (change->kind == JOB_CHANGE_CLAIM_CLOSED) {
-            close_claim(record, claim, change->outcome);
-        } else if (change->kind == JOB_CHANGE_CLAIM_TURN) {
-            claim->turn = change->turn;
-            claim->deadline_s = change->deadline_s;
-        } else if (change->queried.size <= sizeof(claim->queried)) {
-            claim->queried_size = (uint32_t)change->queried.size;
-            memcpy(claim->queried, change->queried.bytes, change->queried.size);
-        }
-    }
-}
-
-static enum status apply_to_job(struct job_record *record, const struct job_change *change,
-                                struct error *error)
-{
-    if (change->kind == JOB_CHANGE_OPENED) {
-        apply_opened(record, change);
-        return STATUS_OK;
-    }
-    if (record->phase == GAME_PHASE_NONE) {
-        return STATUS_OK;
-    }
-    if (change->kind == JOB_CHANGE_PHASE) {
-        apply_phase(record, change);
-        return STATUS_OK;
-    }
-    return change->kind == JOB_CHANGE_COMMITTED ? apply_committed(record, change, error)
-                                                : apply_to_segment(record, change, error);
-}
-
-enum status job_record_apply(struct job_record *record, const struct job_change *change,
-                             struct error *error)
-{
-    record->read = change->number;
-    switch (change->kind) {
-    case JOB_CHANGE_REWIND:
-        if (change->number > record->rewound) {
-            start_over(record, change->number);
-        }
-        return STATUS_OK;
-    case JOB_CHANGE_WITHDRAWN:
-        record->withdrawals += address_equal(&change->account, &record->account);
-        return STATUS_OK;
-    case JOB_CHANGE_CLAIM_TURN:
-    case JOB_CHANGE_CLAIM_QUERIED:
-    case JOB_CHANGE_CLAIM_CLOSED:
-        apply_to_claim(record, change);
-        return STATUS_OK;
-    case JOB_CHANGE_OPENED:
-    case JOB_CHANGE_PHASE:
-    case JOB_CHANGE_COMMITTED:
-    case JOB_CHANGE_DRAWN:
-    case JOB_CHANGE_RENEWED:
-    case JOB_CHANGE_FINALIZED:
-    case JOB_CHANGE_ATTESTATION:
-    case JOB_CHANGE_CLAIM_OPENED:
-        return hash32_equal(&change->job, &record->key) ? apply_to_job(record, change, error)
-                                                        : STATUS_OK;
-    case JOB_CHANGE_NONE:
+        break;
+    case GAME_RULED:
+        close_claim(record, claim, (enum game_outcome)event->outcome);
+        break;
+    default:
         break;
     }
-    return STATUS_OK;
+}
+
+/* ---- entries of the log --------------------------------------------------------- */
+
+static enum status apply_to_job(struct job_record *record, const struct ledger_entry *entry,
+                                struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    if (event->kind == GAME_OPENED) {
+        apply_opened(record, entry);
+    } else if (record->phase == GAME_PHASE_NONE) {
+        return STATUS_OK;
+    }
+    if (job_event_voids(event->kind) && record->finalized < record->committed) {
+        void_committed(record);
+    }
+    if (job_event_phase(event->kind) != GAME_PHASE_NONE) {
+        apply_phase(record, entry);
+        return STATUS_OK;
+    }
+    switch ((int)event->kind) {
+    case GAME_REWOUND:
+        apply_rewound(record, event->index);
+        return STATUS_OK;
+    case GAME_COMMITTED:
+        return apply_committed(record, event, error);
+    case GAME_ENLISTED:
+        return apply_enlisted(record, event, error);
+    case GAME_LEFT:
+    case GAME_GONE:
+        if (event->entry < record->entry_count) {
+            record->entries[event->entry].left = true;
+            record->entries[event->entry].gone |= event->kind == GAME_GONE;
+        }
+        return STATUS_OK;
+    case GAME_ASKED:
+        apply_asked(record, entry);
+        return STATUS_OK;
+    case GAME_DELIVERED:
+        record->delivered = true;
+        return STATUS_OK;
+    case GAME_CLAIMED:
+        return apply_claimed(record, event, error);
+    case GAME_PAID:
+        record->unpaid = record->unpaid == event->generation ? UINT32_MAX : record->unpaid;
+        return STATUS_OK;
+    case GAME_ANNOUNCED:
+        return STATUS_OK;
+    default:
+        return apply_to_segment(record, event, error);
+    }
 }
 
 enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
                             struct error *error)
 {
-    struct job_change change;
+    const struct game_event *event = &entry->event;
 
-    job_change_read(&change, entry);
-    return job_record_apply(record, &change, error);
+    record->read = entry->number;
+    if (entry->kind == LEDGER_REWIND) {
+        if (entry->number > record->rewound) {
+            start_over(record, entry->number);
+        }
+        return STATUS_OK;
+    }
+    if (event->kind == GAME_WITHDRAWN) {
+        record->withdrawals += address_equal(&event->account, &record->account);
+        return STATUS_OK;
+    }
+    if (job_event_is_of_claim(event->kind)) {
+        apply_to_claim(record, event);
+        return STATUS_OK;
+    }
+    return event->kind != GAME_SEALED && hash32_equal(&event->job, &record->key)
+               ? apply_to_job(record, entry, error)
+               : STATUS_OK;
 }
 
 enum status job_record_follow(struct job_record *record, struct ledger *ledger, struct error *error)
@@ -347,42 +524,17 @@ struct job_segment job_record_segment(const struct job_record *record, uint32_t 
     const struct job_record_segment *segment = &record->segments[index];
 
     return (struct job_segment){.terms = &record->terms,
-                                .start_s = segment->start_s,
                                 .height = segment->committed.height,
-                                .revealed = segment->revealed,
+                                .start_s = segment->start_s,
+                                .rights = segment->rights,
+                                .unavailables = segment->unavailables,
                                 .open_claims = segment->open_claims,
+                                .job_claims = job_record_open_claims(record),
                                 .drawn = !hash32_is_zero(&segment->seed),
-                                .mandatory = segment->mandatory,
+                                .covered = segment->covered,
+                                .ended = segment->ended,
                                 .final = index < record->finalized,
                                 .first = index == record->finalized};
-}
-
-bool job_record_must_be_covered(const struct job_record *record, uint32_t index)
-{
-    struct job_segment segment = job_record_segment(record, index);
-
-    return job_segment_must_be_covered(&segment);
-}
-
-uint64_t job_record_attest_end(const struct job_record *record, uint32_t index)
-{
-    struct job_segment segment = job_record_segment(record, index);
-
-    return job_segment_attest_end(&segment);
-}
-
-uint64_t job_record_reveal_end(const struct job_record *record, uint32_t index)
-{
-    struct job_segment segment = job_record_segment(record, index);
-
-    return job_segment_reveal_end(&segment);
-}
-
-uint64_t job_record_claim_end(const struct job_record *record, uint32_t index)
-{
-    struct job_segment segment = job_record_segment(record, index);
-
-    return job_segment_claim_end(&segment);
 }
 
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
@@ -391,19 +543,6 @@ enum job_segment_wait job_record_waits_for(const struct job_record *record, uint
     struct job_segment segment = job_record_segment(record, index);
 
     return job_segment_waits_for(&segment, now_s);
-}
-
-bool job_record_claim_is_moot(const struct job_record *record, const struct job_record_claim *claim)
-{
-    for (uint32_t i = 0; i < record->claim_count && !address_is_zero(&claim->attestor); i++) {
-        const struct job_record_claim *other = &record->claims[i];
-
-        if (other->upheld && other->index == claim->index &&
-            address_equal(&other->attestor, &claim->attestor)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 uint32_t job_record_open_claims(const struct job_record *record)
@@ -416,7 +555,29 @@ uint32_t job_record_open_claims(const struct job_record *record)
     return count;
 }
 
-uint64_t job_record_end(const struct job_record *record)
+uint32_t job_record_panel(const struct job_record *record)
 {
-    return job_terms_end(&record->terms);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < record->entry_count; i++) {
+        count += !record->entries[i].left;
+    }
+    return count;
+}
+
+bool job_record_claim_is_overtaken(const struct job_record *record,
+                                   const struct job_record_claim *claim)
+{
+    if (!claim->open || claim->phase == GAME_CLAIM_TRIED) {
+        return false;
+    }
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        const struct job_record_claim *other = &record->claims[i];
+
+        if (!other->open && other->outcome == GAME_UPHELD &&
+            other->generation == claim->generation && other->rank < claim->rank) {
+            return true;
+        }
+    }
+    return false;
 }

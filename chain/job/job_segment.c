@@ -1,18 +1,21 @@
 /* job_segment.c - see job_segment.h. */
 #include "chain/job/job_segment.h"
 
-enum {
-    DRAW_AFTER = 2, /* blocks after the commit's */
-};
+#include "chain/codec/keccak.h"
 
-uint64_t job_segment_attest_end(const struct job_segment *segment)
+int32_t job_segment_score(const struct job_segment *segment)
 {
-    return segment->start_s + segment->terms->attest_period_s;
+    return (int32_t)segment->rights - (int32_t)segment->unavailables;
+}
+
+uint64_t job_segment_seal_end(const struct job_segment *segment)
+{
+    return segment->start_s + segment->terms->seal_period_s;
 }
 
 uint64_t job_segment_reveal_end(const struct job_segment *segment)
 {
-    return job_segment_attest_end(segment) + segment->terms->reveal_period_s;
+    return job_segment_seal_end(segment) + segment->terms->reveal_period_s;
 }
 
 uint64_t job_segment_claim_end(const struct job_segment *segment)
@@ -20,31 +23,39 @@ uint64_t job_segment_claim_end(const struct job_segment *segment)
     return job_segment_reveal_end(segment) + segment->terms->claim_period_s;
 }
 
-bool job_segment_must_be_covered(const struct job_segment *segment)
-{
-    return segment->terms->coverage_ppm == GAME_PPM || segment->mandatory;
-}
-
-bool job_segment_is_covered(const struct job_segment *segment)
-{
-    return !job_segment_must_be_covered(segment) || segment->revealed >= segment->terms->attestors;
-}
-
-bool job_segment_wants_draw(const struct job_segment *segment)
-{
-    return segment->terms->coverage_ppm > 0 && segment->terms->coverage_ppm < GAME_PPM &&
-           !segment->drawn;
-}
-
 bool job_segment_can_draw(const struct job_segment *segment, uint64_t height)
 {
-    return job_segment_wants_draw(segment) && height >= segment->height + DRAW_AFTER;
+    return !segment->final && segment->terms->seats > 0 && !segment->drawn &&
+           height > segment->height;
 }
 
-uint64_t job_terms_end(const struct game_terms *terms)
+/* Has the panel said all that it will? */
+static bool has_verdict(const struct job_segment *segment)
 {
-    return terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
-           terms->claim_period_s;
+    int32_t score = job_segment_score(segment);
+
+    return !segment->covered || segment->ended || score >= (int32_t)segment->terms->seats ||
+           score <= GAME_SCORE_VOID;
+}
+
+/* Silence lets a segment through with one right, or where the client named the panel. */
+static bool is_lost(const struct job_segment *segment)
+{
+    return segment->covered &&
+           (job_segment_score(segment) <= GAME_SCORE_VOID ||
+            (segment->rights == 0 && hash32_is_zero(&segment->terms->verifiers)));
+}
+
+/* A segment that is lost takes all later ones with it, and claims about them must end first. */
+static enum job_segment_wait in_line(const struct job_segment *segment)
+{
+    if (!segment->first) {
+        return JOB_SEGMENT_PREDECESSOR;
+    }
+    if (!is_lost(segment)) {
+        return JOB_SEGMENT_DUE;
+    }
+    return segment->job_claims > 0 ? JOB_SEGMENT_DISPUTED : JOB_SEGMENT_LOST;
 }
 
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s)
@@ -55,17 +66,38 @@ enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, u
     if (segment->open_claims > 0) {
         return JOB_SEGMENT_DISPUTED;
     }
-    if (now_s <= job_segment_attest_end(segment) && segment->terms->attestors > 0) {
-        return JOB_SEGMENT_ATTESTING;
+    if (segment->terms->seats > 0 && !segment->drawn) {
+        return JOB_SEGMENT_UNDRAWN;
     }
-    if (now_s <= job_segment_reveal_end(segment) && segment->terms->attestors > 0) {
+    if (segment->covered && !segment->ended && now_s <= job_segment_seal_end(segment)) {
+        return JOB_SEGMENT_SEALING;
+    }
+    if (segment->covered && !segment->ended && now_s <= job_segment_reveal_end(segment)) {
         return JOB_SEGMENT_REVEALING;
     }
-    if (!job_segment_is_covered(segment)) {
-        return now_s <= segment->terms->deadline_s ? JOB_SEGMENT_RENEWAL : JOB_SEGMENT_UNCOVERED;
+    if (!has_verdict(segment)) {
+        return JOB_SEGMENT_RENEWAL;
     }
-    if (now_s <= job_segment_claim_end(segment)) {
-        return JOB_SEGMENT_CLAIM_TIME;
+    if (segment->covered && job_segment_score(segment) <= GAME_SCORE_VOID) {
+        return in_line(segment);
     }
-    return segment->first ? JOB_SEGMENT_DUE : JOB_SEGMENT_PREDECESSOR;
+    return now_s <= job_segment_claim_end(segment) ? JOB_SEGMENT_CLAIM_TIME : in_line(segment);
+}
+
+const char *job_segment_wait_word(enum job_segment_wait wait)
+{
+    static const char *const words[] = {
+        [JOB_SEGMENT_FINAL] = "final",
+        [JOB_SEGMENT_DISPUTED] = "disputed",
+        [JOB_SEGMENT_UNDRAWN] = "undrawn",
+        [JOB_SEGMENT_SEALING] = "sealing",
+        [JOB_SEGMENT_REVEALING] = "revealing",
+        [JOB_SEGMENT_RENEWAL] = "renewal",
+        [JOB_SEGMENT_CLAIM_TIME] = "claim-time",
+        [JOB_SEGMENT_PREDECESSOR] = "predecessor",
+        [JOB_SEGMENT_LOST] = "lost",
+        [JOB_SEGMENT_DUE] = "due",
+    };
+
+    return words[wait];
 }

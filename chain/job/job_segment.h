@@ -1,5 +1,5 @@
 /*
- * job_segment.h - one committed segment: its periods, its coverage, and what it waits for.
+ * job_segment.h - one committed segment: its periods, its score, and what it waits for.
  *
  * Clients and solvers fill a job_segment in from a job_record, a verifier's node from its database.
  */
@@ -10,42 +10,45 @@
 
 struct job_segment {
     const struct game_terms *terms; /* of the job; borrowed */
-    uint64_t start_s;               /* of the round of attestations */
     uint64_t height;                /* of the block of its commit */
-    uint32_t revealed;              /* attestations, in all rounds */
+    uint64_t start_s;               /* of the last round; of the commit where there is none */
+    uint32_t rights;
+    uint32_t unavailables;
     uint32_t open_claims;
-    bool drawn;     /* its seed */
-    bool mandatory; /* drawn to be covered */
+    uint32_t job_claims; /* open in the whole job */
+    bool drawn;          /* its seed */
+    bool covered;        /* the panel must say that it is right */
+    bool ended;          /* the draw: there is no further round */
     bool final;
     bool first; /* of those that are not final */
 };
 
-/* The last second in which attestors may seal, may reveal, and anybody may claim. */
-uint64_t job_segment_attest_end(const struct job_segment *segment);
+/* Rights minus unavailables. */
+int32_t job_segment_score(const struct job_segment *segment);
+
+/* The last second in which seats seal, in which they reveal, and in which anybody claims. */
+uint64_t job_segment_seal_end(const struct job_segment *segment);
 uint64_t job_segment_reveal_end(const struct job_segment *segment);
 uint64_t job_segment_claim_end(const struct job_segment *segment);
 
-bool job_segment_must_be_covered(const struct job_segment *segment);
-/* Enough attestors have revealed, or none are needed. */
-bool job_segment_is_covered(const struct job_segment *segment);
-/* Whether it must be covered depends on a draw that nobody has made. */
-bool job_segment_wants_draw(const struct job_segment *segment);
+/* Can the seed be drawn with blocks up to this one? */
 bool job_segment_can_draw(const struct job_segment *segment, uint64_t height);
-
-/* The last second in which anything can be due in a running job: it can expire after it. */
-uint64_t job_terms_end(const struct game_terms *terms);
 
 enum job_segment_wait {
     JOB_SEGMENT_FINAL,       /* nothing: it is final */
     JOB_SEGMENT_DISPUTED,    /* a claim about it is open */
-    JOB_SEGMENT_ATTESTING,   /* attestors seal until attest_end */
-    JOB_SEGMENT_REVEALING,   /* they reveal until reveal_end */
+    JOB_SEGMENT_UNDRAWN,     /* anybody may draw its seed, from the block after its own */
+    JOB_SEGMENT_SEALING,     /* seats seal their verdicts until seal_end */
+    JOB_SEGMENT_REVEALING,   /* and reveal them until reveal_end */
+    JOB_SEGMENT_RENEWAL,     /* verdicts are missing: anybody may renew */
     JOB_SEGMENT_CLAIM_TIME,  /* claims may come until claim_end */
-    JOB_SEGMENT_RENEWAL,     /* too few revealed: anybody may start another round */
-    JOB_SEGMENT_UNCOVERED,   /* too few revealed by the deadline: it can never be final */
     JOB_SEGMENT_PREDECESSOR, /* the segments before it must be final first */
+    JOB_SEGMENT_LOST,        /* nobody can get its states: anybody may forfeit it */
     JOB_SEGMENT_DUE,         /* anybody may finalize it */
 };
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s);
+
+/* "sealing": for programs. */
+const char *job_segment_wait_word(enum job_segment_wait wait);
 
 #endif /* CHAIN_JOB_JOB_SEGMENT_H */

@@ -15,41 +15,34 @@ const char *job_status_phase(const struct job_record *record)
                                                  : "unknown";
 }
 
-static const char *const words[] = {
-    [JOB_SEGMENT_FINAL] = "final",
-    [JOB_SEGMENT_DISPUTED] = "disputed",
-    [JOB_SEGMENT_ATTESTING] = "attesting",
-    [JOB_SEGMENT_REVEALING] = "revealing",
-    [JOB_SEGMENT_CLAIM_TIME] = "claim-time",
-    [JOB_SEGMENT_RENEWAL] = "renewal",
-    [JOB_SEGMENT_UNCOVERED] = "uncovered",
-    [JOB_SEGMENT_PREDECESSOR] = "predecessor",
-    [JOB_SEGMENT_DUE] = "due",
-};
+static uint64_t end_of(const struct job_segment *segment, enum job_segment_wait wait)
+{
+    return wait == JOB_SEGMENT_SEALING      ? job_segment_seal_end(segment)
+           : wait == JOB_SEGMENT_REVEALING  ? job_segment_reveal_end(segment)
+           : wait == JOB_SEGMENT_CLAIM_TIME ? job_segment_claim_end(segment)
+                                            : 0;
+}
 
 void job_status_describe(struct job_status *waits, const struct job_record *record, uint32_t index,
                          uint64_t now_s)
 {
-    const struct job_record_segment *segment = &record->segments[index];
-    enum job_segment_wait wait = job_record_waits_for(record, index, now_s);
-    bool must = job_record_must_be_covered(record, index);
+    const struct job_record_segment *of = &record->segments[index];
+    struct job_segment segment = job_record_segment(record, index);
+    enum job_segment_wait wait = job_segment_waits_for(&segment, now_s);
     char time[TERMS_TIME_SIZE];
 
-    waits->word = words[wait];
-    waits->until_s = wait == JOB_SEGMENT_ATTESTING    ? job_record_attest_end(record, index)
-                     : wait == JOB_SEGMENT_REVEALING  ? job_record_reveal_end(record, index)
-                     : wait == JOB_SEGMENT_CLAIM_TIME ? job_record_claim_end(record, index)
-                                                      : 0;
+    waits->word = job_segment_wait_word(wait);
+    waits->until_s = end_of(&segment, wait);
     terms_time(time, waits->until_s);
     switch (wait) {
-    case JOB_SEGMENT_ATTESTING:
-        (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "attestors%s: %u of %u sealed, until %s",
-                       must ? "" : " (free to come)", segment->attested + segment->revealed,
-                       record->terms.attestors, time);
+    case JOB_SEGMENT_SEALING:
+        (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "verdicts: %u of %u sealed, until %s",
+                       of->sealed, of->seated, time);
         break;
     case JOB_SEGMENT_REVEALING:
-        (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "attestors to reveal: %u of %u, until %s",
-                       segment->revealed, segment->attested + segment->revealed, time);
+        (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE,
+                       "verdicts to be revealed: %u right, %u unavailable so far, until %s",
+                       of->rights, of->unavailables, time);
         break;
     case JOB_SEGMENT_CLAIM_TIME:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "the end of the time for claims, %s",
@@ -57,18 +50,19 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
         break;
     case JOB_SEGMENT_DISPUTED:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "the end of %u open claims",
-                       segment->open_claims);
+                       segment.job_claims);
+        break;
+    case JOB_SEGMENT_UNDRAWN:
+        (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "its draw, which is due");
         break;
     case JOB_SEGMENT_RENEWAL:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE,
-                       "another round of attestors: %u of %u have revealed", segment->revealed,
-                       record->terms.attestors);
+                       "more verdicts: its score is %d, and %u makes it final",
+                       job_segment_score(&segment), record->terms.seats);
         break;
-    case JOB_SEGMENT_UNCOVERED:
+    case JOB_SEGMENT_LOST:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE,
-                       "nothing: the deadline is over, and %u of %u "
-                       "attestors came",
-                       segment->revealed, record->terms.attestors);
+                       "forfeit, which is due: the panel did not get its states");
         break;
     case JOB_SEGMENT_PREDECESSOR:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "the segments before it");

@@ -7,7 +7,7 @@
 #define JOB_STATUS_TEXT_SIZE 160
 
 struct job_status {
-    const char *word; /* for programs: "claim-time" */
+    const char *word; /* job_segment_wait_word() */
     uint64_t until_s; /* 0: time alone does not end it */
     char text[JOB_STATUS_TEXT_SIZE];
 };
