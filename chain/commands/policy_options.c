@@ -63,7 +63,7 @@ static enum status read_multiple(uint32_t *thousandths, const struct options *op
 static enum status read_common(struct policy *policy, const struct options *options,
                                struct error *error)
 {
-    policy->response_least_s = (uint32_t)options_number(options, "response-period-least");
+    policy->clock_least_s = (uint32_t)options_number(options, "clock-least");
     TRY(read_multiple(&policy->clock_factor, options, "clock-factor", error));
     TRY(read_multiple(&policy->cost_cover, options, "cost-cover", error));
     return read_amount(&policy->price, options, "price", error);
@@ -75,7 +75,7 @@ enum status policy_options_node(struct policy *policy, const struct options *opt
     *policy = policy_default();
     TRY(read_common(policy, options, error));
     policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-most");
-    policy->attest_least_s = (uint32_t)options_number(options, "attest-period-least");
+    policy->seal_least_s = (uint32_t)options_number(options, "seal-period-least");
     policy->reveal_least_s = (uint32_t)options_number(options, "reveal-period-least");
     TRY(read_amount(&policy->fee_least, options, "fee-least", error));
     TRY(read_cap(&policy->lock_all, options, "lock-most", error));

@@ -13,12 +13,12 @@
 
 /* What a node and a solver have in common, for a command's table. */
 #define POLICY_OPTIONS                                                                             \
-    {.name = "response-period-least",                                                              \
+    {.name = "clock-least",                                                                        \
      .kind = OPTION_DURATION,                                                                      \
      .value = "TIME",                                                                              \
-     .fallback = "15m",                                                                            \
+     .fallback = "1h",                                                                             \
      .maximum = GAME_PERIOD_MAX,                                                                   \
-     .help = "policy: stake on no job whose turns of a dispute are shorter"},                      \
+     .help = "policy: stake on no job whose clock of a dispute is shorter"},                       \
         {.name = "clock-factor",                                                                   \
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
@@ -58,23 +58,23 @@
          .kind = OPTION_TEXT,                                                                      \
          .value = "AMOUNT",                                                                        \
          .fallback = "1gwei",                                                                      \
-         .help = "policy: attest for no smaller fee"},                                             \
+         .help = "policy: take no seat for a smaller fee"},                                        \
         {.name = "bond-fees-most",                                                                 \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .fallback = "20",                                                                         \
          .maximum = 1000000000,                                                                    \
-         .help = "policy: the most fees in the bond of an attestation; 0: any"},                   \
-        {.name = "attest-period-least",                                                            \
+         .help = "policy: the most fees in the bond of a seat; 0: any"},                           \
+        {.name = "seal-period-least",                                                              \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
          .fallback = "10m",                                                                        \
          .maximum = GAME_PERIOD_MAX,                                                               \
-         .help = "policy: attest in no job with a shorter time to attest"},                        \
+         .help = "policy: take no seat with a shorter time to seal a verdict"},                    \
     {                                                                                              \
         .name = "reveal-period-least", .kind = OPTION_DURATION, .value = "TIME",                   \
         .fallback = "10m", .maximum = GAME_PERIOD_MAX,                                             \
-        .help = "policy: attest in no job with a shorter time to reveal, in which the machine "    \
+        .help = "policy: take no seat with a shorter time to reveal, in which the machine "        \
                 "must not be off"                                                                  \
     }
 #define POLICY_NODE_OPTION_COUNT 7

@@ -22,9 +22,9 @@ struct policy policy_default(void)
         .lock_party = {.set = true, .is_share = true, .share_ppm = 10000},
         .fee_least = WEI_PER_GWEI,
         .bond_fees_max = 20,
-        .attest_least_s = 600,
+        .seal_least_s = 600,
         .reveal_least_s = 600,
-        .response_least_s = 900,
+        .clock_least_s = 3600,
         .clock_factor = 3 * POLICY_ONE,
         .cost_cover = 1300,
         .stake_rewards_max = 2 * POLICY_ONE,
@@ -41,12 +41,11 @@ static const struct {
     const char *option;
 } term_names[POLICY_TERMS] = {
     [POLICY_AGREED] = {"", "nothing", ""},
-    [POLICY_FEE] = {"fee", "the fee of an attestation", "--fee"},
-    [POLICY_ATTEST_BOND] = {"bond", "the bond of an attestation", "--attest-bond"},
-    [POLICY_ATTEST_PERIOD] = {"attest", "the attest period", "--attest-period"},
+    [POLICY_FEE] = {"fee", "the fee of a seat", "--fee"},
+    [POLICY_BOND] = {"bond", "the bond", "--bond"},
+    [POLICY_SEAL_PERIOD] = {"seal", "the seal period", "--seal-period"},
     [POLICY_REVEAL_PERIOD] = {"reveal", "the reveal period", "--reveal-period"},
-    [POLICY_RESPONSE_PERIOD] = {"response", "the response period", "--response-period"},
-    [POLICY_CLAIM_BOND] = {"claim", "the bond of a claim", "--claim-bond"},
+    [POLICY_CLOCK] = {"clock", "the clock of a dispute", "--clock"},
     [POLICY_REWARD] = {"reward", "the reward of a segment", "--reward"},
     [POLICY_STAKE] = {"stake", "the stake", "--stake"},
     [POLICY_SEGMENT_PERIOD] = {"segment", "the segment period", "--segment-period"},
@@ -169,10 +168,9 @@ static bool covers(struct policy_refusal *refusal, enum policy_term term, uint64
 static bool can_respond(struct policy_refusal *refusal, const struct policy *policy,
                         const struct game_terms *terms, const struct policy_pace *pace)
 {
-    return is_long(refusal, POLICY_RESPONSE_PERIOD, terms->response_period_s,
-                   policy->response_least_s, "--response-period-least") &&
-           covers(refusal, POLICY_RESPONSE_PERIOD, terms->response_period_s, pace->segment_ms,
-                  policy->clock_factor, "--clock-factor");
+    return is_long(refusal, POLICY_CLOCK, terms->clock_s, policy->clock_least_s, "--clock-least") &&
+           covers(refusal, POLICY_CLOCK, terms->clock_s, pace->segment_ms, policy->clock_factor,
+                  "--clock-factor");
 }
 
 /* ---- pay --------------------------------------------------------------------------- */
@@ -262,49 +260,48 @@ static bool is_small_bond(struct policy_refusal *refusal, const struct policy *p
     char bond[TERMS_AMOUNT_SIZE];
     char fee[TERMS_AMOUNT_SIZE];
 
-    if (policy->bond_fees_max == 0 ||
-        terms->attest_bond <= times(terms->attest_fee, policy->bond_fees_max)) {
+    if (policy->bond_fees_max == 0 || terms->bond <= times(terms->fee, policy->bond_fees_max)) {
         return true;
     }
-    terms_amount(bond, terms->attest_bond);
-    terms_amount(fee, terms->attest_fee);
-    return refuse(refusal, POLICY_ATTEST_BOND,
+    terms_amount(bond, terms->bond);
+    terms_amount(fee, terms->fee);
+    return refuse(refusal, POLICY_BOND,
                   "is %s for a fee of %s, and the policy locks %" PRIu32
                   " fees at most (--bond-fees-most)",
                   bond, fee, policy->bond_fees_max);
 }
 
-bool policy_attest(struct policy_refusal *refusal, const struct policy *policy,
+bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
                    const struct game_terms *terms, const struct policy_locked *locked,
                    const struct policy_pace *pace)
 {
     agree(refusal);
-    return pays(refusal, POLICY_FEE, terms->attest_fee, policy->fee_least, "--fee-least") &&
-           pays_cost(refusal, POLICY_FEE, terms->attest_fee, policy, pace) &&
+    return pays(refusal, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
+           pays_cost(refusal, POLICY_FEE, terms->fee, policy, pace) &&
            is_small_bond(refusal, policy, terms) &&
-           is_long(refusal, POLICY_ATTEST_PERIOD, terms->attest_period_s, policy->attest_least_s,
-                   "--attest-period-least") &&
-           covers(refusal, POLICY_ATTEST_PERIOD, terms->attest_period_s, pace->segment_ms,
+           is_long(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, policy->seal_least_s,
+                   "--seal-period-least") &&
+           covers(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, pace->segment_ms,
                   policy->clock_factor, "--clock-factor") &&
            is_long(refusal, POLICY_REVEAL_PERIOD, terms->reveal_period_s, policy->reveal_least_s,
                    "--reveal-period-least") &&
            can_respond(refusal, policy, terms, pace) &&
-           can_lock(refusal, policy, POLICY_ATTEST_BOND, terms->attest_bond, locked);
+           can_lock(refusal, policy, POLICY_BOND, terms->bond, locked);
 }
 
 bool policy_claim(struct policy_refusal *refusal, const struct policy *policy,
-                  const struct game_terms *terms, const struct policy_locked *locked,
+                  const struct game_terms *terms, wei bond, const struct policy_locked *locked,
                   const struct policy_pace *pace)
 {
     agree(refusal);
     return can_respond(refusal, policy, terms, pace) &&
-           can_lock(refusal, policy, POLICY_CLAIM_BOND, terms->claim_bond, locked);
+           can_lock(refusal, policy, POLICY_BOND, bond, locked);
 }
 
 static bool is_small_stake(struct policy_refusal *refusal, const struct policy *policy,
-                           const struct game_terms *terms)
+                           const struct game_terms *terms, wei segment_reward)
 {
-    wei reward = times(terms->segment_reward, game_segment_count(terms));
+    wei reward = times(segment_reward, game_segment_count(terms));
     char stake[TERMS_AMOUNT_SIZE];
     char whole[TERMS_AMOUNT_SIZE];
     char multiple[MULTIPLE_SIZE];
@@ -339,16 +336,15 @@ static bool can_stake(struct policy_refusal *refusal, const struct policy *polic
 }
 
 bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
-                  const struct game_terms *terms, wei means, const struct policy_pace *pace,
-                  uint64_t now_s)
+                  const struct game_terms *terms, wei reward, wei means,
+                  const struct policy_pace *pace, uint64_t now_s)
 {
     uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
 
     agree(refusal);
-    return pays(refusal, POLICY_REWARD, terms->segment_reward, policy->reward_least,
-                "--reward-least") &&
-           pays_cost(refusal, POLICY_REWARD, terms->segment_reward, policy, pace) &&
-           is_small_stake(refusal, policy, terms) &&
+    return pays(refusal, POLICY_REWARD, reward, policy->reward_least, "--reward-least") &&
+           pays_cost(refusal, POLICY_REWARD, reward, policy, pace) &&
+           is_small_stake(refusal, policy, terms, reward) &&
            can_stake(refusal, policy, terms->stake, means) &&
            can_respond(refusal, policy, terms, pace) &&
            covers(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, pace->segment_ms,
@@ -362,9 +358,9 @@ bool policy_open(struct policy_refusal *refusal, const struct game_terms *terms,
     const struct policy policy = policy_default();
     const struct policy_pace unknown = {0};
 
-    return (terms->attestors == 0 || policy_attest(refusal, &policy, terms, NULL, &unknown)) &&
-           policy_claim(refusal, &policy, terms, NULL, &unknown) &&
-           policy_solve(refusal, &policy, terms, terms->stake, &unknown, now_s);
+    return (terms->seats == 0 || policy_enlist(refusal, &policy, terms, NULL, &unknown)) &&
+           policy_claim(refusal, &policy, terms, terms->bond, NULL, &unknown) &&
+           policy_solve(refusal, &policy, terms, terms->reward_to, terms->stake, &unknown, now_s);
 }
 
 /* ---- for people ---------------------------------------------------------------------- */
@@ -391,15 +387,15 @@ void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *polic
     print_cap(caps[1], &policy->lock_job);
     print_cap(caps[2], &policy->lock_party);
     terms_amount(fee, policy->fee_least);
-    terms_period(periods[0], policy->attest_least_s);
+    terms_period(periods[0], policy->seal_least_s);
     terms_period(periods[1], policy->reveal_least_s);
-    terms_period(periods[2], policy->response_least_s);
+    terms_period(periods[2], policy->clock_least_s);
     if (policy->bond_fees_max > 0) {
         (void)snprintf(bond, sizeof(bond), "%" PRIu32, policy->bond_fees_max);
     }
     (void)snprintf(text, POLICY_TEXT_MAX,
                    "locks at most %s in all, %s in a job, %s for a party, %s fees in a bond; takes "
-                   "a fee from %s, to attest from %s, to reveal from %s, to respond from %s",
+                   "a fee from %s, to seal from %s, to reveal from %s, a clock from %s",
                    caps[0], caps[1], caps[2], bond, fee, periods[0], periods[1], periods[2]);
 }
 
@@ -415,9 +411,9 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
         print_multiple(rewards, policy->stake_rewards_max);
     }
     terms_amount(reward, policy->reward_least);
-    terms_period(response, policy->response_least_s);
+    terms_period(response, policy->clock_least_s);
     (void)snprintf(text, POLICY_TEXT_MAX,
                    "stakes at most %s whole rewards, and %s in a job; takes a segment's "
-                   "reward from %s, to respond from %s",
+                   "reward from %s, a clock from %s",
                    rewards, stake, reward, response);
 }

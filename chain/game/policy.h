@@ -32,14 +32,14 @@ struct policy {
     struct policy_cap lock_job;
     struct policy_cap lock_party; /* jobs of one client, or of one solver */
     wei fee_least;
-    uint32_t bond_fees_max; /* an attestor's bond, in fees */
-    uint32_t attest_least_s;
+    uint32_t bond_fees_max; /* the bond of a seat, in fees */
+    uint32_t seal_least_s;
     uint32_t reveal_least_s;
 
-    uint32_t response_least_s; /* of nodes and solvers */
-    uint32_t clock_factor;     /* in thousandths: a period against the time of a replay */
-    uint32_t cost_cover;       /* in thousandths: fee or reward against the cost of the work */
-    wei price;                 /* of an hour of this machine; 0: not known */
+    uint32_t clock_least_s; /* of nodes and solvers */
+    uint32_t clock_factor;  /* in thousandths: a period against the time of a replay */
+    uint32_t cost_cover;    /* in thousandths: fee or reward against the cost of the work */
+    wei price;              /* of an hour of this machine; 0: not known */
 
     /* Of a solver. */
     struct policy_cap stake_max;
@@ -69,11 +69,10 @@ struct policy_pace {
 enum policy_term {
     POLICY_AGREED,
     POLICY_FEE,
-    POLICY_ATTEST_BOND,
-    POLICY_ATTEST_PERIOD,
+    POLICY_BOND,
+    POLICY_SEAL_PERIOD,
     POLICY_REVEAL_PERIOD,
-    POLICY_RESPONSE_PERIOD,
-    POLICY_CLAIM_BOND,
+    POLICY_CLOCK,
     POLICY_REWARD,
     POLICY_STAKE,
     POLICY_SEGMENT_PERIOD,
@@ -89,19 +88,20 @@ struct policy_refusal {
 
 /* True: agreed, and *refusal is empty. */
 
-/* A node: to lock the bond of an attestation. */
-MUST_CHECK bool policy_attest(struct policy_refusal *refusal, const struct policy *policy,
+/* A node: to lock the bond of one more entry in the panel. */
+MUST_CHECK bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
                               const struct game_terms *terms, const struct policy_locked *locked,
                               const struct policy_pace *pace);
 
-/* A node: to lock the bond of a claim or an accusation. */
+/* A node: to lock the bond of a claim, which grows with the claims that wait. */
 MUST_CHECK bool policy_claim(struct policy_refusal *refusal, const struct policy *policy,
-                             const struct game_terms *terms, const struct policy_locked *locked,
-                             const struct policy_pace *pace);
+                             const struct game_terms *terms, wei bond,
+                             const struct policy_locked *locked, const struct policy_pace *pace);
 
-/* A solver: to stake. means: what its account has. */
+/* A solver: to stake. reward: of a segment, as accept() would pay it now. means: what its account
+ * has. */
 MUST_CHECK bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
-                             const struct game_terms *terms, wei means,
+                             const struct game_terms *terms, wei reward, wei means,
                              const struct policy_pace *pace, uint64_t now_s);
 
 /* A client: would a node and a solver at their defaults take these terms? Those who have money
