@@ -1,0 +1,64 @@
+/*
+ * economy.h - what verifying costs a client, what a seat earns, and what a cheat may expect: closed
+ * forms for `job open` and `verifier plan`.
+ *
+ * This is advice for people: binary64, and never part of the game. docs/ECONOMICS.md derives the
+ * formulas; `make bench NAME=network` plays them. Amounts are in any one unit.
+ */
+#ifndef CHAIN_GAME_ECONOMY_H
+#define CHAIN_GAME_ECONOMY_H
+
+#include <stdbool.h>
+
+/* Terms of a job and its surroundings. Shares and rates are from 0 to 1. */
+struct economy {
+    double segments;
+    double reward; /* of a segment */
+    double cost;   /* of computing a segment */
+    double fee;    /* of a seat */
+    double stake;
+    double seats;
+    double coverage;
+    double saved;         /* what a cheat saves of a segment's cost, as a share */
+    double watchers;      /* nodes that check secret samples */
+    double extra;         /* the rate at which each of them does */
+    double open_segments; /* committed and not final when a conviction comes: unpaid */
+    double overhead;      /* of replaying a segment beside computing it, as a share of its cost */
+    double gas;           /* of one verdict: seal and reveal */
+};
+
+/* A false segment of a solver, where a share of the panel says what the solver wants. */
+struct economy_cheat {
+    double detection; /* the chance that the segment costs the solver its job */
+    double gain;      /* what it saves */
+    double loss;      /* what it then loses */
+    double value;     /* gain - detection * loss: above 0, cheating pays */
+};
+
+/*
+ * partners: the share of the panel, by bonded money, that colludes or trusts. served: verifiers
+ * have the data, from the solver or because the client keeps them. Else honest seats can only say
+ * that the states are unavailable, and nobody else can claim.
+ */
+void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, double partners,
+                   bool served);
+
+/* The chance that the panel makes a covered false segment final. */
+double economy_passes(double seats, double partners, bool served);
+
+/* The coverage from which on a served cheat does not pay; infinity: none does. */
+double economy_coverage_least(const struct economy *economy, double partners);
+
+/* The stake from which on it does not pay; infinity: none does. */
+double economy_stake_least(const struct economy *economy, double partners);
+
+/* What the seats of a segment cost the client, on average. The last segment is always covered. */
+double economy_verifying(const struct economy *economy);
+
+/* What a seat earns by a whole replay. */
+double economy_seat_profit(const struct economy *economy);
+
+/* The share of false segments at which unpaid watching pays. */
+double economy_watch_least(const struct economy *economy);
+
+#endif /* CHAIN_GAME_ECONOMY_H */
