@@ -2,6 +2,7 @@
 #include "client/commands.h"
 
 #include "client/job_collect.h"
+#include "client/job_deliver.h"
 #include "client/job_list.h"
 #include "client/job_new.h"
 #include "client/job_open.h"
@@ -31,7 +32,8 @@ static const struct command commands[] = {
      .run = job_new_show},
     {.name = "open",
      .summary = "put a job on a ledger, with the money for its solver",
-     .description = "Escrows reward and fees. Terms that are not given follow from the reward; "
+     .description = "Escrows reward and fees. Terms that are not given follow from the reward and "
+                    "--safety; "
                     "all terms are shown and must be confirmed. Prints the key: the job's name on "
                     "the ledger. The solver also needs the job file and the data.",
      .arguments = "JOB",
@@ -57,7 +59,7 @@ static const struct command commands[] = {
      .description =
          "Without a job, only withdraws what the ledger owes this account. With a job it first "
          "makes every due move that anybody may make: ends claims whose turn passed unused, "
-         "finalizes segments in order, begins another round where attestors are missing, releases "
+         "finalizes segments in order, begins another round where verdicts are missing, releases "
          "a late solver, and closes a job whose time is over. A running solver makes most of "
          "these moves itself. Prints each move that it made, what the job waits for, and until "
          "when. May be run again at any time.",
@@ -67,6 +69,36 @@ static const struct command commands[] = {
      .options = job_collect_options,
      .option_count = JOB_COLLECT_OPTIONS,
      .run = job_collect_run},
+    {.name = "acknowledge",
+     .summary = "say that the model was delivered: the solver gets the part that is held",
+     .description =
+         "A part of each reward is held until the client has the model. Without this the "
+         "solver gets it when the delivery period is over.",
+     .arguments = "KEY",
+     .example = "lockstep job acknowledge 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_deliver_options,
+     .option_count = JOB_DELIVER_OPTIONS,
+     .run = job_deliver_acknowledge},
+    {.name = "ask-panel",
+     .summary = "ask the panel once whether the last state of a closed job can be had",
+     .description =
+         "Pays the seats for one more round, in the first half of the delivery period. Where the "
+         "panel finds by a score of -10 that the state is unavailable, the part that is held comes "
+         "back to the client.",
+     .arguments = "KEY",
+     .example = "lockstep job ask-panel 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_deliver_options,
+     .option_count = JOB_DELIVER_OPTIONS,
+     .run = job_deliver_ask_panel},
+    {.name = "rewind",
+     .summary = "count final segments as not final again, and pay for them once more",
+     .description = "For a job that is open and whose last final state nobody has any more: the "
+                    "next solver continues from an earlier one.",
+     .arguments = "KEY",
+     .example = "lockstep job rewind 0x51dc0a7f --to 3 --ledger local:try.ledger",
+     .options = job_deliver_rewind_options,
+     .option_count = JOB_DELIVER_REWIND_OPTIONS,
+     .run = job_deliver_rewind},
 };
 
 const struct command_group job_commands = {.name = "job",

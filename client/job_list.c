@@ -92,6 +92,15 @@ static bool is_over(const struct listed *listed)
     return listed->job.phase == GAME_PHASE_CLOSED;
 }
 
+/* Of a segment: what a solver has agreed to, or what one gets that accepts now. */
+static wei reward_now(const struct listed *listed, uint64_t now_s)
+{
+    return listed->job.phase == GAME_PHASE_OPEN
+               ? game_reward(&listed->terms, listed->job.opened_at_s, now_s)
+           : listed->job.reward > 0 ? listed->job.reward
+                                    : listed->terms.reward_to;
+}
+
 static void print_line(FILE *out, const struct listed *listed, const struct job_policy *policy,
                        uint64_t now_s)
 {
@@ -102,7 +111,7 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     char segments[32];
 
     hex_write(key, listed->key.bytes, HASH32_SIZE, true);
-    terms_amount(reward, listed->terms.segment_reward * listed->job.segments);
+    terms_amount(reward, reward_now(listed, now_s) * listed->job.segments);
     terms_amount(stake, listed->terms.stake);
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
@@ -112,33 +121,59 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
             is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
 }
 
+static void set_amount(json_t *json, const char *name, wei amount)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print_plain(text, amount);
+    (void)json_object_set_new(json, name, json_string(text));
+}
+
+static void set_digest(json_t *json, const char *name, const struct digest *digest)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+    (void)json_object_set_new(json, name, json_string(text));
+}
+
+/* The root of an allow-list; null: anybody. */
+static void set_list(json_t *json, const char *name, const struct hash32 *root)
+{
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(text, root->bytes, HASH32_SIZE, true);
+    (void)json_object_set_new(json, name, hash32_is_zero(root) ? json_null() : json_string(text));
+}
+
 static json_t *terms_json(const struct game_terms *terms)
 {
-    char texts[5][WEI_TEXT_SIZE];
-    char roots[4][HEX_SIZE(DIGEST_SIZE)];
+    json_t *json = json_pack(
+        "{s:I, s:i, s:i, s:i, s:f, s:i, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "steps",
+        (json_int_t)terms->steps, "segment_steps", (int)terms->segment_steps, "rise_time",
+        (int)terms->rise_time_s, "seats", (int)terms->seats, "coverage", terms->coverage_ppm / 1e6,
+        "panel_least", (int)terms->panel_least, "held", terms->held_ppm / 1e6, "segment_period",
+        (int)terms->segment_period_s, "seal_period", (int)terms->seal_period_s, "reveal_period",
+        (int)terms->reveal_period_s, "claim_period", (int)terms->claim_period_s, "clock",
+        (int)terms->clock_s, "delivery_period", (int)terms->delivery_period_s, "deadline",
+        (json_int_t)terms->deadline_s);
     char salt[24];
 
-    wei_print_plain(texts[0], terms->segment_reward);
-    wei_print_plain(texts[1], terms->attest_fee);
-    wei_print_plain(texts[2], terms->stake);
-    wei_print_plain(texts[3], terms->claim_bond);
-    wei_print_plain(texts[4], terms->attest_bond);
-    hex_encode(roots[0], terms->job_id.bytes, DIGEST_SIZE);
-    hex_encode(roots[1], terms->program_root.bytes, DIGEST_SIZE);
-    hex_encode(roots[2], terms->data_root.bytes, DIGEST_SIZE);
-    hex_encode(roots[3], terms->first_state_root.bytes, DIGEST_SIZE);
     (void)snprintf(salt, sizeof(salt), "%" PRIu64, terms->salt);
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:f, s:i, s:i, s:i, "
-        "s:i, s:i, s:I}",
-        "id", roots[0], "program_root", roots[1], "data_root", roots[2], "first_state_root",
-        roots[3], "salt", salt, "steps", (json_int_t)terms->steps, "segment_steps",
-        (int)terms->segment_steps, "segment_reward_wei", texts[0], "fee_wei", texts[1], "stake_wei",
-        texts[2], "claim_bond_wei", texts[3], "attest_bond_wei", texts[4], "attestors",
-        (int)terms->attestors, "coverage", terms->coverage_ppm / 1e6, "segment_period",
-        (int)terms->segment_period_s, "attest_period", (int)terms->attest_period_s, "reveal_period",
-        (int)terms->reveal_period_s, "claim_period", (int)terms->claim_period_s, "response_period",
-        (int)terms->response_period_s, "deadline", (json_int_t)terms->deadline_s);
+    (void)json_object_set_new(json, "salt", json_string(salt));
+    set_digest(json, "id", &terms->job_id);
+    set_digest(json, "program_root", &terms->program_root);
+    set_digest(json, "data_root", &terms->data_root);
+    set_digest(json, "first_state_root", &terms->first_state_root);
+    set_amount(json, "reward_from_wei", terms->reward_from);
+    set_amount(json, "reward_to_wei", terms->reward_to);
+    set_amount(json, "fee_wei", terms->fee);
+    set_amount(json, "stake_wei", terms->stake);
+    set_amount(json, "bond_wei", terms->bond);
+    set_amount(json, "query_fee_wei", terms->query_fee);
+    set_list(json, "solvers", &terms->solvers);
+    set_list(json, "verifiers", &terms->verifiers);
+    return json;
 }
 
 static json_t *listed_json(const struct listed *listed, uint64_t now_s)
@@ -146,20 +181,23 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char client[ADDRESS_TEXT_SIZE];
     char solver[ADDRESS_TEXT_SIZE];
-    char escrow[WEI_TEXT_SIZE];
+    json_t *json;
 
     hex_write(key, listed->key.bytes, HASH32_SIZE, true);
     address_print(client, &listed->job.client);
     address_print(solver, &listed->job.solver);
-    wei_print_plain(escrow, game_escrow(&listed->terms));
-    return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o}", "job", key,
-                     "phase", phase_word(listed, now_s), "client", client, "solver",
-                     address_is_zero(&listed->job.solver) ? json_null() : json_string(solver),
-                     "segments", (int)listed->job.segments, "committed", (int)listed->job.committed,
-                     "final", (int)listed->job.finalized, "generation", (int)listed->job.generation,
-                     "due", (json_int_t)listed->job.due_s, "open_claims",
-                     (int)listed->job.open_claims, "escrow_wei", escrow, "terms",
-                     terms_json(&listed->terms));
+    json =
+        json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:o}", "job", key,
+                  "phase", phase_word(listed, now_s), "client", client, "solver",
+                  address_is_zero(&listed->job.solver) ? json_null() : json_string(solver),
+                  "segments", (int)listed->job.segments, "committed", (int)listed->job.committed,
+                  "final", (int)listed->job.finalized, "generation", (int)listed->job.generation,
+                  "due", (json_int_t)listed->job.due_s, "open_claims", (int)listed->job.open_claims,
+                  "panel", (int)listed->job.panel_active, "terms", terms_json(&listed->terms));
+    set_amount(json, "escrow_wei", game_escrow(&listed->terms));
+    set_amount(json, "segment_reward_wei", reward_now(listed, now_s));
+    set_amount(json, "held_wei", listed->job.held);
+    return json;
 }
 
 /* ---- job list --------------------------------------------------------------------------- */
@@ -264,22 +302,29 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     fprintf(out, "is           %s, deadline %s UTC\n", phase_word(listed, now_s), time);
     fprintf(out, "segments     %u of %u steps: %u committed, %u final\n", listed->job.segments,
             terms->segment_steps, listed->job.committed, listed->job.finalized);
-    print_amount(out, "a segment", terms->segment_reward);
-    print_amount(out, "stake", terms->stake);
-    fprintf(out, "attestors    %u for each segment, %.4g %% must be covered\n", terms->attestors,
-            terms->coverage_ppm / 1e4);
-    if (terms->attestors > 0) {
-        print_amount(out, "fee", terms->attest_fee);
-        print_amount(out, "attest bond", terms->attest_bond);
+    print_amount(out, "a segment", reward_now(listed, now_s));
+    if (listed->job.phase == GAME_PHASE_OPEN && terms->rise_time_s > 0) {
+        print_amount(out, "rises to", terms->reward_to);
     }
-    print_amount(out, "claim bond", terms->claim_bond);
+    print_amount(out, "stake", terms->stake);
+    fprintf(out, "panel        %u entries; a solver waits for %u\n", listed->job.panel_active,
+            terms->panel_least);
+    fprintf(out, "seats        %u for each covered segment, %.4g %% are covered\n", terms->seats,
+            terms->coverage_ppm / 1e4);
+    if (terms->seats > 0) {
+        print_amount(out, "fee", terms->fee);
+    }
+    print_amount(out, "bond", terms->bond);
     terms_period(periods[0], terms->segment_period_s);
-    terms_period(periods[1], terms->attest_period_s);
+    terms_period(periods[1], terms->seal_period_s);
     terms_period(periods[2], terms->reveal_period_s);
     terms_period(periods[3], terms->claim_period_s);
-    terms_period(periods[4], terms->response_period_s);
-    fprintf(out, "periods      segment %s, attest %s, reveal %s, claim %s, answer %s\n", periods[0],
+    terms_period(periods[4], terms->clock_s);
+    fprintf(out, "periods      segment %s, seal %s, reveal %s, claim %s, clock %s\n", periods[0],
             periods[1], periods[2], periods[3], periods[4]);
+    terms_period(periods[0], terms->delivery_period_s);
+    fprintf(out, "delivery     %.4g %% is held for %s at most\n", terms->held_ppm / 1e4,
+            periods[0]);
     print_amount(out, "escrow", game_escrow(terms));
     if (listed->job.open_claims > 0) {
         fprintf(out, "claims       %u are open\n", listed->job.open_claims);

@@ -5,8 +5,9 @@
 #define CLIENT_JOB_OPEN_H
 
 #include "base/cli/command.h"
+#include "client/job_terms.h"
 
-#define JOB_OPEN_OPTIONS 26
+#define JOB_OPEN_OPTIONS (13 + JOB_TERMS_OPTION_COUNT)
 extern const struct option_spec job_open_options[JOB_OPEN_OPTIONS];
 #define JOB_OPEN_CANCEL_OPTIONS 10
 extern const struct option_spec job_open_cancel_options[JOB_OPEN_CANCEL_OPTIONS];

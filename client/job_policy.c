@@ -13,15 +13,15 @@ enum status job_policy_read(struct job_policy *policy, const struct options *opt
 static bool ask_solver(struct policy_refusal *refusal, const struct job_policy *policy,
                        const struct game_terms *terms, uint64_t now_s)
 {
-    return policy_solve(refusal, &policy->solver, terms, WEI_MAX, &unknown, now_s);
+    return policy_solve(refusal, &policy->solver, terms, terms->reward_to, WEI_MAX, &unknown,
+                        now_s);
 }
 
 static bool ask_node(struct policy_refusal *refusal, const struct job_policy *policy,
                      const struct game_terms *terms)
 {
-    return (terms->attestors == 0 ||
-            policy_attest(refusal, &policy->node, terms, NULL, &unknown)) &&
-           policy_claim(refusal, &policy->node, terms, NULL, &unknown);
+    return (terms->seats == 0 || policy_enlist(refusal, &policy->node, terms, NULL, &unknown)) &&
+           policy_claim(refusal, &policy->node, terms, terms->bond, NULL, &unknown);
 }
 
 const char *job_policy_word(const struct job_policy *policy, const struct game_terms *terms,

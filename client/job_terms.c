@@ -1,0 +1,407 @@
+/* job_terms.c - see job_terms.h. */
+#include "client/job_terms.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "chain/commands/allow_file.h"
+#include "chain/game/terms.h"
+
+/* A fee pays a replay with something to spare, and a reward the computing: 13/10 of the cost. */
+#define COVER_NUMERATOR   13
+#define COVER_DENOMINATOR 10
+
+#define BOND_FEES       10
+#define PANEL_OF_SEAT   3
+#define QUERY_FEE_USUAL (WEI_PER_ETHER / 1000)
+
+/* Coverage is this many times what makes cheating a loss. */
+#define COVERAGE_SPARE 1.5
+
+/* partners: the share of the panel that the class withstands. */
+static const struct safety {
+    const char *name;
+    uint32_t seats;
+    double coverage;
+    double partners;
+} classes[] = {
+    {"lean", 1, 0.1, 0.1},
+    {"standard", 1, 0.2, 0.3},
+    {"careful", 2, 0.5, 0.5},
+};
+
+static const struct safety *class_of(const struct options *options)
+{
+    const char *name = options_text(options, "safety");
+
+    for (size_t i = 0; i + 1 < sizeof(classes) / sizeof(classes[0]); i++) {
+        if (strcmp(name, classes[i].name) == 0) {
+            return &classes[i];
+        }
+    }
+    return &classes[sizeof(classes) / sizeof(classes[0]) - 1];
+}
+
+/* ---- money ------------------------------------------------------------------------------ */
+
+/* *amount stays as it is where the option was not given. */
+static enum status take_amount(wei *amount, const struct options *options, const char *name,
+                               struct error *error)
+{
+    const char *text = options_text(options, name);
+
+    if (text == NULL || wei_parse(amount, text) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_USAGE, "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei",
+                     name, text);
+}
+
+static wei more(wei a, wei b)
+{
+    return a > b ? a : b;
+}
+
+static wei less(wei a, wei b)
+{
+    return a < b ? a : b;
+}
+
+static enum status take_reward(struct game_terms *terms, const struct options *options,
+                               struct error *error)
+{
+    bool whole = options_given(options, "reward");
+    bool from = options_given(options, "reward-from");
+    bool to = options_given(options, "reward-to");
+    bool over = options_given(options, "over");
+    uint32_t segments = game_segment_count(terms);
+    wei low = 0;
+    wei high = 0;
+
+    if (whole ? from || to || over : !(from && to && over)) {
+        (void)error_set(error, STATUS_USAGE,
+                        "a job has --reward, or --reward-from, --reward-to and --over");
+        error_advise(error, "--reward 0.5eth pays the same whenever a solver accepts");
+        return STATUS_USAGE;
+    }
+    TRY(take_amount(&low, options, whole ? "reward" : "reward-from", error));
+    TRY(take_amount(&high, options, whole ? "reward" : "reward-to", error));
+    if (low > high) {
+        return error_set(error, STATUS_USAGE, "--reward-to: less than --reward-from");
+    }
+    terms->reward_from = low / segments;
+    terms->reward_to = high / segments;
+    terms->rise_time_s =
+        terms->reward_from < terms->reward_to ? (uint32_t)options_number(options, "over") : 0;
+    if (terms->reward_to == 0) {
+        return error_set(error, STATUS_USAGE, "--%s: less than a wei for each of %u segments",
+                         whole ? "reward" : "reward-to", segments);
+    }
+    return STATUS_OK;
+}
+
+/* Fee, bond and stake hang together: a bond holds four fees, a stake a bond. */
+static enum status take_deposits(struct game_terms *terms, wei segment_cost,
+                                 const struct options *options, struct error *error)
+{
+    wei whole = terms->reward_to * game_segment_count(terms);
+
+    terms->fee = terms->seats == 0 ? 0 : segment_cost * COVER_NUMERATOR / COVER_DENOMINATOR;
+    TRY(take_amount(&terms->fee, options, "fee", error));
+    terms->stake = more(whole, GAME_FEES_OF_BOND * terms->fee);
+    TRY(take_amount(&terms->stake, options, "stake", error));
+    terms->bond = terms->fee > 0 ? less(BOND_FEES * terms->fee, terms->stake)
+                                 : more(terms->stake / BOND_FEES, 1);
+    TRY(take_amount(&terms->bond, options, "bond", error));
+    terms->query_fee = less(QUERY_FEE_USUAL, terms->bond / BOND_FEES);
+    return take_amount(&terms->query_fee, options, "query-fee", error);
+}
+
+static enum status take_seats(struct game_terms *terms, const struct safety *safety,
+                              const struct options *options, struct error *error)
+{
+    terms->seats = options_given(options, "seats") ? (uint32_t)options_number(options, "seats")
+                                                   : safety->seats;
+    terms->panel_least = options_given(options, "panel")
+                             ? (uint32_t)options_number(options, "panel")
+                             : PANEL_OF_SEAT * terms->seats;
+    if (terms->panel_least < terms->seats) {
+        return error_set(error, STATUS_USAGE, "--panel: fewer entries than --seats");
+    }
+    return STATUS_OK;
+}
+
+/* A short job has little to lose in a conviction, so more of it is covered. */
+static enum status take_coverage(struct game_terms *terms, const struct safety *safety,
+                                 wei segment_cost, const struct options *options,
+                                 struct error *error)
+{
+    struct economy economy = job_terms_economy(terms, segment_cost);
+    double coverage =
+        fmax(safety->coverage, COVERAGE_SPARE * economy_coverage_least(&economy, safety->partners));
+
+    if (terms->seats == 0) {
+        coverage = 0.0;
+    }
+    if (options_given(options, "coverage")) {
+        coverage = options_real(options, "coverage");
+        if (coverage > 1.0) {
+            return error_set(error, STATUS_USAGE, "--coverage: a share from 0 to 1");
+        }
+        if (coverage > 0.0 && terms->seats == 0) {
+            return error_set(error, STATUS_USAGE, "--coverage: without seats it can only be 0");
+        }
+    }
+    terms->coverage_ppm = (uint32_t)(fmin(coverage, 1.0) * GAME_PPM + 0.5);
+    return STATUS_OK;
+}
+
+static enum status check(const struct game_terms *terms, struct error *error)
+{
+    if (terms->stake == 0) {
+        return error_set(error, STATUS_USAGE, "--stake: a solver must have something to lose");
+    }
+    if (terms->bond == 0 || terms->bond > terms->stake) {
+        return error_set(error, STATUS_USAGE, "--bond: more than nothing, and at most the stake");
+    }
+    if (terms->bond < GAME_FEES_OF_BOND * terms->fee) {
+        return error_set(error, STATUS_USAGE, "--bond: at least %d fees", GAME_FEES_OF_BOND);
+    }
+    return game_escrow(terms) <= WEI_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--reward: a ledger holds less than 2^96 wei");
+}
+
+/* ---- all of them -------------------------------------------------------------------------- */
+
+static enum status take_segment_cost(wei *cost, const struct game_terms *terms,
+                                     const struct options *options, struct error *error)
+{
+    *cost = terms->reward_to * COVER_DENOMINATOR / COVER_NUMERATOR;
+    return take_amount(cost, options, "segment-cost", error);
+}
+
+static enum status take_lists(struct game_terms *terms, const struct options *options,
+                              struct error *error)
+{
+    if (options_given(options, "solvers")) {
+        TRY(allow_file_root(&terms->solvers, options_text(options, "solvers"), error));
+    }
+    if (options_given(options, "verifiers")) {
+        TRY(allow_file_root(&terms->verifiers, options_text(options, "verifiers"), error));
+    }
+    return STATUS_OK;
+}
+
+enum status job_terms_make(struct game_terms *terms, const struct job *job,
+                           const struct options *options, struct error *error)
+{
+    const struct safety *safety = class_of(options);
+    double held = options_real(options, "held");
+    wei cost = 0;
+
+    memset(terms, 0, sizeof(*terms));
+    TRY(terms_of_job(terms, job, error));
+    terms->salt = options_number(options, "salt");
+    if (!(held * GAME_PPM <= GAME_HELD_PPM_MAX)) {
+        return error_set(error, STATUS_USAGE, "--held: a share from 0 to %g",
+                         (double)GAME_HELD_PPM_MAX / GAME_PPM);
+    }
+    terms->held_ppm = (uint32_t)(held * GAME_PPM + 0.5);
+    terms->segment_period_s = (uint32_t)options_number(options, "segment-period");
+    terms->seal_period_s = (uint32_t)options_number(options, "seal-period");
+    terms->reveal_period_s = (uint32_t)options_number(options, "reveal-period");
+    terms->claim_period_s = (uint32_t)options_number(options, "claim-period");
+    terms->clock_s = (uint32_t)options_number(options, "clock");
+    terms->delivery_period_s = (uint32_t)options_number(options, "delivery-period");
+    TRY(take_lists(terms, options, error));
+    TRY(take_reward(terms, options, error));
+    TRY(take_segment_cost(&cost, terms, options, error));
+    TRY(take_seats(terms, safety, options, error));
+    TRY(take_deposits(terms, cost, options, error));
+    TRY(take_coverage(terms, safety, cost, options, error));
+    return check(terms, error);
+}
+
+const char *job_terms_differ(const struct game_terms *there, const struct game_terms *wanted)
+{
+    const struct {
+        const char *option;
+        bool same;
+    } terms[] = {
+        {"reward", there->reward_to == wanted->reward_to},
+        {"reward-from", there->reward_from == wanted->reward_from},
+        {"over", there->rise_time_s == wanted->rise_time_s},
+        {"stake", there->stake == wanted->stake},
+        {"seats", there->seats == wanted->seats},
+        {"coverage", there->coverage_ppm == wanted->coverage_ppm},
+        {"fee", there->fee == wanted->fee},
+        {"bond", there->bond == wanted->bond},
+        {"query-fee", there->query_fee == wanted->query_fee},
+        {"panel", there->panel_least == wanted->panel_least},
+        {"solvers", hash32_equal(&there->solvers, &wanted->solvers)},
+        {"verifiers", hash32_equal(&there->verifiers, &wanted->verifiers)},
+        {"held", there->held_ppm == wanted->held_ppm},
+        {"segment-period", there->segment_period_s == wanted->segment_period_s},
+        {"seal-period", there->seal_period_s == wanted->seal_period_s},
+        {"reveal-period", there->reveal_period_s == wanted->reveal_period_s},
+        {"claim-period", there->claim_period_s == wanted->claim_period_s},
+        {"clock", there->clock_s == wanted->clock_s},
+        {"delivery-period", there->delivery_period_s == wanted->delivery_period_s},
+    };
+
+    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+        if (!terms[i].same) {
+            return terms[i].option;
+        }
+    }
+    return NULL;
+}
+
+struct economy job_terms_economy(const struct game_terms *terms, wei segment_cost)
+{
+    return (struct economy){
+        .segments = game_segment_count(terms),
+        .reward = (double)terms->reward_to,
+        .cost = segment_cost > 0 ? (double)segment_cost
+                                 : (double)terms->fee * COVER_DENOMINATOR / COVER_NUMERATOR,
+        .fee = (double)terms->fee,
+        .stake = (double)terms->stake,
+        .seats = terms->seats,
+        .coverage = (double)terms->coverage_ppm / GAME_PPM,
+        .saved = 1.0,
+    };
+}
+
+/* ---- for people ---------------------------------------------------------------------------- */
+
+static void show_amount(FILE *out, const char *what, wei amount, const char *why)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print(text, amount);
+    fprintf(out, "%-16s %s%s\n", what, text, why);
+}
+
+/* What the segments cannot share of the reward that was asked for, to the wei. */
+static void show_remainder(FILE *out, const struct game_terms *terms, wei reward)
+{
+    uint32_t segments = game_segment_count(terms);
+    wei rest = reward - terms->reward_to * segments;
+    char text[WEI_TEXT_SIZE];
+    char wanted[WEI_TEXT_SIZE];
+
+    if (rest > 0) {
+        wei_print_plain(text, rest);
+        wei_print(wanted, reward);
+        fprintf(out, "%-16s %s wei of the %s: %u segments cannot share them\n", "not paid in", text,
+                wanted, segments);
+    }
+}
+
+static void show_reward(FILE *out, const struct game_terms *terms, const struct options *options)
+{
+    struct error error;
+    wei reward = 0;
+
+    if (terms->rise_time_s > 0) {
+        char from[WEI_TEXT_SIZE];
+        char to[WEI_TEXT_SIZE];
+        char over[TERMS_PERIOD_SIZE];
+
+        wei_print(from, terms->reward_from);
+        wei_print(to, terms->reward_to);
+        terms_period(over, terms->rise_time_s);
+        fprintf(out, "%-16s %s to the solver, rising to %s over %s\n", "a segment pays", from, to,
+                over);
+    } else {
+        show_amount(out, "a segment pays", terms->reward_to, " to the solver");
+    }
+    error_init(&error);
+    if (take_amount(&reward, options, options_given(options, "reward") ? "reward" : "reward-to",
+                    &error) == STATUS_OK) {
+        show_remainder(out, terms, reward);
+    }
+}
+
+static void show_panel(FILE *out, const struct game_terms *terms, const struct economy *economy)
+{
+    char verifying[WEI_TEXT_SIZE];
+    double all = economy_verifying(economy) * economy->segments;
+
+    if (terms->seats == 0) {
+        fprintf(out, "%-16s none: nobody is paid to look\n", "seats");
+        return;
+    }
+    fprintf(out, "%-16s %u for each covered segment; %.4g %% are covered, and the last one\n",
+            "seats", terms->seats, terms->coverage_ppm / 1e4);
+    fprintf(out, "%-16s a solver waits for %u entries%s\n", "panel", terms->panel_least,
+            hash32_is_zero(&terms->verifiers) ? "" : " of the allow-list");
+    show_amount(out, "a seat gets", terms->fee, "");
+    wei_print(verifying, (wei)all);
+    fprintf(out, "%-16s about %s in all, %.3g %% of the reward; what nobody earns comes back\n",
+            "verifying costs", verifying, 100.0 * all / (economy->reward * economy->segments));
+}
+
+/* What a cheat may expect of one false segment, in shares of what it saves by it. */
+static void show_cheating(FILE *out, const struct economy *economy)
+{
+    static const double shares[] = {0.1, 0.3, 0.5};
+
+    if (economy->seats <= 0.0 || economy->cost <= 0.0) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+        struct economy_cheat kept;
+        struct economy_cheat withheld;
+
+        economy_cheat(&kept, economy, shares[i], true);
+        economy_cheat(&withheld, economy, shares[i], false);
+        fprintf(out,
+                "%-16s %.2g %% of the panel: %+.3g times what it saves; %+.3g when it hides the "
+                "data and you keep none\n",
+                i == 0 ? "a cheat with" : "", 100.0 * shares[i], kept.value / kept.gain,
+                withheld.value / withheld.gain);
+    }
+}
+
+static void show_times(FILE *out, const struct game_terms *terms)
+{
+    char periods[5][TERMS_PERIOD_SIZE];
+
+    terms_period(periods[0], terms->seal_period_s);
+    terms_period(periods[1], terms->reveal_period_s);
+    terms_period(periods[2], terms->claim_period_s);
+    terms_period(periods[3], terms->clock_s);
+    terms_period(periods[4], terms->delivery_period_s);
+    fprintf(out, "%-16s seal %s, reveal %s, claim %s; a clock of %s in a dispute\n", "periods",
+            periods[0], periods[1], periods[2], periods[3]);
+    fprintf(out, "%-16s %.4g %% of the reward is held until you acknowledge, or for %s\n",
+            "delivery", terms->held_ppm / 1e4, periods[4]);
+}
+
+void job_terms_show(FILE *out, const struct game_terms *terms, const struct options *options)
+{
+    struct economy economy;
+    struct error error;
+    char period[TERMS_PERIOD_SIZE];
+    char deadline[TERMS_TIME_SIZE];
+    wei cost = 0;
+
+    error_init(&error);
+    if (take_segment_cost(&cost, terms, options, &error) != STATUS_OK) {
+        cost = 0;
+    }
+    economy = job_terms_economy(terms, cost);
+    terms_period(period, terms->segment_period_s);
+    terms_time(deadline, terms->deadline_s);
+    fprintf(out, "%-16s %u of %u steps, one at least every %s, all by %s UTC\n", "segments",
+            game_segment_count(terms), terms->segment_steps, period, deadline);
+    show_reward(out, terms, options);
+    show_panel(out, terms, &economy);
+    show_amount(out, "a solver stakes", terms->stake, "");
+    show_amount(out, "a bond is", terms->bond, ", of a seat or a claim");
+    show_times(out, terms);
+    show_cheating(out, &economy);
+    show_amount(out, "ESCROW", game_escrow(terms), ", paid now");
+}
