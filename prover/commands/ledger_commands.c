@@ -31,6 +31,7 @@ const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIO
      .command_line_only = true},
     POLICY_OPTIONS,
     POLICY_SOLVER_OPTIONS,
+    SESSION_ACCEPT_OPTIONS,
     SESSION_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,
     ACCESS_KEY_OPTIONS,
@@ -196,6 +197,8 @@ static enum status post_with(struct solver_view *view, struct session *session,
     TRY(access_respond(&plan.respond, bundle, &machine, options, error));
     if (plan.accept) {
         TRY(policy_options_solver(&plan.policy.limits, context->options, error));
+        plan.allow_list = options_text(context->options, "allow-list");
+        plan.contact = options_text(context->options, "contact");
         TRY(solver_policy_read_pace(&plan.policy, bundle, error));
     }
     TRY(session_start(session, bundle, &plan, context->log, error));

@@ -81,6 +81,7 @@ static const struct option_spec run_options[] = {
     ACCESS_KEY_OPTIONS,
     POLICY_OPTIONS,
     POLICY_SOLVER_OPTIONS,
+    SESSION_ACCEPT_OPTIONS,
 };
 #define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
 /* Options that only a new bundle has stand first. */
@@ -224,7 +225,9 @@ static enum status begin(struct command_context *context, struct bundle *bundle,
     struct session_plan plan = {.accept = true,
                                 .again = options_flag(context->options, "again"),
                                 .collect = true,
-                                .sign = true};
+                                .sign = true,
+                                .allow_list = options_text(context->options, "allow-list"),
+                                .contact = options_text(context->options, "contact")};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status;

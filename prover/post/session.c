@@ -278,6 +278,28 @@ static enum status count_segments(uint64_t *count, uint64_t *diverged_steps, str
     return STATUS_OK;
 }
 
+static enum status add_segment(struct session *session, uint64_t segment, uint64_t steps,
+                               bool diverged, struct error *error)
+{
+    uint64_t first = segment * bundle_job(session->bundle)->segment_length;
+    struct digest states[GAME_STATES_MAX];
+    struct game_hashes list = {states, (uint32_t)steps};
+
+    if (steps > GAME_STATES_MAX) {
+        return error_set(
+            error, STATUS_REFUSED,
+            "a ledger takes segments of at most %d steps, and this job's have %" PRIu64,
+            GAME_STATES_MAX, steps);
+    }
+    for (uint32_t i = 0; i < steps; i++) {
+        struct bundle_step step;
+
+        TRY(bundle_step_read(&step, session->bundle, first + i, error));
+        states[i] = step.root;
+    }
+    return solver_add(session->solver, &list, diverged, error);
+}
+
 enum status session_add(struct session *session, struct error *error)
 {
     const struct job *job = bundle_job(session->bundle);
@@ -298,7 +320,7 @@ enum status session_add(struct session *session, struct error *error)
         if (session->signing) {
             TRY(sign_segment(session, segment, cut == 0 ? whole : cut, &root, error));
         }
-        TRY(solver_add(session->solver, &root, (uint32_t)cut, error));
+        TRY(add_segment(session, segment, cut == 0 ? whole : cut, cut != 0, error));
     }
     poster_wake(session->poster);
     return STATUS_OK;
@@ -329,6 +351,8 @@ enum status session_start(struct session *session, struct bundle *bundle,
                                      .collect_now = plan->collect_now,
                                      .respond = plan->respond,
                                      .policy = plan->policy,
+                                     .allow_list = plan->allow_list,
+                                     .contact = plan->contact,
                                      .segment_steps = (uint32_t)bundle_job(bundle)->segment_length};
 
     session->respond = plan->respond;
@@ -344,6 +368,9 @@ enum status session_start(struct session *session, struct bundle *bundle,
 
 bool session_is_begun(const struct solver_view *view)
 {
+    if (view->read && view->behind) {
+        return true; /* it trains what is final before it stakes */
+    }
     return view->read && view->ours &&
            (view->phase == GAME_PHASE_RUNNING || view->phase == GAME_PHASE_CLOSED);
 }

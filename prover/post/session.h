@@ -50,6 +50,19 @@
     }
 #define SESSION_WALLET_OPTION_COUNT 5
 
+/* Of commands that may accept a job. */
+#define SESSION_ACCEPT_OPTIONS                                                                     \
+    {.name = "allow-list",                                                                         \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "FILE",                                                                              \
+     .help = "the accounts that the job admits as solvers, as its client gave them: one address "  \
+             "a line"},                                                                            \
+    {                                                                                              \
+        .name = "contact", .kind = OPTION_TEXT, .value = "TEXT",                                   \
+        .help = "where 'lockstep prover serve' is reached, such as a URL; it stands on the ledger" \
+    }
+#define SESSION_ACCEPT_OPTION_COUNT 2
+
 struct session {
     struct ledger_options ledger;
     char state_dir[FILE_PATH_MAX];
@@ -102,6 +115,8 @@ struct session_plan {
     bool sign;               /* the bundle is open for writing */
     struct respond *respond; /* the session takes it; NULL: claims are not answered */
     struct solver_policy policy;
+    const char *allow_list; /* borrowed; see struct solver_options */
+    const char *contact;
 };
 
 /* Refuses to stake on a bundle that verifiers cannot read: nobody could check its segments, and the
@@ -123,7 +138,8 @@ MUST_CHECK enum status session_wait(struct session *session, struct solver_view 
                                     uint64_t timeout_s, FILE *progress, struct error *error);
 
 /* What to wait for. */
-bool session_is_begun(const struct solver_view *view); /* ours, or closed */
+bool session_is_begun(
+    const struct solver_view *view); /* ours, closed, or not to be staked on yet */
 bool session_is_committed(const struct solver_view *view);
 bool session_is_collected(const struct solver_view *view);
 bool session_is_idle(const struct solver_view *view);     /* no move is possible now */

@@ -9,6 +9,7 @@
 
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
+#include "chain/commands/allow_file.h"
 #include "prover/post/solver_claims.h"
 
 enum {
@@ -17,7 +18,9 @@ enum {
 
 struct trained {
     struct digest root;
-    uint32_t diverged_steps;
+    struct digest *states; /* owned */
+    uint32_t steps;
+    bool diverged;
 };
 
 struct solver {
@@ -65,6 +68,9 @@ void solver_free(struct solver *solver)
         ledger_close(solver->ledger);
         job_record_free(&solver->record);
         (void)pthread_mutex_destroy(&solver->lock);
+        for (uint32_t i = 0; i < solver->trained_count; i++) {
+            free(solver->trained[i].states);
+        }
         free(solver->trained);
         free(solver);
     }
@@ -80,27 +86,35 @@ static enum status make_room(struct solver *solver, struct error *error)
     }
     larger = realloc(solver->trained, room * sizeof(*solver->trained));
     if (larger == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of segments");
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the states of segments");
     }
     solver->trained = larger;
     solver->trained_room = room;
     return STATUS_OK;
 }
 
-enum status solver_add(struct solver *solver, const struct digest *root, uint32_t diverged_steps,
+enum status solver_add(struct solver *solver, const struct game_hashes *states, bool diverged,
                        struct error *error)
 {
+    struct trained next = {.steps = states->count, .diverged = diverged};
     enum status status;
 
     (void)pthread_mutex_lock(&solver->lock);
     TRY_OUT(make_room(solver, error));
-    solver->trained[solver->trained_count++] = (struct trained){*root, diverged_steps};
+    next.states = malloc(states->count * sizeof(*next.states));
+    if (next.states == NULL) {
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for the states of a segment"));
+    }
+    memcpy(next.states, states->hashes, states->count * sizeof(*next.states));
+    next.root =
+        game_segment_root(states, (uint64_t)solver->trained_count * solver->options.segment_steps);
+    solver->trained[solver->trained_count++] = next;
 out:
     (void)pthread_mutex_unlock(&solver->lock);
     return status;
 }
 
-/* False: it is not trained yet. */
+/* Borrows the states, which stay while the solver is there. False: it is not trained yet. */
 static bool trained_at(struct solver *solver, struct trained *trained, uint32_t index)
 {
     bool found;
@@ -182,36 +196,6 @@ move_segment(struct solver *solver, const char *move, uint32_t index,
     solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
-/* Takes the bonds of attestors that did not reveal. */
-static void settle(struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-
-    for (uint32_t i = 0; i < record->attestation_count; i++) {
-        const struct job_record_attestation *attestation = &record->attestations[i];
-        uint32_t index = attestation->index;
-        char name[NAME_SIZE];
-        char move[64];
-        char address[ADDRESS_TEXT_SIZE];
-        struct error error;
-        enum status status;
-
-        if (attestation->revealed || attestation->settled || index >= record->committed ||
-            !address_equal(&record->segments[index].committed.solver, &solver->options.account) ||
-            (attestation->round == record->segments[index].round &&
-             solver->clock.time_s <= job_record_reveal_end(record, index))) {
-            continue;
-        }
-        error_init(&error);
-        address_print(address, &attestation->account);
-        (void)snprintf(move, sizeof(move), "settle %s", address);
-        name_of_segment(name, solver, move, index);
-        status = ledger_settle(solver->ledger, name, &record->key,
-                               &record->segments[index].committed, &attestation->account, &error);
-        solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
-    }
-}
-
 /* With partial coverage, a seed that is drawn too late makes coverage certain. */
 static void draw(struct solver *solver, uint32_t index)
 {
@@ -256,32 +240,64 @@ static void move_job(struct solver *solver, const char *move,
     solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
-static void accept(struct solver *solver)
+static enum status submit_accept(struct solver *solver, const char *name, struct error *error)
+{
+    const struct job_record *record = &solver->record;
+    const char *contact = solver->options.contact;
+    struct game_bytes bytes = {(const uint8_t *)contact, contact == NULL ? 0 : strlen(contact)};
+    struct digest siblings[GAME_ALLOW_MAX];
+    struct game_hashes path = {.hashes = siblings};
+    wei reward = game_reward(&record->terms, record->opened_s, solver->clock.time_s);
+
+    TRY(allow_file_path(siblings, &path.count, &record->terms.solvers, &solver->options.account,
+                        solver->options.allow_list, error));
+    TRY(solver_policy_check(&solver->options.policy, solver->ledger, record, reward, error));
+    return ledger_accept(solver->ledger, name, &record->key, &record->terms, reward, &path, &bytes,
+                         error);
+}
+
+/* What keeps us from the job although it is open; false: nothing. */
+static bool stays_away(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     bool had = address_equal(&record->last_accepted, &solver->options.account);
-    char name[NAME_SIZE];
-    struct error error;
-    enum status status;
 
     if (!solver->options.accept || (had && !solver->options.again)) {
         solver->view.lost = true;
         solver_view_note(&solver->view, "%s",
-                         !had ? "the job is open, and nobody has accepted it"
-                         : record->convicted
-                             ? "we were convicted, and the job is open again"
-                             : "we were late and released, and the job is open again");
+                         !had                ? "the job is open, and nobody has accepted it"
+                         : record->convicted ? "we were convicted, and the job is open again"
+                                             : "we were released, and the job is open again");
+        return true;
+    }
+    if (solver->view.trained < record->finalized) {
+        solver->view.behind = true;
+        solver_view_note(&solver->view,
+                         "%u segments are final, and we stake when we have trained them too: %u "
+                         "so far",
+                         record->finalized, solver->view.trained);
+        return true;
+    }
+    return false;
+}
+
+static void accept(struct solver *solver)
+{
+    char name[NAME_SIZE];
+    struct error error;
+    enum status status;
+
+    if (stays_away(solver)) {
         return;
     }
     error_init(&error);
-    status = solver_policy_check(&solver->options.policy, solver->ledger, record, &error);
-    if (status != STATUS_OK) {
-        solver->view.lost = status == STATUS_REFUSED;
+    name_of_job(name, solver, "accept", solver->record.accepts);
+    status = submit_accept(solver, name, &error);
+    if (status == STATUS_REFUSED) {
+        solver->view.lost = true;
         solver_view_note(&solver->view, "%s", error.text);
         return;
     }
-    name_of_job(name, solver, "accept", record->accepts);
-    status = ledger_accept(solver->ledger, name, &record->key, &record->terms, &error);
     solver_view_follow(&solver->view, solver->ledger, "accept", name, status, &error);
 }
 
@@ -315,6 +331,7 @@ static void commit(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     uint32_t index = record->committed;
+    struct game_hashes states;
     struct trained next;
     char name[NAME_SIZE];
     char what[64];
@@ -335,10 +352,9 @@ static void commit(struct solver *solver)
     error_init(&error);
     name_of_commit(name, solver, index, record->generation);
     (void)snprintf(what, sizeof(what), "commit segment %u", index);
-    status = next.diverged_steps == 0
-                 ? ledger_commit(solver->ledger, name, &record->key, index, &next.root, &error)
-                 : ledger_commit_diverged(solver->ledger, name, &record->key, index, &next.root,
-                                          next.diverged_steps, &error);
+    states = (struct game_hashes){next.states, next.steps};
+    status =
+        ledger_commit(solver->ledger, name, &record->key, index, &states, next.diverged, &error);
     solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
@@ -476,12 +492,10 @@ static void act(struct solver *solver)
         if (agrees(solver)) {
             commit(solver);
         }
-        settle(solver);
         move_segments(solver);
         take_back_stake(solver);
         break;
     case GAME_PHASE_CLOSED:
-        settle(solver);
         if (!solver->view.ours) {
             solver->view.lost = true;
             solver_view_note(&solver->view, "the job is %s",

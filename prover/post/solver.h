@@ -2,7 +2,8 @@
  * solver.h - the solver's side of a job on a ledger, one round at a time.
  *
  * A round reads the ledger and makes every move of the solver that is possible now: accept, commit
- * trained segments, answer claims, draw, settle, renew, finalize, take back the stake, withdraw.
+ * trained segments, answer claims, draw, renew, finalize, take back the stake, withdraw. It stakes on
+ * a job that others began only when it has trained what is final, and found the same.
  * The name of a move follows from the job and the ledger's record, so that neither a crash nor a
  * retry makes it twice. Deadlines follow the ledger's clock, never this machine's.
  *
@@ -27,6 +28,8 @@ struct solver_options {
     bool collect_now;            /* withdraw whatever is owed */
     struct respond *respond;     /* borrowed; answers claims. NULL: nobody does */
     uint32_t segment_steps;      /* of the job: where a claim's step lies */
+    const char *allow_list;      /* file; NULL: none */
+    const char *contact;         /* where this solver serves; NULL: it does not say */
     struct solver_policy policy; /* checked before the stake; zeros: no limits */
 };
 
@@ -37,10 +40,10 @@ MUST_CHECK enum status solver_new(struct solver **solver, const struct solver_op
                                   uint64_t segments, struct error *error);
 void solver_free(struct solver *solver); /* NULL is fine */
 
-/* Adds the next trained segment. diverged_steps: its length where the training ended inside it; 0:
- * it is whole. */
-MUST_CHECK enum status solver_add(struct solver *solver, const struct digest *root,
-                                  uint32_t diverged_steps, struct error *error);
+/* Adds the next trained segment by the roots of the states after each of its steps. diverged: the
+ * training ended with the last of them. */
+MUST_CHECK enum status solver_add(struct solver *solver, const struct game_hashes *states,
+                                  bool diverged, struct error *error);
 
 /*
  * One round. Whatever prevents a move (no endpoint, a full disk, a refusal) goes into

@@ -17,6 +17,7 @@ struct solver_view {
     bool lost;             /* it is another's, or open and we do not take it */
     bool lost_for_good;    /* and no reorganization can give it back */
     bool late;             /* the next segment is overdue: the ledger takes no more */
+    bool behind;           /* the job has final segments that we have not trained yet */
     bool contradicted;     /* the ledger has a root for a segment that is not ours */
     bool committed_for_good;
     bool collected;   /* the job is closed, and everything owed is withdrawn for good */
