@@ -58,6 +58,14 @@ void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, d
     cheat->value = cheat->gain - cheat->detection * cheat->loss;
 }
 
+double economy_advantage(const struct economy_cheat *cheat, double bad)
+{
+    double caught = one_of(bad, cheat->detection);
+
+    return cheat->detection > 0.0 ? caught * (cheat->gain / cheat->detection - cheat->loss)
+                                  : bad * cheat->gain;
+}
+
 double economy_coverage_least(const struct economy *economy, double partners)
 {
     double seen = 1.0 - economy_passes(economy->seats, partners, true);

@@ -43,6 +43,12 @@ struct economy_cheat {
 void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, double partners,
                    bool served);
 
+/*
+ * The expected advantage of a solver that cheats in `bad` segments over an honest one. The first
+ * conviction ends it: (1 - (1 - d)^bad) * (gain / d - loss), which has the sign of value.
+ */
+double economy_advantage(const struct economy_cheat *cheat, double bad);
+
 /* The chance that the panel makes a covered false segment final. */
 double economy_passes(double seats, double partners, bool served);
 

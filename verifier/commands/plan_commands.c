@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "chain/codec/wei.h"
+#include "chain/game/economy.h"
+#include "chain/game/game.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/step_time.h"
 #include "verifier/status/plan.h"
@@ -68,26 +70,27 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
     AMOUNT("reward",
            "of the whole job, as in 'job open'; without it there is no money in the plan"),
     AMOUNT("stake", "what a solver loses when it is convicted (default: the whole reward)"),
-    AMOUNT("fee", "of an attestor for a segment (default: a tenth of its reward)"),
-    AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
-    AMOUNT("gas", "what sealing and revealing an attestation costs"),
-    COUNT("attestors", "2", 0, 64, "paid verifiers of each segment"),
-    SHARE("coverage", "1", "share of the segments that must be attested"),
-    SHARE("honest", "0.5", "the chance that a paid seat is held by a node that replays all"),
+    AMOUNT("fee", "of a seat for a segment (default: 1.3 times --solver-cost)"),
+    AMOUNT("gas", "what sealing and revealing a verdict costs"),
+    COUNT("seats", "1", 0, GAME_SEATS_MAX, "rights that make a covered segment final"),
+    SHARE("coverage", "0.2", "share of the segments that is covered"),
+    SHARE("partners", "0.3", "share of the panel that colludes or trusts"),
     COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),
     SHARE("extra", "0.1", "the rate at which each of them does"),
     SHARE("saved", "1", "what a cheat saves of a segment's cost"),
-    SHARE("accomplice", "0.5", "the chance that a friend of a convicted solver claims first"),
     COUNT("open-segments", "1", 1, PLAN_SEGMENTS_MAX,
           "segments that are committed and not yet final when a conviction comes"),
-    AMOUNT("solver-cost", "of computing a segment (default: its time at --price)"),
-    SHARE(
-        "replay", NULL,
-        "time of an attested check over that of training (default: measured with --data, or 1.05)"),
+    AMOUNT("solver-cost",
+           "of computing a segment (default: its time at --price, or its reward divided by 1.3)"),
+    SHARE("replay", NULL,
+          "time of a check over that of training (default: measured with --data, or 1.05)"),
 };
 
 /* A check should take at most this much of the time of training; shorter segments get a note. */
 #define REPLAY_USUAL 1.05
+
+/* Reward and fee over the cost of computing a segment, as in 'job open'. */
+#define COST_COVER 1.3
 
 struct planning {
     const struct options *given;
@@ -102,9 +105,10 @@ struct planning {
     struct plan_times times; /* when measured */
     bool has_money;
     double price; /* of an hour; 0: unknown */
-    struct plan_terms terms;
-    struct plan_economy economy;
-    struct plan_equilibrium equilibrium;
+    struct economy economy;
+    double partners;
+    struct economy_cheat cheat;    /* where verifiers have the data */
+    struct economy_cheat withheld; /* where they do not */
 };
 
 /* ---- the question --------------------------------------------------------------------- */
@@ -128,7 +132,7 @@ static enum status amount(double *value, const struct options *given, const char
 
 static enum status check_shares(const struct options *given, struct error *error)
 {
-    static const char *const names[] = {"coverage", "honest", "extra", "saved", "accomplice"};
+    static const char *const names[] = {"coverage", "partners", "extra", "saved"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (options_real(given, names[i]) > 1.0) {
@@ -171,7 +175,6 @@ static enum status measure(struct planning *plan, const struct job *job, struct 
     TRY(take_machine(&machine, plan->given, error));
     TRY(step_time_measure(&plan->measured, job, paths, count, &machine,
                           options_real(plan->given, "measure"), error));
-    TRY(step_time_trace(&plan->times.traced, job, paths, count, &machine, error));
     plan->seconds_per_step = plan->measured.seconds + plan->measured.hashing;
     plan->times.step = plan->seconds_per_step;
     plan->times.hash = plan->measured.hashing;
@@ -249,40 +252,38 @@ static enum status take_size(struct planning *plan, struct error *error)
 static enum status take_money(struct planning *plan, struct error *error)
 {
     const struct options *given = plan->given;
-    struct plan_terms *terms = &plan->terms;
-    double reward = 0.0;
+    struct economy *economy = &plan->economy;
     double hours = plan->seconds_per_step * (double)plan->segment_steps / 3600.0;
-    enum status status = amount(&reward, given, "reward", error);
+    double reward = 0.0;
 
+    TRY(amount(&reward, given, "reward", error));
     plan->has_money = reward > 0.0;
-    terms->reward = reward / plan->segments;
-    terms->stake = reward;
-    terms->fee = terms->reward / 10.0;
-    status = status == STATUS_OK ? amount(&terms->stake, given, "stake", error) : status;
-    status = status == STATUS_OK ? amount(&terms->fee, given, "fee", error) : status;
-    terms->bond = 10.0 * terms->fee;
-    status = status == STATUS_OK ? amount(&terms->bond, given, "attest-bond", error) : status;
-    status = status == STATUS_OK ? amount(&terms->gas, given, "gas", error) : status;
-    status = status == STATUS_OK ? amount(&plan->price, given, "price", error) : status;
-    terms->cost = hours * plan->price;
-    status = status == STATUS_OK ? amount(&terms->cost, given, "solver-cost", error) : status;
-    terms->overhead = plan->replay - 1.0;
-    terms->attestors = (double)options_number(given, "attestors");
-    terms->coverage = options_real(given, "coverage");
-    terms->honest = options_real(given, "honest");
-    terms->watchers = (double)options_number(given, "watchers");
-    terms->extra = options_real(given, "extra");
-    terms->saved = options_real(given, "saved");
-    terms->accomplice = options_real(given, "accomplice");
-    terms->open_segments = (double)options_number(given, "open-segments");
-    return status;
+    economy->segments = plan->segments;
+    economy->reward = reward / plan->segments;
+    TRY(amount(&plan->price, given, "price", error));
+    economy->cost = plan->price > 0.0 ? hours * plan->price : economy->reward / COST_COVER;
+    TRY(amount(&economy->cost, given, "solver-cost", error));
+    economy->fee = COST_COVER * economy->cost;
+    TRY(amount(&economy->fee, given, "fee", error));
+    economy->stake = reward;
+    TRY(amount(&economy->stake, given, "stake", error));
+    TRY(amount(&economy->gas, given, "gas", error));
+    economy->overhead = plan->replay - 1.0;
+    economy->seats = (double)options_number(given, "seats");
+    economy->coverage = economy->seats > 0.0 ? options_real(given, "coverage") : 0.0;
+    economy->watchers = (double)options_number(given, "watchers");
+    economy->extra = options_real(given, "extra");
+    economy->saved = options_real(given, "saved");
+    economy->open_segments = (double)options_number(given, "open-segments");
+    plan->partners = options_real(given, "partners");
+    return STATUS_OK;
 }
 
 static void conclude(struct planning *plan)
 {
     plan->samples = plan_samples(plan->segments, plan->bad, plan->confidence);
-    plan_economy(&plan->economy, &plan->terms);
-    plan_equilibrium(&plan->equilibrium, &plan->terms);
+    economy_cheat(&plan->cheat, &plan->economy, plan->partners, true);
+    economy_cheat(&plan->withheld, &plan->economy, plan->partners, false);
 }
 
 /* ---- telling --------------------------------------------------------------------------- */
@@ -301,13 +302,14 @@ static double stream_samples(const struct planning *plan)
 /* A rate that every watcher needs, when there are any. */
 static double watch_rate(const struct planning *plan)
 {
-    return plan->terms.watchers > 0.0 ? plan_rate(plan->bad, plan->terms.watchers, plan->confidence)
-                                      : 1.0;
+    return plan->economy.watchers > 0.0
+               ? plan_rate(plan->bad, plan->economy.watchers, plan->confidence)
+               : 1.0;
 }
 
 static double job_found(const struct planning *plan)
 {
-    return plan_found_by_rate(plan->bad, 1.0, plan->economy.detection);
+    return plan_found_by_rate(plan->bad, 1.0, plan->cheat.detection);
 }
 
 /* JSON has no infinity: it becomes null. */
@@ -316,20 +318,27 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *cheat_json(const struct planning *plan, const struct economy_cheat *cheat)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:b}", "detection", number(cheat->detection), "loss",
+                     number(cheat->loss), "value", number(cheat->value), "advantage",
+                     number(economy_advantage(cheat, plan->bad)), "pays", cheat->value > 0.0);
+}
+
 static json_t *money_json(const struct planning *plan)
 {
-    const struct plan_economy *economy = &plan->economy;
+    const struct economy *economy = &plan->economy;
 
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "segment_reward",
-        number(plan->terms.reward), "segment_cost", number(plan->terms.cost), "stake",
-        number(plan->terms.stake), "cheat_gain", number(economy->gain), "cheat_loss",
-        number(economy->loss), "cheat_value", number(economy->value), "cheat_advantage",
-        number(plan_advantage(economy, plan->bad)), "stake_least", number(economy->stake_least),
-        "attestor_profit", number(economy->attestor_profit), "hasty_attestor_profit",
-        number(economy->hasty_profit), "guess_caught_least", number(economy->caught_least),
-        "equilibrium_cheat_rate", number(plan->equilibrium.cheat_rate), "equilibrium_check_rate",
-        number(plan->equilibrium.check_rate), "cheating_pays", economy->value > 0.0);
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "segment_reward",
+        number(economy->reward), "segment_cost", number(economy->cost), "fee", number(economy->fee),
+        "stake", number(economy->stake), "verifying",
+        number(economy_verifying(economy) * economy->segments), "seat_profit",
+        number(economy_seat_profit(economy)), "cheat_gain", number(plan->cheat.gain), "cheat",
+        cheat_json(plan, &plan->cheat), "cheat_that_hides_data", cheat_json(plan, &plan->withheld),
+        "stake_least", number(economy_stake_least(economy, plan->partners)), "coverage_least",
+        number(economy_coverage_least(economy, plan->partners)), "watch_least",
+        number(economy_watch_least(economy)));
 }
 
 static json_t *plan_json(const struct planning *plan)
@@ -337,15 +346,14 @@ static json_t *plan_json(const struct planning *plan)
     bool timed = plan->seconds_per_step > 0.0;
 
     return json_pack(
-        "{s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:o}",
+        "{s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:f, s:o}",
         "segments", (json_int_t)plan->segments, "segment_steps", (json_int_t)plan->segment_steps,
         "bad", (json_int_t)plan->bad, "confidence", plan->confidence, "samples",
         (json_int_t)plan->samples, "samples_of_a_stream",
         plan->bad == plan->segments ? json_integer(1) : number(stream_samples(plan)),
         "samples_found", number(plan_found(plan->segments, plan->bad, plan->samples)),
-        "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->economy.detection,
-        "detection_of_the_job", job_found(plan), "detection_least",
-        plan->has_money ? number(plan->economy.detection_least) : json_null(), "seconds_per_step",
+        "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->cheat.detection,
+        "detection_of_the_job", job_found(plan), "seconds_per_step",
         timed ? json_real(plan->seconds_per_step) : json_null(), "seconds_of_samples",
         timed ? json_real(replay_seconds(plan, plan->samples)) : json_null(), "seconds_of_all",
         timed ? json_real(replay_seconds(plan, plan->segments)) : json_null(), "money",
@@ -380,24 +388,36 @@ static void show_share(FILE *out, const char *what, double share, const char *wh
     fprintf(out, "%-26s %.4g %%%s\n", what, 100.0 * share, why);
 }
 
+static void show_cheat(FILE *out, const struct planning *plan, const struct economy_cheat *cheat,
+                       const char *when)
+{
+    show_amount(out, when, economy_advantage(cheat, plan->bad),
+                cheat->value > 0.0 ? " more than honesty: IT PAYS"
+                                   : " more than honesty: it does not pay");
+}
+
 static void show_money(FILE *out, const struct planning *plan)
 {
-    const struct plan_economy *economy = &plan->economy;
+    const struct economy *economy = &plan->economy;
 
     fprintf(out, "\nMoney\n");
-    show_amount(out, "a segment pays", plan->terms.reward, " to the solver");
-    show_amount(out, "and costs", plan->terms.cost, "");
-    show_amount(out, "a cheat saves", economy->gain, " in a segment");
-    show_amount(out, "a conviction takes", economy->loss, "");
-    show_share(out, "detection to break even", economy->detection_least, "");
-    show_amount(out, "stake to break even", economy->stake_least, "");
-    show_amount(out, "cheating brings", plan_advantage(economy, plan->bad),
-                economy->value > 0.0 ? " more than honesty: IT PAYS"
-                                     : " more than honesty: it does not pay");
-    show_amount(out, "an attestation earns", economy->attestor_profit, " with a whole replay");
-    show_amount(out, "or", economy->hasty_profit, " when it stops at its own step, on average");
-    show_share(out, "a guess is a loss from", economy->caught_least, " of being caught");
-    show_share(out, "unpaid watching pays from", economy->watch_least, " of segments cheated");
+    show_amount(out, "a segment pays", economy->reward, " to the solver");
+    show_amount(out, "and costs", economy->cost, "");
+    show_amount(out, "verifying costs", economy_verifying(economy) * economy->segments,
+                " in the whole job");
+    show_amount(out, "a seat earns", economy_seat_profit(economy), " with a whole replay");
+    show_amount(out, "a cheat saves", plan->cheat.gain, " in a segment");
+    show_amount(out, "a conviction takes", plan->cheat.loss, "");
+    show_share(out, "with partners in", plan->partners, " of the panel:");
+    show_cheat(out, plan, &plan->cheat, "  cheating brings");
+    show_cheat(out, plan, &plan->withheld, "  and hiding the data");
+    show_amount(out, "stake to break even", economy_stake_least(economy, plan->partners), "");
+    if (isfinite(economy_coverage_least(economy, plan->partners))) {
+        show_share(out, "coverage to break even", economy_coverage_least(economy, plan->partners),
+                   "");
+    }
+    show_share(out, "unpaid watching pays from", economy_watch_least(economy),
+               " of segments cheated");
 }
 
 static void show(FILE *out, const struct planning *plan)
@@ -406,11 +426,11 @@ static void show(FILE *out, const struct planning *plan)
             plan->segments, plan->segment_steps, plan->bad);
     fprintf(out, "%-26s %u segments, for %.6g %%\n", "one node must check", plan->samples,
             100.0 * plan->confidence);
-    if (plan->terms.watchers > 0.0) {
+    if (plan->economy.watchers > 0.0) {
         fprintf(out, "%-26s %.4g %% of the segments each\n", "or all watchers",
                 100.0 * watch_rate(plan));
     }
-    show_share(out, "a bad segment is found", plan->economy.detection, " of the time");
+    show_share(out, "a bad segment is found", plan->cheat.detection, " of the time");
     show_share(out, "a bad job", job_found(plan), "");
     if (plan->measured.steps > 0) {
         fprintf(out, "\nTime on this machine (%u steps timed, apart by %.3g s)\n",
@@ -420,7 +440,7 @@ static void show(FILE *out, const struct planning *plan)
     }
     if (plan->seconds_per_step > 0.0) {
         show_time(out, "a step", plan->seconds_per_step);
-        fprintf(out, "%-26s %.4g times its training", "an attested check", plan->replay);
+        fprintf(out, "%-26s %.4g times its training", "a check", plan->replay);
         if (plan->measured.steps > 0) {
             fprintf(out, "; at most %g from segments of %.0f steps on", REPLAY_USUAL,
                     plan_steps_least(&plan->times, REPLAY_USUAL));
@@ -435,6 +455,8 @@ static void show(FILE *out, const struct planning *plan)
     }
     if (plan->has_money) {
         show_money(out, plan);
+    } else {
+        fprintf(out, "\nWithout --reward there is no money in the plan.\n");
     }
 }
 

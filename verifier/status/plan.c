@@ -4,9 +4,6 @@
 #include <assert.h>
 #include <math.h>
 
-/* The claimant has half of a convicted solver's stake (docs/PROTOCOL.md, section 6). */
-#define CLAIM_SHARE 0.5
-
 /* ---- confidence ------------------------------------------------------------------ */
 
 /*
@@ -95,7 +92,7 @@ double plan_rate(double bad, double nodes, double confidence)
 /* A checkpoint is read, taken over and hashed: about two hashings. */
 static double beside_steps(const struct plan_times *times)
 {
-    return CHECK_START_S + 2.0 * times->hash + times->traced;
+    return CHECK_START_S + 2.0 * times->hash;
 }
 
 double plan_replay(const struct plan_times *times, double segment_steps)
@@ -107,49 +104,4 @@ double plan_steps_least(const struct plan_times *times, double most)
 {
     assert(most > 1.0);
     return ceil(beside_steps(times) / (times->step * (most - 1.0)));
-}
-
-/* ---- money ------------------------------------------------------------------------- */
-
-void plan_economy(struct plan_economy *economy, const struct plan_terms *terms)
-{
-    double seats = terms->coverage * one_of(terms->attestors, terms->honest);
-    double watched = one_of(terms->watchers, terms->extra);
-    double lost_stake = terms->stake * (1.0 - CLAIM_SHARE * terms->accomplice);
-    double lost_rewards = terms->reward * terms->open_segments;
-    double replay = terms->cost * (1.0 + terms->overhead);
-
-    economy->detection = seats + watched - seats * watched;
-    economy->gain = terms->saved * terms->cost;
-    economy->loss = lost_stake + lost_rewards;
-    economy->value = economy->gain - economy->detection * economy->loss;
-    economy->detection_least = economy->loss > 0.0 ? economy->gain / economy->loss : INFINITY;
-    economy->stake_least = INFINITY;
-    if (economy->detection > 0.0) {
-        double least = economy->gain / economy->detection - lost_rewards;
-
-        economy->stake_least = fmax(0.0, least / (1.0 - CLAIM_SHARE * terms->accomplice));
-    }
-    economy->attestor_profit = terms->fee - replay - terms->gas;
-    economy->hasty_profit = terms->fee - 0.5 * replay - terms->gas;
-    economy->caught_least =
-        terms->bond + terms->fee > 0.0 ? replay / (terms->bond + terms->fee) : INFINITY;
-    economy->watch_least = terms->stake > 0.0 ? replay / (CLAIM_SHARE * terms->stake) : INFINITY;
-}
-
-double plan_advantage(const struct plan_economy *economy, double bad)
-{
-    double caught = one_of(bad, economy->detection);
-
-    return economy->detection > 0.0 ? caught * (economy->gain / economy->detection - economy->loss)
-                                    : bad * economy->gain;
-}
-
-void plan_equilibrium(struct plan_equilibrium *equilibrium, const struct plan_terms *terms)
-{
-    struct plan_economy economy;
-
-    plan_economy(&economy, terms);
-    equilibrium->cheat_rate = economy.watch_least;
-    equilibrium->check_rate = economy.detection_least;
 }

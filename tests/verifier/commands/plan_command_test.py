@@ -47,27 +47,34 @@ def time_is_steps_times_seconds():
 def money_is_the_closed_form():
     told = plan("--segments", "100", "--segment-steps", "36", "--seconds-per-step", "100",
                 "--price", "0.01eth", "--reward", "2eth", "--stake", "1eth", "--fee", "0.015eth",
-                "--coverage", "0.5", "--honest", "0.8", "--watchers", "3", "--extra", "0.1",
-                "--accomplice", "1", "--open-segments", "2", "--saved", "0.5", "--bad", "4")
+                "--seats", "2", "--coverage", "0.5", "--partners", "0.2", "--watchers", "3",
+                "--extra", "0.1", "--open-segments", "2", "--saved", "0.5", "--bad", "4")
     money = told["money"]
-    d = 1 - (1 - 0.5 * (1 - (1 - 0.8)**2)) * 0.9**3  # two attestors, as 'job open' asks for
-    gain, loss = 0.5 * 0.01, 0.5 + 2 * 0.02
+    d = 1 - (1 - 0.5 * (1 - 0.2**2)) * 0.9**3
+    gain, loss = 0.5 * 0.01, 0.75 + 2 * 0.02  # a cheat may claim a quarter of its stake itself
     assert math.isclose(told["detection_of_a_segment"], d)
-    assert math.isclose(told["detection_least"], gain / loss)
     assert math.isclose(money["segment_cost"], 0.01 * ETHER)
-    assert math.isclose(money["cheat_value"], (gain - d * loss) * ETHER)
-    assert math.isclose(money["cheat_advantage"], (1 - (1 - d)**4) * (gain / d - loss) * ETHER)
-    assert math.isclose(money["attestor_profit"], (0.015 - 1.05 * 0.01) * ETHER)
-    assert math.isclose(plan("--segments", "100", "--reward", "2eth", "--solver-cost", "0.01eth",
-                             "--replay", "1.5")["money"]["attestor_profit"],
-                        (0.002 - 1.5 * 0.01) * ETHER)
-    assert not money["cheating_pays"]
-    weak = plan("--segments", "10", "--reward", "1eth", "--solver-cost", "0.09eth", "--coverage", "0",
+    assert math.isclose(money["cheat"]["value"], (gain - d * loss) * ETHER)
+    assert math.isclose(money["cheat"]["advantage"],
+                        (1 - (1 - d)**4) * (gain / d - loss) * ETHER)
+    assert math.isclose(money["seat_profit"], (0.015 - 1.05 * 0.01) * ETHER)
+    assert math.isclose(money["verifying"], 2 * 0.015 * (0.5 * 99 + 1) * ETHER)
+    ruin = (1 - 4**10) / (1 - 4**12)  # a walk from 0 to 2 or -10, by odds of 4 to 1
+    hidden = money["cheat_that_hides_data"]
+    assert math.isclose(hidden["detection"], 0.5 * (1 - ruin))
+    assert math.isclose(hidden["loss"], (1 / 8 + 2 * 0.02) * ETHER)
+    assert not money["cheat"]["pays"]
+    usual = plan("--segments", "100", "--reward", "2.6eth", "--replay", "1.5")["money"]
+    assert math.isclose(usual["segment_cost"], 0.02 * ETHER)
+    assert math.isclose(usual["fee"], 0.026 * ETHER)
+    assert math.isclose(usual["seat_profit"], (0.026 - 1.5 * 0.02) * ETHER)
+    weak = plan("--segments", "10", "--reward", "1eth", "--solver-cost", "0.09eth", "--seats", "0",
                 "--watchers", "0")["money"]
-    assert weak["cheating_pays"] and weak["stake_least"] is None
+    assert weak["cheat"]["pays"] and weak["stake_least"] is None and weak["coverage_least"] is None
     text = call("verifier", "plan", "--segments", "10", "--reward", "1eth", "--solver-cost",
-                "0.09eth", "--coverage", "0", "--watchers", "0").stdout
+                "0.09eth", "--seats", "0", "--watchers", "0").stdout
     assert b"IT PAYS" in text and b"none is enough" in text
+    assert b"no money in the plan" in call("verifier", "plan", "--segments", "10").stdout
 
 
 def job_is_read_and_timed():

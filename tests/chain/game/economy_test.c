@@ -1,0 +1,208 @@
+/*
+ * Goal: what `job open` and `verifier plan` say of cheats is true.
+ * Method: random play of the same game, place by place and step by step of the score; properties at
+ * the break-even; the ends of each range.
+ */
+#include <math.h>
+#include <stdbool.h>
+
+#include "chain/game/economy.h"
+#include "chain/game/game.h"
+#include "tests/support/test.h"
+
+static void assert_near(double got, double wanted, double tolerance)
+{
+    if (!(fabs(got - wanted) <= tolerance * fmax(1.0, fabs(wanted)))) {
+        fail_msg("%.17g, wanted %.17g", got, wanted);
+    }
+}
+
+static double coin(uint64_t *random)
+{
+    return (double)(test_random(random) >> 11) * 0x1p-53;
+}
+
+static struct economy some_economy(uint64_t *random)
+{
+    return (struct economy){.segments = (double)(1 + test_random_below(random, 100)),
+                            .reward = 1.0 + coin(random),
+                            .cost = coin(random),
+                            .fee = 0.2 * coin(random),
+                            .stake = 20.0 * coin(random),
+                            .seats = (double)test_random_below(random, 4),
+                            .coverage = coin(random),
+                            .saved = coin(random),
+                            .watchers = (double)test_random_below(random, 5),
+                            .extra = 0.3 * coin(random),
+                            .open_segments = (double)(1 + test_random_below(random, 4)),
+                            .gas = 0.01 * coin(random)};
+}
+
+/* Does the panel make a false segment final? As docs/PROTOCOL.md plays it, one verdict after the
+ * other. */
+static bool passes(double seats, double partners, bool served, uint64_t *random)
+{
+    int score = 0;
+
+    while (score < (int)seats && score > GAME_SCORE_VOID) {
+        bool partner = coin(random) < partners;
+
+        if (!partner && served) {
+            return false; /* an alarm, which convicts */
+        }
+        score += partner ? 1 : -1;
+    }
+    return score >= (int)seats;
+}
+
+/* Does one false segment cost the solver the job? */
+static bool found(const struct economy *economy, double partners, bool served, uint64_t *random)
+{
+    bool hit =
+        coin(random) < economy->coverage && !passes(economy->seats, partners, served, random);
+
+    for (int watcher = 0; served && watcher < (int)economy->watchers; watcher++) {
+        hit |= coin(random) < economy->extra;
+    }
+    return hit;
+}
+
+/* What a solver that cheats in `bad` segments has more than an honest one, in one play. Convicted,
+ * it claims against itself and has a quarter of the stake back. */
+static double play(const struct economy *economy, double partners, bool served, int bad,
+                   uint64_t *random)
+{
+    double more = 0.0;
+
+    for (int i = 0; i < bad; i++) {
+        more += economy->saved * economy->cost;
+        if (found(economy, partners, served, random)) {
+            return more -
+                   economy->stake * (served ? 1.0 - 1.0 / GAME_POT_SHARE : 1.0 / GAME_LATE_SHARE) -
+                   economy->reward * economy->open_segments;
+        }
+    }
+    return more;
+}
+
+static void test_advantage_of_a_cheat_is_the_mean_of_random_play(void **state)
+{
+    uint64_t random = 11;
+    uint64_t plays = test_share(1000000, 40000);
+
+    (void)state;
+    for (int trial = 0; trial < 24; trial++) {
+        struct economy economy = some_economy(&random);
+        double partners = trial % 6 == 0 ? 0.5 : coin(&random);
+        bool served = trial % 2 == 0;
+        int bad = (int)(1 + test_random_below(&random, 6));
+        struct economy_cheat cheat;
+        double sum = 0.0;
+        double squares = 0.0;
+
+        economy_cheat(&cheat, &economy, partners, served);
+        for (uint64_t i = 0; i < plays; i++) {
+            double more = play(&economy, partners, served, bad, &random);
+
+            sum += more;
+            squares += more * more;
+        }
+        double mean = sum / (double)plays;
+        double error = sqrt(fmax(0.0, squares / (double)plays - mean * mean) / (double)plays);
+        double unseen = 10.0 * cheat.loss / (double)plays; /* a rare conviction may not come */
+
+        /* Five standard errors: one false alarm in about 70,000 runs of this test. */
+        assert_true(fabs(mean - economy_advantage(&cheat, bad)) <= 5.0 * error + unseen + 1e-9);
+        assert_true((economy_advantage(&cheat, bad) > 0.0) == (cheat.value > 0.0));
+    }
+}
+
+static void test_break_even_is_where_cheating_gains_nothing(void **state)
+{
+    uint64_t random = 13;
+
+    (void)state;
+    for (int trial = 0; trial < 1000; trial++) {
+        struct economy economy = some_economy(&random);
+        double partners = coin(&random);
+        struct economy_cheat cheat;
+
+        economy_cheat(&cheat, &economy, partners, true);
+        if (cheat.detection == 0.0 || economy_stake_least(&economy, partners) == 0.0) {
+            continue;
+        }
+        economy.stake = economy_stake_least(&economy, partners);
+        economy_cheat(&cheat, &economy, partners, true);
+        assert_near(cheat.value, 0.0, 1e-12);
+        assert_near(economy_advantage(&cheat, 17), 0.0, 1e-9);
+    }
+}
+
+static void test_least_coverage_is_where_a_watched_cheat_gains_nothing(void **state)
+{
+    uint64_t random = 17;
+    int met = 0;
+
+    (void)state;
+    for (int trial = 0; trial < 1000; trial++) {
+        struct economy economy = some_economy(&random);
+        double partners = coin(&random);
+        struct economy_cheat cheat;
+
+        economy.watchers = 0.0;
+        if (isinf(economy_coverage_least(&economy, partners))) {
+            economy.coverage = 1.0;
+            economy_cheat(&cheat, &economy, partners, true);
+            assert_true(cheat.value >= -1e-12);
+            continue;
+        }
+        met++;
+        economy.coverage = economy_coverage_least(&economy, partners);
+        economy_cheat(&cheat, &economy, partners, true);
+        assert_near(cheat.value, 0.0, 1e-12);
+    }
+    assert_true(met > 100);
+}
+
+static void test_without_detection_every_cheat_pays(void **state)
+{
+    const struct economy economy = {
+        .stake = 1e9, .cost = 2.0, .saved = 0.5, .reward = 3.0, .open_segments = 1.0};
+    struct economy_cheat cheat;
+
+    (void)state;
+    economy_cheat(&cheat, &economy, 0.3, true);
+    assert_near(cheat.detection, 0.0, 0);
+    assert_near(cheat.value, 1.0, 0);
+    assert_true(isinf(economy_stake_least(&economy, 0.3)));
+    assert_near(economy_advantage(&cheat, 10), 10.0, 1e-15);
+}
+
+static void test_a_panel_of_partners_passes_anything_and_one_without_nothing(void **state)
+{
+    (void)state;
+    for (double seats = 1.0; seats <= 8.0; seats += 1.0) {
+        assert_near(economy_passes(seats, 0.0, true), 0.0, 0);
+        assert_near(economy_passes(seats, 0.0, false), 0.0, 0);
+        assert_near(economy_passes(seats, 1.0, true), 1.0, 0);
+        assert_near(economy_passes(seats, 1.0, false), 1.0, 0);
+        assert_near(economy_passes(seats, 0.5, false), 10.0 / (10.0 + seats), 1e-12);
+        assert_near(economy_passes(seats, 0.5, true), pow(0.5, seats), 1e-12);
+        for (double s = 0.05; s < 1.0; s += 0.05) {
+            assert_true(economy_passes(seats, s, true) <= economy_passes(seats, s, false) + 1e-12);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_advantage_of_a_cheat_is_the_mean_of_random_play),
+        cmocka_unit_test(test_break_even_is_where_cheating_gains_nothing),
+        cmocka_unit_test(test_least_coverage_is_where_a_watched_cheat_gains_nothing),
+        cmocka_unit_test(test_without_detection_every_cheat_pays),
+        cmocka_unit_test(test_a_panel_of_partners_passes_anything_and_one_without_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
