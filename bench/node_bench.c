@@ -104,7 +104,6 @@ struct pairs {
     const char *cache;
     double last_s;
     double last_processor_s;
-    struct digest roots[2];
     uint32_t checked;
     struct costs costs[2]; /* plain, and as for an attestation */
     struct numbers steps_s;
@@ -118,6 +117,21 @@ static double processor_s(int who)
     (void)getrusage(who, &used);
     return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static void fill_segment(struct check_segment *segment, const struct pairs *pairs, uint32_t index)
+{
+    const struct job *job = bundle_job(pairs->bundle);
+    uint64_t first = index * job->segment_length;
+    struct error error;
+
+    error_init(&error);
+    segment->steps = (uint32_t)job->segment_length;
+    insist(bundle_segment_root(&segment->root, pairs->bundle, index, &error), &error);
+    for (uint64_t i = 0; i < segment->steps; i++) {
+        insist(bundle_state_root(&segment->states[i], pairs->bundle, first + i + 1, &error),
+               &error);
+    }
 }
 
 static struct check_request *request_of(const struct pairs *pairs, bool traced)
@@ -134,10 +148,9 @@ static struct check_request *request_of(const struct pairs *pairs, bool traced)
     request->segment_steps = steps;
     request->index = pairs->checked;
     request->segment_count = pairs->checked == 0 ? 1 : 2;
-    request->segments[0] = (struct check_segment){steps, pairs->roots[pairs->checked == 0 ? 1 : 0]};
-    request->segments[1] = (struct check_segment){steps, pairs->roots[1]};
-    request->traced = traced;
-    request->traced_step = steps / 2;
+    fill_segment(&request->segments[0], pairs, pairs->checked == 0 ? 0 : pairs->checked - 1);
+    fill_segment(&request->segments[1], pairs, pairs->checked);
+    memset(request->seed.bytes, traced, HASH32_SIZE);
     (void)snprintf(request->cache, sizeof(request->cache), "%s", pairs->cache);
     request->mirror_count = request->data_count = 1;
     (void)snprintf(request->mirrors[0], sizeof(request->mirrors[0]), "%s",
@@ -210,8 +223,6 @@ static enum status took_segment(void *context, struct error *error)
     TRY(bundle_flush(pairs->bundle, error));
     trained_s = bench_now() - pairs->last_s;
     training_s = processor_s(RUSAGE_SELF) - pairs->last_processor_s;
-    pairs->roots[0] = pairs->roots[1];
-    TRY(bundle_segment_root(&pairs->roots[1], pairs->bundle, pairs->checked, error));
     for (uint32_t i = 0; i < 2; i++) {
         check_one(pairs, (pairs->checked + i) % 2 == 1, trained_s, training_s);
     }

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "proofs/commit/state_root.h"
-#include "proofs/commit/trace.h"
 #include "verifier/check/check_inputs.h"
 
 /* ---- replaying ---------------------------------------------------------- */
@@ -32,7 +31,6 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     if (status != STATUS_OK) {
         return status;
     }
-    options.room_to_trace = request->traced && !other;
     /* Known data is hashed again before anybody is accused: in a second replay and a dispute. */
     return (other || request->disputed ? run_open : run_open_compared)(
         run, checker->job, checker->paths, checker->path_count, &options, error);
@@ -82,7 +80,7 @@ static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
                               struct error *error)
 {
     struct check_result *result = checker->result;
-    const struct digest *list = checker->lists[place];
+    const struct digest *list = checker->request->segments[place].states;
     bool finite = true;
     enum check_flaw again;
     enum status status;
@@ -132,67 +130,54 @@ static enum status note_loss(struct checker *checker, uint32_t place, uint32_t s
     return STATUS_OK;
 }
 
-/* One step in trace mode, on a machine of its own; the fast one then goes on from its end. The
- * trace holds the roots of the next states, so they are not hashed once more. */
-static enum status trace_step(struct checker *checker, struct digest *root, bool *finite,
+static enum status prove_leaf(struct checker *checker, const struct leaf_proof_place *place,
                               struct error *error)
 {
-    struct run *run = &checker->run;
-    struct machine_options traced = run->options;
-    struct trace trace;
-    bool diverged = true;
+    const struct check_request *request = checker->request;
+    const struct check_segment *segment = &request->segments[request->segment_count - 1];
+    struct check_result *result = checker->result;
+    struct buffer bytes;
+    enum status status;
 
-    traced.trace = true;
-    TRY(run_enter(run, &traced, error));
-    TRY(trace_run(&trace, run->machine, NULL, 0, error));
-
-    checker->result->trace_root = trace.root;
-    *root = trace.next_root;
-    trace_release(&trace);
-    TRY(note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
-                  error));
-    TRY(run->machine->backend->diverged(run->machine, &diverged, error));
-    *finite = !diverged;
-    return run_return(run, error);
+    buffer_init(&bytes, LEAF_PROOF_SIZE_MAX);
+    status = leaf_proof_write(&bytes, place, segment->states, segment->steps, checker->run.machine,
+                              error);
+    if (status == STATUS_OK) {
+        memcpy(result->proof, bytes.data, bytes.size);
+        result->proof_size = (uint32_t)bytes.size;
+    }
+    buffer_release(&bytes);
+    return status;
 }
 
-/* Makes the trace again with another instruction set: somebody attested another root. */
-static enum status confirm_trace(struct checker *checker, struct error *error)
+/* Keeps the leaves of this state that the seed draws. */
+static enum status keep_leaves(struct checker *checker, uint32_t step, struct error *error)
 {
     const struct check_request *request = checker->request;
     struct check_result *result = checker->result;
-    uint64_t left = check_first_step_at(checker, request->segment_count - 1) +
-                    request->traced_step - check_first_step_at(checker, checker->start);
-    struct machine_options traced;
-    struct trace trace = {0};
-    struct run run = {0};
-    enum status status;
+    const struct check_segment *segment = &request->segments[request->segment_count - 1];
+    struct machine *machine = checker->run.machine;
+    const struct tape *tape = machine->tape;
 
-    run_close(&checker->run);
-    TRY_OUT(open_run(checker, &run, true, error));
-    TRY_OUT(check_begin_at(checker, run.machine, checker->start, error));
-    for (; left > 0; left--) {
-        TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
-        result->steps_run++;
+    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
+        struct leaf_proof_place place = {.step =
+                                             game_right_step(&request->seed, i, segment->steps)};
+        const struct tensor *tensor;
+
+        if (place.step != step) {
+            continue;
+        }
+        place.tensor = game_right_tensor(&request->seed, i, tape->state_count);
+        tensor = &tape->tensors[tape->states[place.tensor].before];
+        place.leaf = game_right_leaf(&request->seed, i, leaf_proof_leaves(tensor));
+        TRY(leaf_proof_leaf(result->leaves[i], &place, machine, error));
+        result->rights[i] =
+            (struct game_right){.step = step, .tensor = place.tensor, .leaf = place.leaf};
+        if (request->proven == i + 1) {
+            TRY(prove_leaf(checker, &place, error));
+        }
     }
-    traced = run.options;
-    traced.trace = true;
-    TRY_OUT(run_reopen(&run, &traced, error));
-    TRY_OUT(trace_run(&trace, run.machine, NULL, 0, error));
-    result->true_state = result->trace_root;
-    result->other_state = trace.root;
-    result->other_state.bytes[0] ^= (uint8_t)request->disagree;
-    trace_release(&trace);
-    result->confirmed = digest_equal(&result->true_state, &result->other_state);
-    if (!result->confirmed) {
-        result->outcome = CHECK_FAULT;
-        status = error_set(error, STATUS_DEVICE,
-                           "two traces of segment %u step %u on this machine disagree",
-                           request->index, request->traced_step);
-    }
-out:
-    run_close(&run);
-    return status;
+    return STATUS_OK;
 }
 
 /* STATUS_OK with outcome REFUTED ends the replay. */
@@ -200,28 +185,24 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
                                struct error *error)
 {
     const struct check_request *request = checker->request;
-    bool traced =
-        request->traced && place == request->segment_count - 1 && step == request->traced_step;
+    struct machine *machine = checker->run.machine;
     enum check_flaw flaw = CHECK_FLAW_STATE;
     struct digest root;
     bool finite = true;
 
-    if (traced) {
-        TRY(trace_step(checker, &root, &finite, error));
-    } else {
-        struct machine *machine = checker->run.machine;
-
-        TRY(machine->backend->step(machine, NULL, error));
-        TRY(note_loss(checker, place, step, error));
-        TRY(state_root_find(&root, &finite, machine, (int)request->threads, error));
-    }
-
+    TRY(machine->backend->step(machine, NULL, error));
+    TRY(note_loss(checker, place, step, error));
+    TRY(state_root_find(&root, &finite, machine, (int)request->threads, error));
     checker->result->steps_run++;
-    if (digest_equal(&root, &checker->lists[place][step])) {
+    if (digest_equal(&root, &request->segments[place].states[step])) {
         flaw = judge_finite(checker, place, step, finite);
     }
-    return flaw == CHECK_FLAW_NONE ? STATUS_OK
-                                   : judge_flaw(checker, flaw, &root, place, step, error);
+    if (flaw != CHECK_FLAW_NONE) {
+        return judge_flaw(checker, flaw, &root, place, step, error);
+    }
+    return place == request->segment_count - 1 && !hash32_is_zero(&request->seed)
+               ? keep_leaves(checker, step, error)
+               : STATUS_OK;
 }
 
 /* The step of a dispute. Where the state before it is not the committed one, there is none. */
@@ -234,7 +215,7 @@ static enum status dispute(struct checker *checker, bool stands, struct error *e
                             .fetch = checker->fetch,
                             .run = &checker->run,
                             .stands = stands,
-                            .list = checker->lists[place],
+                            .list = request->segments[place].states,
                             .list_count = request->segments[place].steps,
                             .is_last = request->diverged &&
                                        request->disputed_step + 1 == request->segments[place].steps,
@@ -242,7 +223,7 @@ static enum status dispute(struct checker *checker, bool stands, struct error *e
     enum status status = check_first_root(&at.pre_state, checker, place, error);
 
     if (status == STATUS_OK && at.step > 0) {
-        at.earlier = checker->lists[earlier];
+        at.earlier = request->segments[earlier].states;
         at.earlier_count = request->segments[earlier].steps;
         at.pre_state = at.earlier[request->disputed_step > 0 ? request->disputed_step - 1
                                                              : at.earlier_count - 1];
@@ -281,12 +262,9 @@ static enum status replay(struct checker *checker, struct error *error)
         }
     }
     TRY(check_first_root(&checker->result->before, checker, request->segment_count - 1, error));
-    if (request->traced && request->audited &&
-        !digest_equal(&request->audited_root, &checker->result->trace_root)) {
-        TRY(confirm_trace(checker, error));
-    }
     checker->result->index = request->index;
     checker->result->outcome = CHECK_PROVEN;
+    checker->result->has_leaves = !hash32_is_zero(&request->seed);
     return STATUS_OK;
 }
 
@@ -301,7 +279,6 @@ static enum status check_all(struct checker *checker, struct error *error)
     }
     TRY(fetch_open(&checker->fetch, request, checker->result, error));
     TRY(check_get_job(checker, error));
-    TRY(check_get_list(checker, request->segment_count - 1, error));
     TRY(check_get_data(checker, error));
     TRY(open_run(checker, &checker->run, false, error));
     if (request->disputed && checker->visitor->knows(request)) {
@@ -331,13 +308,11 @@ void check_run(struct check_result *result, const struct check_request *request,
     if (status != STATUS_OK) {
         if (result->outcome != CHECK_FAULT) {
             result->outcome = CHECK_CANNOT_TELL;
+            result->unavailable = status == STATUS_NOT_FOUND || status == STATUS_UNREACHABLE;
         }
         (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
     }
     run_close(&checker->run);
-    for (size_t i = 0; i < CHECK_REACH_MAX + 1; i++) {
-        free(checker->lists[i]);
-    }
     job_free(checker->job);
     fetch_close(checker->fetch);
     free(checker);

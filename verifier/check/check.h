@@ -1,8 +1,8 @@
 /*
  * check.h - one piece of work: is this segment, as it was committed, what its job gives?
  *
- * A check fetches the job, the state roots of the segment, a checkpoint and the data by their roots
- * (fetch.h), runs the steps again and compares every state. A difference is REFUTED only after a
+ * A check fetches the job, a checkpoint and the data by their roots (fetch.h), runs the steps again
+ * and compares every state with what the ledger has. A difference is REFUTED only after a
  * second replay on another instruction set gave the same true state; two replays that disagree mean
  * a FAULT of this machine. All other trouble is CANNOT_TELL with a reason; `permanent` says that
  * another try would fail too.

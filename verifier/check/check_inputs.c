@@ -82,6 +82,8 @@ enum status check_get_job(struct checker *checker, struct error *error)
                         checker->job->segment_length);
         return give_up(checker, STATUS_REFUSED);
     }
+    memcpy(checker->result->header, checker->job->header, sizeof(checker->result->header));
+    checker->result->has_header = true;
     return STATUS_OK;
 }
 
@@ -166,38 +168,7 @@ enum status check_get_data(struct checker *checker, struct error *error)
     return STATUS_OK;
 }
 
-/* ---- the state roots ---------------------------------------------------- */
-
-struct wanted_list {
-    struct digest *items;
-    uint64_t first;
-    uint64_t count;
-    const struct digest *root;
-};
-
-static enum status take_list(void *context, const char *path, struct error *error)
-{
-    struct wanted_list *wanted = context;
-    uint64_t size = wanted->count * DIGEST_SIZE;
-    struct file_bytes bytes;
-    struct digest root;
-    enum status status = file_read(&bytes, error, path, size);
-
-    if (status == STATUS_OVER_LIMIT || (status == STATUS_OK && bytes.size != size)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s: not one root for each step", path);
-    }
-    if (status != STATUS_OK) {
-        goto out;
-    }
-    memcpy(wanted->items, bytes.data, bytes.size);
-    commit_list_root(&root, COMMIT_SEGMENT, wanted->first, wanted->items, wanted->count);
-    if (!digest_equal(&root, wanted->root)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s is not what was committed to", path);
-    }
-out:
-    file_bytes_release(&bytes);
-    return status;
-}
+/* ---- places ------------------------------------------------------------- */
 
 uint32_t check_index_at(const struct checker *checker, uint32_t place)
 {
@@ -209,42 +180,11 @@ uint64_t check_first_step_at(const struct checker *checker, uint32_t place)
     return (uint64_t)check_index_at(checker, place) * checker->request->segment_steps;
 }
 
-enum status check_get_list(struct checker *checker, uint32_t place, struct error *error)
-{
-    const struct check_segment *segment = &checker->request->segments[place];
-    struct wanted_list about = {NULL, check_first_step_at(checker, place), segment->steps,
-                                &segment->root};
-    const struct fetch_request wanted = {.kind = FETCH_SEGMENT,
-                                         .root = segment->root,
-                                         .job = checker->request->job_id,
-                                         .number = check_index_at(checker, place),
-                                         .first = about.first,
-                                         .count = about.count,
-                                         .size_max = (uint64_t)segment->steps * DIGEST_SIZE,
-                                         .check = take_list,
-                                         .context = &about};
-    char path[FILE_PATH_MAX];
-    enum status status;
-
-    if (checker->lists[place] != NULL) {
-        return STATUS_OK;
-    }
-    about.items = calloc((size_t)segment->steps + 1, sizeof(*about.items));
-    if (about.items == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment");
-    }
-    status = fetch_get(path, checker->fetch, &wanted, error);
-    if (status != STATUS_OK) {
-        free(about.items);
-        return status;
-    }
-    checker->lists[place] = about.items;
-    return STATUS_OK;
-}
-
 enum status check_first_root(struct digest *root, struct checker *checker, uint32_t place,
                              struct error *error)
 {
+    const struct check_segment *before;
+
     if (check_index_at(checker, place) == 0) {
         *root = checker->job->first_state_root;
         return STATUS_OK;
@@ -252,8 +192,8 @@ enum status check_first_root(struct digest *root, struct checker *checker, uint3
     if (place == 0) {
         return error_set(error, STATUS_NOT_FOUND, "no checkpoint within reach");
     }
-    TRY(check_get_list(checker, place - 1, error));
-    *root = checker->lists[place - 1][checker->request->segments[place - 1].steps - 1];
+    before = &checker->request->segments[place - 1];
+    *root = before->states[before->steps - 1];
     return STATUS_OK;
 }
 
@@ -375,11 +315,8 @@ enum status check_find_start(struct checker *checker, struct error *error)
 
     error_init(&why);
     while (place-- > 0 && tries-- > 0) {
-        enum status status = check_get_list(checker, place, &why);
+        enum status status = check_begin_at(checker, checker->run.machine, place, &why);
 
-        if (status == STATUS_OK) {
-            status = check_begin_at(checker, checker->run.machine, place, &why);
-        }
         if (status == STATUS_OK) {
             checker->start = place;
             return STATUS_OK;
@@ -388,8 +325,7 @@ enum status check_find_start(struct checker *checker, struct error *error)
             first = status;
             *error = why;
         }
-        if ((status != STATUS_NOT_FOUND && status != STATUS_UNREACHABLE) ||
-            checker->lists[place] == NULL) {
+        if (status != STATUS_NOT_FOUND && status != STATUS_UNREACHABLE) {
             *error = why;
             return status;
         }

@@ -1,5 +1,5 @@
 /*
- * check_inputs.h - fetches what a check needs: job, data, state roots, a checkpoint. For check.c.
+ * check_inputs.h - fetches what a check needs: job, data, a checkpoint. For check.c.
  *
  * Nothing from a mirror is used before it matched its root. A failure that no further try can mend
  * is marked `permanent` in the result.
@@ -21,8 +21,6 @@ struct checker {
     struct job *job;
     uint32_t
         unknown_rules; /* the job needs this version of the rules, which is not ours; 0: ours */
-    struct digest
-        *lists[CHECK_REACH_MAX + 1]; /* state roots of request->segments; NULL: not here */
     char data[JOB_DATA_MAX][FILE_PATH_MAX];
     const char *paths[JOB_DATA_MAX];
     uint32_t path_count;
@@ -36,8 +34,6 @@ uint64_t check_first_step_at(const struct checker *checker, uint32_t place);
 
 MUST_CHECK enum status check_get_job(struct checker *checker, struct error *error);
 MUST_CHECK enum status check_get_data(struct checker *checker, struct error *error);
-/* Fetches the state roots of the segment at place, unless they are there already. */
-MUST_CHECK enum status check_get_list(struct checker *checker, uint32_t place, struct error *error);
 
 /* The root of the state that a segment begins with. */
 MUST_CHECK enum status check_first_root(struct digest *root, struct checker *checker,

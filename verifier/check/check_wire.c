@@ -6,7 +6,6 @@
 
 #include "base/hex.h"
 #include "base/io/strict_json.h"
-#include "chain/game/game.h"
 
 enum {
     DEPTH_MAX = 4,
@@ -20,12 +19,19 @@ static json_t *number_json(uint64_t number)
     return json_integer((json_int_t)(number > NUMBER_MAX ? NUMBER_MAX : number));
 }
 
+#define BYTES_MAX ((size_t)GAME_STATES_MAX * DIGEST_SIZE) /* in a row, of any field */
+
+static json_t *hex_json(const uint8_t *bytes, size_t size)
+{
+    char text[HEX_SIZE(BYTES_MAX)];
+
+    hex_encode(text, bytes, size);
+    return json_string(text);
+}
+
 static json_t *digest_json(const struct digest *digest)
 {
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    return json_string(text);
+    return hex_json(digest->bytes, DIGEST_SIZE);
 }
 
 /* ---- tables: one row for each plain field ------------------------------- */
@@ -60,8 +66,8 @@ static const struct wire_field request_fields[] = {
     REQUEST(index, FIELD_U32, GAME_SEGMENTS_MAX),
     REQUEST(reach, FIELD_U32, CHECK_REACH_MAX),
     REQUEST(diverged, FIELD_FLAG, 0),
-    REQUEST(traced, FIELD_FLAG, 0),
-    REQUEST(traced_step, FIELD_U32, GAME_PERIOD_MAX),
+    REQUEST(seed, FIELD_DIGEST, 0),
+    REQUEST(proven, FIELD_U32, GAME_LEAVES),
     REQUEST(memory_max, FIELD_U64, NUMBER_MAX),
     REQUEST(file_max, FIELD_U64, NUMBER_MAX),
     REQUEST(bandwidth_max, FIELD_U64, NUMBER_MAX),
@@ -73,14 +79,12 @@ static const struct wire_field request_fields[] = {
     REQUEST(other, FIELD_FLAG, 0),
     REQUEST(disagree, FIELD_FLAG, 0),
     REQUEST(disputed, FIELD_FLAG, 0),
-    REQUEST(audited, FIELD_FLAG, 0),
-    REQUEST(audited_root, FIELD_DIGEST, 0),
     REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
 };
 
 static const struct wire_field result_fields[] = {
     RESULT(permanent, FIELD_FLAG, 0),
-    RESULT(trace_root, FIELD_DIGEST, 0),
+    RESULT(unavailable, FIELD_FLAG, 0),
     RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
     RESULT(step, FIELD_U32, GAME_PERIOD_MAX),
     RESULT(before, FIELD_DIGEST, 0),
@@ -92,8 +96,6 @@ static const struct wire_field result_fields[] = {
     RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
 
-/* Results of older programs lack them. */
-static const struct wire_field audit_fields[] = {RESULT(confirmed, FIELD_FLAG, 0)};
 static const struct wire_field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -185,9 +187,13 @@ json_t *check_request_json(const struct check_request *request)
 
     write_fields(object, request, request_fields, COUNT(request_fields));
     for (uint32_t i = 0; i < request->segment_count; i++) {
+        const struct check_segment *segment = &request->segments[i];
+
         (void)json_array_append_new(
-            segments, json_pack("{s:I, s:o}", "steps", (json_int_t)request->segments[i].steps,
-                                "root", digest_json(&request->segments[i].root)));
+            segments,
+            json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)segment->steps, "root",
+                      digest_json(&segment->root), "states",
+                      hex_json(segment->states[0].bytes, segment->steps * (size_t)DIGEST_SIZE)));
     }
     (void)json_object_set_new(object, "segments", segments);
     (void)json_object_set_new(object, "cache", json_string(request->cache));
@@ -236,11 +242,13 @@ static enum status read_segments(struct check_request *request, const json_t *ob
     TRY(strict_json_array(object, error, &array, "segments", CHECK_REACH_MAX + 1));
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *segment = json_array_get(array, i);
+        struct check_segment *read = &request->segments[i];
         uint64_t steps = 0;
 
-        TRY(strict_json_number(segment, error, &steps, "steps", GAME_PERIOD_MAX));
-        TRY(strict_json_hex(segment, error, request->segments[i].root.bytes, DIGEST_SIZE, "root"));
-        request->segments[i].steps = (uint32_t)steps;
+        TRY(strict_json_number(segment, error, &steps, "steps", GAME_STATES_MAX));
+        TRY(strict_json_hex(segment, error, read->root.bytes, DIGEST_SIZE, "root"));
+        TRY(strict_json_hex(segment, error, read->states[0].bytes, steps * DIGEST_SIZE, "states"));
+        read->steps = (uint32_t)steps;
         request->segment_count = (uint32_t)i + 1;
     }
     if (request->segment_count == 0 || request->segment_count > request->index + 1) {
@@ -272,6 +280,98 @@ enum status check_request_parse(struct check_request *request, const void *bytes
 out:
     json_decref(object);
     return status;
+}
+
+/* ---- leaves ---- */
+
+static json_t *rights_json(const struct check_result *result)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
+        const struct game_right *right = &result->rights[i];
+
+        (void)json_array_append_new(
+            array, json_pack("{s:I, s:I, s:o, s:o}", "step", (json_int_t)right->step, "tensor",
+                             (json_int_t)right->tensor, "leaf", number_json(right->leaf), "bytes",
+                             hex_json(result->leaves[i], MERKLE_LEAF_SIZE)));
+    }
+    return array;
+}
+
+static void write_bytes(json_t *object, const struct check_result *result)
+{
+    if (result->has_header) {
+        (void)json_object_set_new(object, "header",
+                                  hex_json(result->header, sizeof(result->header)));
+    }
+    if (result->has_leaves) {
+        (void)json_object_set_new(object, "rights", rights_json(result));
+    }
+    if (result->proof_size > 0) {
+        (void)json_object_set_new(object, "proof", hex_json(result->proof, result->proof_size));
+    }
+}
+
+static enum status read_rights(struct check_result *result, const json_t *object,
+                               struct error *error)
+{
+    const json_t *array = NULL;
+
+    TRY(strict_json_array(object, error, &array, "rights", GAME_LEAVES));
+    if (json_array_size(array) != GAME_LEAVES) {
+        return error_set(error, STATUS_BAD_FORMAT, "a result has all leaves or none");
+    }
+    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
+        const json_t *item = json_array_get(array, i);
+        struct game_right *right = &result->rights[i];
+        uint64_t step = 0;
+        uint64_t tensor = 0;
+
+        TRY(strict_json_number(item, error, &step, "step", GAME_STATES_MAX));
+        TRY(strict_json_number(item, error, &tensor, "tensor", UINT32_MAX));
+        TRY(strict_json_number(item, error, &right->leaf, "leaf", NUMBER_MAX));
+        TRY(strict_json_hex(item, error, result->leaves[i], MERKLE_LEAF_SIZE, "bytes"));
+        right->step = (uint32_t)step;
+        right->tensor = (uint32_t)tensor;
+    }
+    result->has_leaves = true;
+    return STATUS_OK;
+}
+
+static enum status read_bytes(struct check_result *result, const json_t *object,
+                              struct error *error)
+{
+    const char *proof = NULL;
+
+    if (json_object_get(object, "header") != NULL) {
+        TRY(strict_json_hex(object, error, result->header, sizeof(result->header), "header"));
+        result->has_header = true;
+    }
+    if (json_object_get(object, "rights") != NULL) {
+        TRY(read_rights(result, object, error));
+    }
+    if (json_object_get(object, "proof") != NULL) {
+        TRY(strict_json_text(object, error, &proof, "proof"));
+        if (strlen(proof) / 2 > sizeof(result->proof)) {
+            return error_set(error, STATUS_BAD_FORMAT, "a proof is longer than it can be");
+        }
+        result->proof_size = (uint32_t)(strlen(proof) / 2);
+        TRY(strict_json_hex(object, error, result->proof, result->proof_size, "proof"));
+    }
+    return STATUS_OK;
+}
+
+void check_result_rights(struct hash32 hashes[GAME_LEAVES], const struct check_result *result,
+                         const struct address *owner, const struct hash32 *seed,
+                         const struct hash32 *segment_hash)
+{
+    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
+        struct game_right right = result->rights[i];
+
+        right.bytes = result->leaves[i];
+        hashes[i] = game_right_hash(owner, seed, segment_hash, &right);
+    }
 }
 
 /* ---- results ------------------------------------------------------------ */
@@ -306,9 +406,7 @@ json_t *check_result_json(const struct check_result *result)
     if (result->loss_known) {
         (void)json_object_set_new(object, "loss_bits", number_json(result->loss_bits));
     }
-    if (result->confirmed) {
-        (void)json_object_set_new(object, "confirmed", json_true());
-    }
+    write_bytes(object, result);
     (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
     (void)json_object_set_new(object, "reason", plain_json(result->reason));
     (void)json_object_set_new(object, "mirrors", mirrors);
@@ -401,9 +499,7 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
         result->loss_known = true;
         TRY_OUT(read_fields(result, object, loss_fields, COUNT(loss_fields), error));
     }
-    if (json_object_get(object, "confirmed") != NULL) {
-        TRY_OUT(read_fields(result, object, audit_fields, COUNT(audit_fields), error));
-    }
+    TRY_OUT(read_bytes(result, object, error));
     TRY_OUT(read_words(result, object, error));
 out:
     json_decref(object);

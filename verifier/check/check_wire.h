@@ -10,17 +10,21 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/io/file.h"
+#include "chain/game/game.h"
+#include "proofs/commit/leaf_proof.h"
 
 #define CHECK_REACH_MAX   64 /* segments before the one to check that may be replayed on the way */
 #define CHECK_MIRRORS_MAX 32
 #define CHECK_DATA_MAX    32
 #define CHECK_NOTE_MAX    160
 #define CHECK_DEVICE_MAX  120
-#define CHECK_WIRE_MAX    ((size_t)1 << 20) /* bytes of a request or a result */
+#define CHECK_WIRE_MAX    ((size_t)2 << 20) /* bytes of a request or a result */
 
+/* A segment as it was committed: the ledger has its states. */
 struct check_segment {
-    uint32_t steps;
+    uint32_t steps; /* 1 to GAME_STATES_MAX */
     struct digest root;
+    struct digest states[GAME_STATES_MAX]; /* after each step */
 };
 
 struct check_request {
@@ -30,13 +34,10 @@ struct check_request {
     uint32_t index;                                     /* of the segment to check */
     uint32_t segment_count;                             /* the last is the one to check */
     struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
-    uint32_t reach; /* the replay may begin so many segments earlier */
-    bool diverged;  /* the solver says that it ends in a NaN or an infinity */
-    bool traced;    /* make the trace root of one step: */
-    uint32_t traced_step;
-    bool audited; /* and compare it with an attested root; when they differ, a second replay must
-                     give ours again */
-    struct digest audited_root;
+    uint32_t reach;     /* the replay may begin so many segments earlier */
+    bool diverged;      /* the solver says that it ends in a NaN or an infinity */
+    struct hash32 seed; /* draws leaves of the segment's states; zero: none are wanted */
+    uint32_t proven; /* one of these leaves is wanted with its proof: its number and one; 0: none */
 
     char cache[FILE_PATH_MAX];
     uint32_t mirror_count;
@@ -87,11 +88,17 @@ struct check_mirror_note {
 struct check_result {
     enum check_outcome outcome;
     bool permanent;
+    bool unavailable; /* CANNOT_TELL: what the check needs was to be had nowhere */
     char reason[ERROR_TEXT_MAX];
     enum check_flaw flaw;
-    struct digest trace_root; /* PROVEN and traced */
-    bool confirmed;           /* and audited: a second replay gave it too */
-    uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
+    bool has_header; /* the job was to be had: */
+    uint8_t header[GAME_JOB_HEADER_SIZE];
+    bool has_leaves;                       /* PROVEN, with a seed: the leaves that it draws */
+    struct game_right rights[GAME_LEAVES]; /* their bytes are below */
+    uint8_t leaves[GAME_LEAVES][MERKLE_LEAF_SIZE];
+    uint32_t proof_size; /* of the wanted one; 0: none was */
+    uint8_t proof[LEAF_PROOF_SIZE_MAX];
+    uint32_t index; /* REFUTED, FAULT: the segment and the step in it, */
     uint32_t step;
     struct digest
         before; /* the state root that this segment (PROVEN: the checked one) begins with */
@@ -114,6 +121,10 @@ json_t *check_request_json(const struct check_request *request); /* NULL: no mem
 MUST_CHECK enum status check_request_parse(struct check_request *request, const void *bytes,
                                            size_t size, struct error *error);
 json_t *check_result_json(const struct check_result *result);
+/* The hashes that a verdict "right" of this owner has. Of a result with leaves. */
+void check_result_rights(struct hash32 hashes[GAME_LEAVES], const struct check_result *result,
+                         const struct address *owner, const struct hash32 *seed,
+                         const struct hash32 *segment_hash);
 /* Checks every field: the child read hostile bytes. */
 MUST_CHECK enum status check_result_parse(struct check_result *result, const void *bytes,
                                           size_t size, struct error *error);

@@ -75,9 +75,6 @@ static void tree_path(char *text, size_t size, const struct fetch_request *wante
     case FETCH_JOB:
         (void)snprintf(text, size, "v1/jobs/%s/job", job);
         return;
-    case FETCH_SEGMENT:
-        (void)snprintf(text, size, "v1/jobs/%s/segments/%" PRIu64, job, wanted->number);
-        return;
     case FETCH_CHECKPOINT:
         (void)snprintf(text, size, "v1/jobs/%s/checkpoints/%012" PRIu64 ".safetensors", job,
                        wanted->number);
@@ -159,31 +156,6 @@ static enum status judge(char *path, const char *candidate, const struct fetch_r
 
 /* ---- folders ------------------------------------------------------------ */
 
-/* The state roots of a segment from a bundle's journal, written into the cache. */
-static enum status list_of_bundle(char path[FILE_PATH_MAX], struct fetch *fetch, const char *folder,
-                                  const struct fetch_request *wanted, struct error *error)
-{
-    struct bundle *bundle = NULL;
-    struct digest *items = calloc(wanted->count + 1, sizeof(*items));
-    enum status status;
-
-    TRY_OUT(items == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for roots")
-                          : bundle_open(&bundle, folder, BUNDLE_READ, error));
-    if (!digest_equal(&bundle_job(bundle)->id, &wanted->job)) {
-        status = STATUS_NOT_FOUND;
-        goto out;
-    }
-    for (uint64_t i = 0; i < wanted->count; i++) {
-        TRY_OUT(bundle_state_root(&items[i], bundle, wanted->first + i + 1, error));
-    }
-    TRY_OUT(cache_path(path, fetch, &wanted->root, "", error));
-    TRY_OUT(file_write(path, error, items, wanted->count * sizeof(*items), 0600));
-out:
-    bundle_close(bundle);
-    free(items);
-    return status;
-}
-
 /* A bundle of the job notes where its solver had the data. A note is a hint: `judge` decides. */
 static enum status data_of_bundle(char *path, const char *folder,
                                   const struct fetch_request *wanted, struct error *error)
@@ -211,8 +183,8 @@ out:
     return status;
 }
 
-static enum status try_bundle(char *path, struct fetch *fetch, const char *folder,
-                              const struct fetch_request *wanted, struct error *error)
+static enum status try_bundle(char *path, const char *folder, const struct fetch_request *wanted,
+                              struct error *error)
 {
     char candidate[FILE_PATH_MAX];
     enum status status = STATUS_NOT_FOUND;
@@ -221,15 +193,6 @@ static enum status try_bundle(char *path, struct fetch *fetch, const char *folde
     case FETCH_JOB:
         if (file_path_join(candidate, sizeof(candidate), error, folder, "job") == STATUS_OK) {
             status = judge(path, candidate, wanted, error);
-        }
-        return status;
-    case FETCH_SEGMENT:
-        status = list_of_bundle(candidate, fetch, folder, wanted, error);
-        if (status == STATUS_OK) {
-            status = judge(path, candidate, wanted, error);
-            if (status != STATUS_OK) {
-                (void)unlink(candidate);
-            }
         }
         return status;
     case FETCH_CHECKPOINT:
@@ -270,7 +233,7 @@ static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
         !file_exists(journal)) {
         return STATUS_NOT_FOUND;
     }
-    return try_bundle(path, fetch, folder, wanted, error);
+    return try_bundle(path, folder, wanted, error);
 }
 
 /* ---- endpoints ---------------------------------------------------------- */
@@ -404,8 +367,7 @@ static enum status try_mirrors(char *path, struct fetch *fetch, const struct fet
 
 static const char *kind_name(enum fetch_kind kind)
 {
-    static const char *const names[] = {"job", "state roots of the segment", "checkpoint", "data",
-                                        "answer about the trace"};
+    static const char *const names[] = {"job", "checkpoint", "data", "answer about the trace"};
 
     return names[kind];
 }

@@ -14,7 +14,6 @@
 
 enum fetch_kind {
     FETCH_JOB,        /* root: the job id */
-    FETCH_SEGMENT,    /* root: of the segment; the bytes are its state roots */
     FETCH_CHECKPOINT, /* root: of the state; a safetensors file */
     FETCH_DATA,       /* root: of the data */
     FETCH_TRACE,      /* root: the hash that is queried; a solver's reply about a step */
@@ -24,10 +23,8 @@ struct fetch_request {
     enum fetch_kind kind;
     struct digest root;
     struct digest job;
-    uint64_t number;   /* SEGMENT: its index; CHECKPOINT: the step after it; TRACE: the step */
+    uint64_t number;   /* CHECKPOINT: the step after it; TRACE: the step */
     const char *query; /* TRACE: as proofs/dispute/trace_query.h writes it */
-    uint64_t first;    /* SEGMENT: its first step */
-    uint64_t count;    /* SEGMENT: its steps */
     uint64_t size_max;
     /*
      * Is the file at path the content? STATUS_BAD_FORMAT, STATUS_REFUSED, STATUS_OVER_LIMIT: no.

@@ -201,6 +201,7 @@ static void fill_request(struct round *round, const struct digest *job_id)
         struct check_segment *segment = &request->segments[request->segment_count++];
 
         segment->steps = SEGMENT;
+        memcpy(segment->states, &round->roots[i * SEGMENT], SEGMENT * sizeof(round->roots[0]));
         commit_list_root(&segment->root, COMMIT_SEGMENT, (uint64_t)i * SEGMENT,
                          &round->roots[i * SEGMENT], SEGMENT);
     }
@@ -208,8 +209,8 @@ static void fill_request(struct round *round, const struct digest *job_id)
         request->segments[0] = request->segments[request->index];
         request->segment_count = 1;
     }
-    request->traced = true;
-    request->traced_step = draw(round, 3, SEGMENT);
+    memset(request->seed.bytes, (int)draw(round, 3, 255) + 1, HASH32_SIZE);
+    request->proven = draw(round, 5, GAME_LEAVES) + 1;
     request->disagree = round->trick == TRICK_DISAGREE;
     (void)snprintf(request->cache, sizeof(request->cache), "%.3900s/cache", round->options->folder);
     request->mirror_count = 1;
@@ -250,13 +251,29 @@ static enum status wait_for(struct check_result *result, const struct round *rou
     return status;
 }
 
+/* Does the wanted leaf stand where the seed draws it? */
+static bool is_proof(const struct check_request *request, const struct check_result *result)
+{
+    const struct check_segment *segment = &request->segments[request->segment_count - 1];
+    const struct game_right *right = &result->rights[request->proven - 1];
+    const struct leaf_proof_place place = {right->step, right->tensor, right->leaf};
+    struct leaf_proof proof;
+    struct error error;
+
+    error_init(&error);
+    return result->has_leaves &&
+           leaf_proof_read(&proof, result->proof, result->proof_size, &error) == STATUS_OK &&
+           leaf_proof_check(&proof, &segment->root, (uint64_t)request->index * SEGMENT,
+                            segment->steps, &place) == VERDICT_VALID;
+}
+
 static bool is_right(const struct round *round, const struct check_result *result)
 {
     bool there = result->index == round->step / SEGMENT && result->step == round->step % SEGMENT;
 
     switch (round->trick) {
     case TRICK_NONE:
-        return result->outcome == CHECK_PROVEN;
+        return result->outcome == CHECK_PROVEN && is_proof(round->request, result);
     case TRICK_FALSE:
         return result->outcome == CHECK_REFUTED && there && result->flaw == CHECK_FLAW_STATE;
     case TRICK_WITHHOLD:
