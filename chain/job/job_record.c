@@ -550,7 +550,7 @@ uint32_t job_record_open_claims(const struct job_record *record)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < record->claim_count; i++) {
-        count += record->claims[i].open;
+        count += record->claims[i].open && record->claims[i].generation == record->generation;
     }
     return count;
 }

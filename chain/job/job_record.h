@@ -124,6 +124,7 @@ struct job_segment job_record_segment(const struct job_record *record, uint32_t 
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                            uint64_t now_s);
 
+/* Claims that are open about segments that stand. */
 uint32_t job_record_open_claims(const struct job_record *record);
 /* Entries that are drawn for new segments. */
 uint32_t job_record_panel(const struct job_record *record);

@@ -78,9 +78,6 @@ enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, u
     if (!has_verdict(segment)) {
         return JOB_SEGMENT_RENEWAL;
     }
-    if (segment->covered && job_segment_score(segment) <= GAME_SCORE_VOID) {
-        return in_line(segment);
-    }
     return now_s <= job_segment_claim_end(segment) ? JOB_SEGMENT_CLAIM_TIME : in_line(segment);
 }
 
