@@ -115,8 +115,12 @@ static bool asked_is_due(struct due_move *move, const struct job_record *record,
     segment = asked_segment(record);
     move->index = record->finalized - 1;
     move->segment = record->segments[move->index].committed;
-    return due_move_of_segment(&move->kind, &segment, clock) &&
-           (move->kind == DUE_MOVE_DRAW || move->kind == DUE_MOVE_RENEW);
+    if (!segment.drawn) {
+        move->kind = DUE_MOVE_DRAW;
+        return job_segment_can_draw(&segment, clock->height);
+    }
+    move->kind = DUE_MOVE_RENEW;
+    return !segment.ended && clock->time_s > job_segment_reveal_end(&segment);
 }
 
 /* ---- what is the account's ------------------------------------------------------ */
@@ -175,19 +179,12 @@ static uint64_t delivery_end(const struct job_record *record)
 
 static bool delivery_is_due(const struct job_record *record, uint64_t now_s)
 {
-    struct job_segment segment;
-    enum job_segment_wait wait;
-
     if (record->cancelled || record->delivered || record->held == 0 ||
         record->terms.held_ppm == 0) {
         return false;
     }
-    if (!is_asked(record)) {
-        return now_s > delivery_end(record);
-    }
-    segment = asked_segment(record);
-    wait = job_segment_waits_for(&segment, now_s);
-    return wait == JOB_SEGMENT_CLAIM_TIME || wait == JOB_SEGMENT_DUE || wait == JOB_SEGMENT_LOST;
+    return is_asked(record) ? record->segments[record->finalized - 1].ended
+                            : now_s > delivery_end(record);
 }
 
 static bool job_is_due(struct due_move *move, const struct job_record *record, uint64_t now_s,

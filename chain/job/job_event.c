@@ -50,6 +50,13 @@ const char *job_verdict_name(enum game_verdict verdict)
     return names[verdict];
 }
 
+void job_event_ask(struct game_segment *segment, const struct ledger_entry *entry, uint32_t panel)
+{
+    segment->time_s = entry->time_s;
+    segment->height = entry->height;
+    segment->panel = panel;
+}
+
 /* ---- places ------------------------------------------------------------------- */
 
 static bool is_among(const struct job_place *places, uint32_t count, uint32_t entry)

@@ -24,6 +24,9 @@ const char *job_outcome_name(enum game_outcome outcome);
 /* "right", "false", "unavailable"; "none". */
 const char *job_verdict_name(enum game_verdict verdict);
 
+/* The event ASKED: the last segment as the panel is asked about it, a commit of that moment. */
+void job_event_ask(struct game_segment *segment, const struct ledger_entry *entry, uint32_t panel);
+
 /* ---- places ------------------------------------------------------------------- */
 
 /* An entry of the panel. */

@@ -312,6 +312,7 @@ static void apply_asked(struct job_record *record, const struct ledger_entry *en
         segment = &record->segments[record->finalized - 1];
         *segment =
             (struct job_record_segment){.committed = segment->committed, .start_s = entry->time_s};
+        job_event_ask(&segment->committed, entry, record->entry_count);
     }
 }
 
