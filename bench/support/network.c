@@ -2,38 +2,24 @@
 #include "bench/support/network.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-const char *const network_role_names[ROLE_COUNT] = {
-    "honest solver",   "sloppy solver",  "lazy solver",       "colluding solver",
-    "honest verifier", "hasty verifier", "guessing verifier", "friend of cheats",
+#include "chain/game/game.h"
+
+/* A committed segment that is not final. */
+struct open_segment {
+    bool is_false;
+    bool covered;
+    uint32_t honest_rights;
+    uint32_t attacker_rights;
+    double forfeits;
 };
 
-struct seat {
-    uint32_t node;
-    int guessed;
-};
-
-struct segment {
-    int is_false;
-    uint32_t seat_count;
-    struct seat seats[NETWORK_SEATS_MAX];
-};
-
-/* One solver's work on a job. */
-struct turn {
-    uint32_t solver;
-    enum role role;
-    uint32_t first; /* segment */
-    struct segment segments[NETWORK_SEGMENTS_MAX];
-};
-
-/* The nodes that know that a segment is false; they race for the claim. */
-struct alarm {
-    uint32_t witnesses;
-    uint32_t claimant;
-    uint32_t replayed; /* nodes that replayed all of it */
+enum fate {
+    FATE_FINAL,
+    FATE_CONVICTED, /* by a seat */
+    FATE_WATCHED,   /* convicted by a watcher */
+    FATE_VOID,
 };
 
 /* SplitMix64. */
@@ -46,282 +32,337 @@ static uint64_t next(uint64_t *random)
     return z ^ z >> 31;
 }
 
-double network_draw(uint64_t *random)
+static bool chance(struct network *network, double p)
 {
-    return (double)(next(random) >> 11) * 0x1p-53;
+    return (double)(next(&network->random) >> 11) * 0x1p-53 < p;
 }
 
-static int chance(struct network *network, double p)
-{
-    return network_draw(&network->random) < p;
-}
-
-static uint32_t any_of(struct network *network, uint32_t first, uint32_t end)
-{
-    return first + (uint32_t)(network_draw(&network->random) * (end - first));
-}
-
-static enum role role_of(const struct network *network, uint32_t node)
-{
-    int role = 0;
-
-    while (node >= network->first[role + 1]) {
-        role++;
-    }
-    return (enum role)role;
-}
-
-int network_init(struct network *network, const struct network_terms *terms,
-                 const uint32_t counts[ROLE_COUNT], uint64_t seed)
+void network_init(struct network *network, const struct network_terms *terms, uint64_t seed)
 {
     memset(network, 0, sizeof(*network));
     network->terms = *terms;
     network->random = seed;
-    for (int role = 0; role < ROLE_COUNT; role++) {
-        network->first[role + 1] = network->first[role] + counts[role];
-    }
-    network->node_count = network->first[ROLE_COUNT];
-    network->unwatched = pow(1.0 - terms->extra, counts[VERIFIER_HONEST]);
-    network->money = calloc(network->node_count, sizeof(double));
-    network->work = calloc(network->node_count, sizeof(double));
-    return network->money != NULL && network->work != NULL ? 0 : -1;
-}
-
-void network_release(struct network *network)
-{
-    free(network->money);
-    free(network->work);
 }
 
 /* ---- looking ------------------------------------------------------------------------ */
 
-static void witness(struct network *network, struct alarm *alarm, uint32_t node)
+/* One solver at work on the job. */
+struct turn {
+    bool attacks;
+    uint32_t count; /* of open segments */
+    struct open_segment segments[NETWORK_SEGMENTS_MAX];
+};
+
+static bool is_served(const struct network *network, const struct turn *turn)
 {
-    alarm->witnesses++;
-    if (any_of(network, 0, alarm->witnesses) == 0) {
-        alarm->claimant = node; /* each of them is the first with the same chance */
-    }
+    bool hides = turn->attacks && (network->terms.solver == SOLVER_WITHHOLDING ||
+                                   network->terms.solver == SOLVER_SILENT);
+
+    return !hides || network->terms.kept;
 }
 
-/* A node replays a whole segment. */
-static void replay(struct network *network, struct alarm *alarm, const struct segment *segment,
-                   uint32_t node)
+static struct network_pool *solver_of(struct network *network, const struct turn *turn)
 {
-    network->work[node] += network->terms.replay;
-    alarm->replayed++;
-    if (segment->is_false) {
-        witness(network, alarm, node);
-    }
+    return turn->attacks ? &network->attacker : &network->solvers;
 }
 
-static uint32_t choose_attestor(struct network *network, const struct turn *turn)
+/* The bond of a claim or an alarm that proves nothing. The solver replays the segment once. */
+static void refute(struct network *network, struct turn *turn)
 {
-    if (turn->role == SOLVER_COLLUDING && chance(network, network->terms.seized)) {
-        return any_of(network, network->first[VERIFIER_FRIEND], network->first[ROLE_COUNT]);
-    }
-    return any_of(network, network->first[VERIFIER_HONEST], network->first[ROLE_COUNT]);
+    struct network_pool *solver = solver_of(network, turn);
+
+    network->attacker.money -= network->terms.bond;
+    solver->money += network->terms.bond / 2.0;
+    network->burned += network->terms.bond / 2.0;
 }
 
-/* A node takes a seat, or claims instead. */
-static void attest(struct network *network, struct alarm *alarm, const struct turn *turn,
-                   struct segment *segment)
+/* Rights that were made up are convicted when somebody honest replays the segment. */
+static void challenge(struct network *network, struct open_segment *segment)
 {
-    uint32_t node = choose_attestor(network, turn);
-    enum role role = role_of(network, node);
-    int whistles = 0;
-
-    if (role == VERIFIER_HONEST || (role == VERIFIER_FRIEND && turn->role != SOLVER_COLLUDING)) {
-        replay(network, alarm, segment, node);
-        whistles = segment->is_false;
-    } else if (role == VERIFIER_HASTY) {
-        double own_step = network_draw(&network->random);
-
-        network->work[node] += network->terms.replay * own_step;
-        /* The false step can be any step; all states after it are false too. */
-        whistles = segment->is_false && chance(network, own_step);
-        if (whistles) {
-            witness(network, alarm, node);
-        }
-    }
-    if (!whistles) {
-        network->work[node] += network->terms.gas;
-        network->tally[role].seats++;
-        segment->seats[segment->seat_count++] =
-            (struct seat){.node = node, .guessed = role == VERIFIER_GUESSER};
-    }
+    network->attacker.money -= segment->attacker_rights * network->terms.bond;
+    network->panel.money += segment->attacker_rights * network->terms.bond / 2.0;
+    network->burned += segment->attacker_rights * network->terms.bond / 2.0;
+    segment->attacker_rights = 0;
 }
 
-/* The number of watchers that happen to check a segment: binomial, by inversion. */
-static void watch(struct network *network, struct alarm *alarm, const struct segment *segment)
-{
-    uint32_t first = network->first[VERIFIER_HONEST];
-    uint32_t count = network->first[VERIFIER_HONEST + 1] - first;
+struct look {
+    int score;
+    bool replayed; /* by somebody honest */
+    bool alarmed;  /* truly */
+    bool watched;  /* the alarm is a watcher's */
+};
 
-    if (network->terms.extra * count < 1e-12) {
+static void honest_seat(struct network *network, const struct turn *turn,
+                        struct open_segment *segment, struct look *look)
+{
+    network->honest_seats++;
+    network->panel.work += network->terms.economy.gas;
+    if (!is_served(network, turn)) {
+        look->score--;
         return;
     }
-    double rate = network->terms.extra;
-    double draw = 1.0 - network_draw(&network->random);
-    double term = network->unwatched;
-
-    for (uint32_t seen = 0; seen < count && draw > term; seen++) {
-        draw -= term;
-        term *= (double)(count - seen) / (double)(seen + 1) * rate / (1.0 - rate);
-        replay(network, alarm, segment, any_of(network, first, first + count));
-        if (term < 1e-300) {
-            return;
-        }
+    look->replayed = true;
+    network->panel.work += network->terms.replay;
+    if (segment->is_false) {
+        look->alarmed = true;
+    } else {
+        segment->honest_rights++;
+        look->score++;
     }
 }
 
-/* A guessed reveal that is tried proves false. The accuser gets the bond; another takes the
- * seat. */
-static void try_reveals(struct network *network, const struct alarm *alarm, struct segment *segment)
+static void attacking_seat(struct network *network, struct turn *turn, struct open_segment *segment,
+                           struct look *look)
 {
-    double escape = 1.0;
-    uint32_t kept = 0;
+    const struct network_terms *terms = &network->terms;
+    enum network_panel panel = terms->panel;
 
-    for (uint32_t i = 0; i < alarm->replayed; i++) {
-        escape *= 1.0 - network->terms.peers;
+    if (panel == PANEL_PARTNER && !turn->attacks) {
+        panel = PANEL_HONEST;
     }
-    for (uint32_t i = 0; i < segment->seat_count; i++) {
-        struct seat seat = segment->seats[i];
+    network->attacker_seats++;
+    network->attacker.work += terms->economy.gas;
+    switch (panel) {
+    case PANEL_HONEST:
+        network->attacker.work += terms->replay;
+        segment->attacker_rights++;
+        look->score++;
+        break;
+    case PANEL_PARTNER:
+    case PANEL_TRUSTING:
+    case PANEL_GUESSING:
+        segment->attacker_rights++;
+        look->score++;
+        break;
+    case PANEL_ABSENT:
+        network->attacker.money -= 2.0 * terms->economy.fee;
+        segment->forfeits += 2.0 * terms->economy.fee;
+        break;
+    case PANEL_DENYING:
+        look->score--;
+        break;
+    case PANEL_ALARMING:
+        refute(network, turn);
+        break;
+    }
+}
 
-        if (seat.guessed && chance(network, 1.0 - escape)) {
-            uint32_t accuser = any_of(network, network->first[VERIFIER_HONEST],
-                                      network->first[VERIFIER_HONEST + 1]);
+/* Draws seats until the score decides. False: the panel sleeps. */
+static void draw_seats(struct network *network, struct turn *turn, struct open_segment *segment,
+                       struct look *look)
+{
+    int wanted = (int)network->terms.economy.seats;
 
-            network->money[seat.node] -= network->terms.bond;
-            network->money[accuser] += network->terms.bond;
-            network->work[accuser] += network->terms.gas;
-            network->tally[VERIFIER_GUESSER].convicted++;
-            network->tally[VERIFIER_HONEST].claims++;
+    for (int place = 0; place < GAME_PLACES_MAX && !look->alarmed && look->score < wanted &&
+                        look->score > GAME_SCORE_VOID;
+         place++) {
+        if (chance(network, network->terms.share)) {
+            attacking_seat(network, turn, segment, look);
         } else {
-            segment->seats[kept++] = seat;
+            honest_seat(network, turn, segment, look);
+        }
+        if (network->terms.panel == PANEL_GUESSING && look->replayed &&
+            segment->attacker_rights > 0) {
+            look->score -= (int)segment->attacker_rights;
+            challenge(network, segment);
         }
     }
-    segment->seat_count = kept;
 }
 
-/* Plays a segment until its claim time is over. */
-static struct alarm examine(struct network *network, const struct turn *turn,
-                            struct segment *segment)
+/* Honest outsiders check in secret what they can get. */
+static void watch(struct network *network, const struct turn *turn,
+                  const struct open_segment *segment, struct look *look)
 {
-    struct alarm alarm = {0};
-    int must_be_covered = chance(network, network->terms.coverage);
-
-    segment->seat_count = 0;
-    watch(network, &alarm, segment);
-    /* Rounds continue until attestors that were not convicted hold all seats. */
-    while (must_be_covered && alarm.witnesses == 0 &&
-           segment->seat_count < network->terms.attestors) {
-        while (segment->seat_count < network->terms.attestors && alarm.witnesses == 0) {
-            attest(network, &alarm, turn, segment);
+    for (double i = 0.0; i < network->terms.economy.watchers; i += 1.0) {
+        if (chance(network, network->terms.economy.extra) && is_served(network, turn)) {
+            look->replayed = true;
+            network->watchers.work += network->terms.replay;
+            look->alarmed |= segment->is_false;
+            look->watched |= segment->is_false;
         }
-        try_reveals(network, &alarm, segment);
     }
-    return alarm;
+}
+
+static enum fate examine(struct network *network, struct turn *turn, struct open_segment *segment)
+{
+    struct look look = {0};
+
+    watch(network, turn, segment, &look);
+    for (double i = 0.0; i < network->terms.swarm; i += 1.0) {
+        refute(network, turn);
+    }
+    if (network->terms.swarm > 0.0) {
+        solver_of(network, turn)->work += network->terms.replay; /* one replay answers all */
+    }
+    if (segment->covered && !look.alarmed) {
+        draw_seats(network, turn, segment, &look);
+    }
+    if (look.alarmed) {
+        return look.watched ? FATE_WATCHED : FATE_CONVICTED;
+    }
+    if (segment->covered &&
+        (look.score <= GAME_SCORE_VOID || segment->honest_rights + segment->attacker_rights == 0)) {
+        return FATE_VOID;
+    }
+    return FATE_FINAL;
 }
 
 /* ---- the game ------------------------------------------------------------------------- */
 
-static void compute(struct network *network, struct turn *turn, uint32_t index)
+static void compute(struct network *network, struct turn *turn, bool last)
 {
-    struct segment *segment = &turn->segments[index];
-    struct network_tally *tally = &network->tally[turn->role];
+    const struct network_terms *terms = &network->terms;
+    struct open_segment *segment = &turn->segments[turn->count++];
 
-    segment->is_false = chance(network, network->terms.false_share[turn->role]);
-    network->work[turn->solver] += segment->is_false ? 1.0 - network->terms.saved : 1.0;
-    tally->segments++;
-    tally->falses += segment->is_false != 0;
+    memset(segment, 0, sizeof(*segment));
+    segment->is_false =
+        turn->attacks && terms->solver != SOLVER_SILENT && chance(network, terms->false_share);
+    segment->covered =
+        terms->economy.seats > 0.0 && (last || chance(network, terms->economy.coverage));
+    solver_of(network, turn)->work += segment->is_false ? 1.0 - terms->economy.saved : 1.0;
+    network->falses += segment->is_false;
+    network->attacker_segments += turn->attacks;
 }
 
-static void finalize(struct network *network, const struct turn *turn, uint32_t index)
+/* The first open segment becomes final. */
+static void finalize(struct network *network, struct turn *turn)
 {
-    const struct segment *segment = &turn->segments[index];
+    const struct economy *economy = &network->terms.economy;
+    const struct open_segment segment = turn->segments[0];
+    double rights = (double)segment.honest_rights + segment.attacker_rights;
+    double fee = 0.0;
 
-    network->money[turn->solver] += network->terms.reward;
-    network->clients -= network->terms.reward;
-    for (uint32_t i = 0; i < segment->seat_count; i++) {
-        network->money[segment->seats[i].node] += network->terms.fee;
-        network->clients -= network->terms.fee;
+    network->pool += segment.forfeits;
+    if (rights > 0.0) {
+        fee = fmin(economy->fee, network->pool / rights);
     }
-    network->tally[turn->role].passed += segment->is_false != 0;
+    network->pool -= rights * fee;
+    solver_of(network, turn)->money += economy->reward;
+    network->panel.money += segment.honest_rights * fee;
+    network->attacker.money += segment.attacker_rights * fee;
+    network->client.money -= economy->reward;
+    network->passed += segment.is_false;
+    network->honest_segments += !turn->attacks;
+    turn->count--;
+    memmove(&turn->segments[0], &turn->segments[1], turn->count * sizeof(turn->segments[0]));
 }
 
-/* Half to the first claimant, half to the client. */
-static void convict(struct network *network, const struct turn *turn, const struct alarm *alarm)
+/* A solver goes, and what is open is void: nobody is paid for it. Forfeits stay in the pool. */
+static void end_turn(struct network *network, struct turn *turn, enum fate fate)
 {
-    double half = network->terms.stake / 2.0;
-    uint32_t claimant = alarm->claimant;
+    const struct network_terms *terms = &network->terms;
+    struct network_pool *solver = solver_of(network, turn);
+    double quarter = terms->economy.stake / GAME_POT_SHARE;
+    double eighth = terms->economy.stake / GAME_LATE_SHARE;
+    bool asleep = fate == FATE_VOID && terms->panel == PANEL_ABSENT && !turn->attacks;
 
-    if (turn->role == SOLVER_COLLUDING && chance(network, network->terms.accomplice)) {
-        claimant = turn->solver; /* by another account */
+    for (uint32_t i = 0; i < turn->count; i++) {
+        network->pool += turn->segments[i].forfeits;
     }
-    network->money[turn->solver] -= network->terms.stake;
-    network->money[claimant] += half;
-    network->work[claimant] += network->terms.gas;
-    network->clients += half;
-    network->tally[turn->role].convicted++;
-    network->tally[turn->role].caught++;
-    network->tally[role_of(network, claimant)].claims++;
+    if (fate != FATE_VOID) {
+        struct network_pool *finder = fate == FATE_WATCHED ? &network->watchers : &network->panel;
+
+        network->unfairly += !turn->attacks;
+        network->convicted++;
+        solver->money -= terms->economy.stake;
+        network->client.money += quarter;
+        (chance(network, terms->first) ? &network->attacker : finder)->money += quarter;
+        network->burned += terms->economy.stake - 2.0 * quarter;
+    } else if (!asleep) {
+        solver->money -= eighth;
+        network->burned += eighth;
+        network->voided += !turn->attacks;
+    }
+    if (terms->attacks_client) { /* what was computed is seen, and never paid */
+        network->attacker.money += (double)turn->count * (turn->attacks ? 0.0 : 1.0);
+        network->client.money -= (double)turn->count * (turn->attacks ? 0.0 : 1.0);
+    }
+    turn->count = 0;
 }
 
-/* Returns the segment at which the next solver continues; the number of segments at the end. */
-static uint32_t take_turn(struct network *network, struct turn *turn, uint32_t *committed)
+/* Returns how many segments are final when the solver goes. */
+static uint32_t take_turn(struct network *network, struct turn *turn, uint32_t done)
 {
-    uint32_t count = network->terms.segments;
-    uint32_t window = network->terms.open_segments;
-    uint32_t done = turn->first; /* final */
+    uint32_t all = (uint32_t)network->terms.economy.segments;
 
-    network->tally[turn->role].jobs++;
-    for (uint32_t index = turn->first; index < count; index++) {
-        compute(network, turn, index);
-        *committed = index + 1 - turn->first;
+    for (uint32_t index = done; index < all; index++) {
+        enum fate fate;
 
-        struct alarm alarm = examine(network, turn, &turn->segments[index]);
-
-        if (alarm.witnesses > 0) {
-            convict(network, turn, &alarm);
+        compute(network, turn, index + 1 == all);
+        fate = examine(network, turn, &turn->segments[turn->count - 1]);
+        if (fate != FATE_FINAL) {
+            end_turn(network, turn, fate);
             return done;
         }
-        if (index + 1 >= done + window) {
-            finalize(network, turn, done++);
+        if (turn->count >= network->terms.open_segments) {
+            finalize(network, turn);
+            done++;
         }
     }
-    while (done < count) {
-        finalize(network, turn, done++);
+    while (turn->count > 0) {
+        finalize(network, turn);
+        done++;
     }
-    return count;
+    return done;
 }
 
-static void begin(struct network *network, struct turn *turn, uint32_t solver, uint32_t first)
+/* What the client pays in for fees: docs/PROTOCOL.md, section 3. */
+static double pool_of(const struct economy *economy)
 {
-    turn->solver = solver;
-    turn->role = role_of(network, solver);
-    turn->first = first;
+    double covered = 3.0 + floor(1.5 * economy->segments * economy->coverage);
+
+    return 2.0 * economy->seats * economy->fee * fmin(economy->segments, covered);
 }
 
 void network_play(struct network *network)
 {
     static struct turn turn;
-    uint32_t committed = 0;
-    uint32_t at = 0;
+    uint32_t all = (uint32_t)network->terms.economy.segments;
+    uint32_t done = 0;
 
-    while (at < network->terms.segments) {
-        begin(network, &turn, any_of(network, 0, network->first[VERIFIER_HONEST]), at);
-        at = take_turn(network, &turn, &committed);
+    network->pool = pool_of(&network->terms.economy);
+    network->client.money -= network->pool;
+    turn.attacks = network->terms.solver != SOLVER_HONEST;
+    /* A hundred solvers lost to a hostile panel: nobody comes any more. */
+    for (int solvers = 0; done < all && solvers < 100; solvers++) {
+        done = take_turn(network, &turn, done);
+        turn.attacks = false;
     }
+    network->client.money += network->pool;
+    network->jobs++;
 }
 
-double network_advantage(struct network *network, uint32_t solver)
-{
-    static struct turn turn;
-    double before = network->money[solver] - network->work[solver];
-    uint32_t committed = 0;
+/* ---- what came of it --------------------------------------------------------------------- */
 
-    begin(network, &turn, solver, 0);
-    (void)take_turn(network, &turn, &committed);
-    return network->money[solver] - network->work[solver] - before -
-           (double)committed * (network->terms.reward - 1.0);
+static double net(const struct network_pool *pool)
+{
+    return pool->money - pool->work;
+}
+
+double network_advantage(const struct network *network)
+{
+    const struct economy *economy = &network->terms.economy;
+    double honest =
+        (double)network->attacker_segments * (economy->reward - 1.0) +
+        (double)network->attacker_seats * (economy->fee - network->terms.replay - economy->gas);
+
+    return (net(&network->attacker) - honest) / (double)network->jobs;
+}
+
+double network_solver_net(const struct network *network)
+{
+    return network->honest_segments == 0
+               ? NAN
+               : net(&network->solvers) / (double)network->honest_segments;
+}
+
+double network_seat_net(const struct network *network)
+{
+    return network->honest_seats == 0 ? NAN : net(&network->panel) / (double)network->honest_seats;
+}
+
+double network_leak(const struct network *network)
+{
+    return network->attacker.money + network->solvers.money + network->panel.money +
+           network->watchers.money + network->client.money + network->burned;
 }

@@ -1,90 +1,96 @@
 /*
- * network.h - a network of many nodes that plays the game of docs/PROTOCOL.md: draws, coverage,
- * attestations, reveals, claims, bonds, and the stake's split; honest ones, lazy ones, cheats, and
- * cheats with friends.
+ * network.h - jobs of docs/PROTOCOL.md, played many times with one kind of attacker: draws, seats,
+ * verdicts, scores, claims, bonds, and the stake's split.
  *
- * Money is exact to a double's rounding: the gains of all nodes and clients sum to zero. The unit
- * is the cost of computing one segment. docs/ECONOMICS.md lists the simplifications.
+ * Parties are pools of money: the attacker (solver or verifiers or client, or several of these as
+ * one), the honest solvers, the honest verifiers, the client. Money is exact to a double's rounding:
+ * what the pools lose is burned. The unit is the cost of computing one segment. docs/ECONOMICS.md
+ * lists the simplifications.
  */
 #ifndef BENCH_SUPPORT_NETWORK_H
 #define BENCH_SUPPORT_NETWORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define NETWORK_SEGMENTS_MAX 4096
-#define NETWORK_SEATS_MAX    8
+#include "chain/game/economy.h"
 
-enum role {
-    SOLVER_HONEST,
-    SOLVER_SLOPPY,    /* a false step in few segments */
-    SOLVER_LAZY,      /* computes nothing, ever */
-    SOLVER_COLLUDING, /* false steps, and friends among the attestors */
-    VERIFIER_HONEST,  /* replays whole segments; watches others in secret */
-    VERIFIER_HASTY,   /* replays up to its own step, the least that gives its trace root */
-    VERIFIER_GUESSER, /* replays nothing and reveals something */
-    VERIFIER_FRIEND,  /* of the colluding solvers: attests for them what they say; else honest */
-    ROLE_COUNT,
+#define NETWORK_SEGMENTS_MAX 4096
+
+/* What the attacker does as the solver, if it is. */
+enum network_solver {
+    SOLVER_HONEST,      /* the attacker is not the solver */
+    SOLVER_FALSE,       /* some of its segments are false; it serves everybody */
+    SOLVER_WITHHOLDING, /* the same, and it serves the attacker's verifiers alone */
+    SOLVER_SILENT,      /* computes rightly, and serves nobody */
+};
+
+/* What the attacker's share of the panel does. */
+enum network_panel {
+    PANEL_HONEST,   /* replays and says what is true */
+    PANEL_PARTNER,  /* says right without a replay, with the leaves that its solver hands it */
+    PANEL_TRUSTING, /* the same with any solver, as if each handed out its leaves */
+    PANEL_GUESSING, /* says right without a replay, with leaves that it makes up */
+    PANEL_ABSENT,   /* enlists and never shows */
+    PANEL_DENYING,  /* says unavailable whatever is true */
+    PANEL_ALARMING, /* says false whatever is true */
 };
 
 struct network_terms {
-    uint32_t segments;
-    double reward; /* of a segment */
-    double fee;
-    double stake;
-    double bond; /* of an attestor */
-    uint32_t attestors;
-    double coverage;
-    double gas;             /* of an attestation, of a claim */
-    double replay;          /* cost of replaying a segment */
-    double saved;           /* share of a segment's cost that a false one saves */
-    double extra;           /* rate at which a watcher checks any segment in secret */
-    double peers;           /* the chance that who replays a segment also tries its reveals */
-    double seized;          /* share of seats that friends of a colluding solver take from others */
-    double accomplice;      /* the chance that a friend is the first to claim */
-    uint32_t open_segments; /* not final when a conviction comes, the false one among them */
-    double false_share[ROLE_COUNT]; /* of a solver's segments */
+    struct economy economy; /* cost is 1 */
+    double bond;
+    double replay;          /* cost of a check */
+    uint32_t open_segments; /* committed and not final when a solver goes, that one among them */
+    enum network_solver solver;
+    enum network_panel panel;
+    double share;        /* of the panel: the attacker's */
+    double false_share;  /* of the attacker's segments */
+    double first;        /* the chance that the attacker has the quarter of its own stake */
+    double swarm;        /* false claims of outsiders, all the attacker's, for each segment */
+    bool kept;           /* the client keeps the data: withholding hides nothing */
+    bool attacks_client; /* else what the client loses is not the attacker's gain */
 };
 
-struct network_tally {
-    uint64_t jobs;      /* taken by solvers of this role */
-    uint64_t segments;  /* computed, or said to be */
-    uint64_t falses;    /* of these */
-    uint64_t caught;    /* false ones that were convicted */
-    uint64_t passed;    /* false ones that became final */
-    uint64_t convicted; /* solvers; for verifiers: reveals */
-    uint64_t seats;     /* attestations */
-    uint64_t claims;    /* first ones: those that are paid */
+struct network_pool {
+    double money;
+    double work; /* computing and gas */
 };
 
 struct network {
     struct network_terms terms;
-    uint32_t node_count;
-    uint32_t first[ROLE_COUNT + 1]; /* nodes first[r] .. first[r + 1] - 1 have role r */
-    double *money;                  /* of each node: what the game gave and took */
-    double *work;                   /* what it spent on computing and gas */
-    double clients;
-    double unwatched; /* the chance that no watcher checks a segment */
     uint64_t random;
-    struct network_tally tally[ROLE_COUNT];
+    struct network_pool attacker;
+    struct network_pool solvers;  /* honest */
+    struct network_pool panel;    /* honest verifiers in their seats */
+    struct network_pool watchers; /* honest nodes that check in secret */
+    struct network_pool client;
+    double burned;
+    double pool; /* of fees, of the job that is played */
+    uint64_t jobs;
+    uint64_t attacker_segments; /* committed by the attacker */
+    uint64_t attacker_seats;
+    uint64_t honest_segments; /* final, of honest solvers */
+    uint64_t honest_seats;
+    uint64_t falses;    /* false segments that were committed */
+    uint64_t convicted; /* of these: by a seat or a watcher */
+    uint64_t passed;    /* of these: final */
+    uint64_t voided;    /* honest segments that the panel voided */
+    uint64_t unfairly;  /* honest solvers that were convicted: never */
 };
 
-/* Returns 0; counts[r] nodes of each role. */
-int network_init(struct network *network, const struct network_terms *terms,
-                 const uint32_t counts[ROLE_COUNT], uint64_t seed);
-void network_release(struct network *network);
+void network_init(struct network *network, const struct network_terms *terms, uint64_t seed);
 
-/* Plays one job to its end, by as many solvers as it takes, one after the other. */
+/* Plays one job to its end: the first solver is the attacker where it attacks as one. */
 void network_play(struct network *network);
 
-/*
- * Plays one job by this solver until the job ends or the solver is convicted. Returns how much more
- * it earned than an honest solver of the same number of segments.
- */
-double network_advantage(struct network *network, uint32_t solver);
+/* What the attacker had more than honest conduct in the same seats and segments, for a job. */
+double network_advantage(const struct network *network);
 
-/* A number in [0, 1). */
-double network_draw(uint64_t *random);
+/* What an honest solver earns with a final segment, an honest verifier with a seat. */
+double network_solver_net(const struct network *network);
+double network_seat_net(const struct network *network);
 
-extern const char *const network_role_names[ROLE_COUNT];
+/* Money in less money out. */
+double network_leak(const struct network *network);
 
 #endif /* BENCH_SUPPORT_NETWORK_H */

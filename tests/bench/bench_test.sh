@@ -20,4 +20,6 @@ for source in bench/*_bench.c; do
     [ "$code" = 0 ] || [ "$code" = 124 ]
     result $? "$name runs"
 done
+scripts/economics --check >"$dir/told" 2>&1
+result $? "docs/ECONOMICS.md has the table that the network benchmark plays"
 finish
