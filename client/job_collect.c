@@ -12,7 +12,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
-#include "chain/job/due_moves.h"
+#include "chain/job/due_submit.h"
 #include "chain/job/job_status.h"
 #include "client/job_moves.h"
 
@@ -60,7 +60,8 @@ struct collector {
 
 static void report_move(struct collector *collector, const struct due_move *move)
 {
-    bool of_segment = move->kind != DUE_MOVE_RELEASE && move->kind != DUE_MOVE_EXPIRE;
+    bool of_claim = move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE;
+    bool of_segment = of_claim || (move->kind >= DUE_MOVE_DRAW && move->kind <= DUE_MOVE_SETTLE);
     const char *name = due_move_name(move->kind);
     char claim[HEX_DATA_SIZE(HASH32_SIZE)];
 
@@ -71,13 +72,13 @@ static void report_move(struct collector *collector, const struct due_move *move
         if (of_segment) {
             (void)json_object_set_new(one, "segment", json_integer(move->index));
         }
-        if (move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE) {
+        if (of_claim) {
             (void)json_object_set_new(one, "claim", json_string(claim));
         }
         (void)json_array_append_new(collector->done, one);
         return;
     }
-    if (move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE) {
+    if (of_claim) {
         fprintf(collector->context->out, "%s: claim %.18s... on segment %u\n", name, claim,
                 move->index);
     } else if (of_segment) {
@@ -88,60 +89,11 @@ static void report_move(struct collector *collector, const struct due_move *move
     (void)fflush(collector->context->out);
 }
 
-/* The same names as in solver.c, so that one key makes the same move once. */
-static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collector *collector,
-                                     const struct due_move *move, struct error *error)
-{
-    const struct job_record *record = &collector->record;
-    const struct job_record_segment *segment = &record->segments[move->index];
-    struct hash32 hash = game_segment_hash(&record->key, &segment->committed);
-    const char *verb = due_move_name(move->kind);
-    char text[HEX_DATA_SIZE(HASH32_SIZE)];
-    char attestor[ADDRESS_TEXT_SIZE];
-
-    hex_write(text, hash.bytes, HASH32_SIZE, true);
-    if (move->kind == DUE_MOVE_RENEW) {
-        (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s %u", text, verb, segment->round);
-        return ledger_renew(collector->ledger, name, &record->key, &segment->committed, error);
-    }
-    if (move->kind == DUE_MOVE_SETTLE) {
-        address_print(attestor, &move->attestor);
-        (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s %s", text, verb, attestor);
-        return ledger_settle(collector->ledger, name, &record->key, &segment->committed,
-                             &move->attestor, error);
-    }
-    (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s", text, verb);
-    return (move->kind == DUE_MOVE_DRAW ? ledger_draw : ledger_finalize)(
-        collector->ledger, name, &record->key, &segment->committed, error);
-}
-
-static enum status submit(char name[LEDGER_NAME_MAX], struct collector *collector,
-                          const struct due_move *move, struct error *error)
-{
-    const struct hash32 *job = &collector->record.key;
-    const char *verb = due_move_name(move->kind);
-    char text[HEX_DATA_SIZE(HASH32_SIZE)];
-
-    if (move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE) {
-        hex_write(text, move->claim.bytes, HASH32_SIZE, true);
-        (void)snprintf(name, LEDGER_NAME_MAX, "claim %s %s of %" PRIu64, text, verb, move->turn_s);
-        return (move->kind == DUE_MOVE_LAPSE ? ledger_lapse : ledger_timeout)(
-            collector->ledger, name, &move->claim, error);
-    }
-    if (move->kind == DUE_MOVE_RELEASE || move->kind == DUE_MOVE_EXPIRE) {
-        hex_write(text, job->bytes, HASH32_SIZE, true);
-        (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u", text, verb,
-                       collector->record.accepts);
-        return (move->kind == DUE_MOVE_RELEASE ? ledger_release : ledger_expire)(collector->ledger,
-                                                                                 name, job, error);
-    }
-    return submit_of_segment(name, collector, move, error);
-}
-
 static bool is_same(const struct due_move *a, const struct due_move *b)
 {
     return a->kind == b->kind && a->index == b->index && hash32_equal(&a->claim, &b->claim) &&
-           a->turn_s == b->turn_s && address_equal(&a->attestor, &b->attestor);
+           a->turn_s == b->turn_s && a->place == b->place && a->entry == b->entry &&
+           a->generation == b->generation;
 }
 
 static enum status make(struct collector *collector, const struct due_move *move,
@@ -150,7 +102,7 @@ static enum status make(struct collector *collector, const struct due_move *move
     char name[LEDGER_NAME_MAX];
     enum status status;
 
-    TRY(submit(name, collector, move, error));
+    TRY(due_submit(name, collector->ledger, &collector->record, move, error));
     status = job_moves_wait(collector->ledger, name, due_move_name(move->kind),
                             collector->timeout_s, error);
     collector->last = *move;
@@ -234,6 +186,13 @@ static enum status collect_once(struct collector *collector, struct error *error
     return withdraw(collector, error);
 }
 
+/* Nothing of the job can be due any more. */
+static bool is_over(const struct job_record *record)
+{
+    return record->phase == GAME_PHASE_CLOSED &&
+           (record->delivered || record->held == 0 || record->terms.held_ppm == 0);
+}
+
 static enum status collect(struct collector *collector, bool waiting, struct error *error)
 {
     double poll_s = (double)options_number(collector->context->options, "poll");
@@ -248,7 +207,7 @@ static enum status collect(struct collector *collector, bool waiting, struct err
             *error = failure;
             return status;
         }
-        if (status == STATUS_OK && collector->record.phase == GAME_PHASE_CLOSED) {
+        if (status == STATUS_OK && is_over(&collector->record)) {
             return STATUS_OK;
         }
     } while (waiting && !stop_wait(&collector->stop, poll_s));
@@ -277,14 +236,6 @@ static void describe_first(struct remaining *left, const struct job_record *reco
     left->segment = first;
     left->until_s = wait.until_s != 0 ? wait.until_s : due_move_after(record, now_s);
     terms_time(time, left->until_s);
-    if (job_record_waits_for(record, first, now_s) == JOB_SEGMENT_UNCOVERED) {
-        (void)snprintf(
-            left->text, sizeof(left->text),
-            "the end of the job, %s: segment %u has too few attestors, and can no longer "
-            "become final",
-            time, first);
-        return;
-    }
     (void)snprintf(left->text, sizeof(left->text), "segment %u: %s%s%s", first, wait.text,
                    wait.until_s == 0 && left->until_s != 0 ? "; their turn ends " : "",
                    wait.until_s == 0 && left->until_s != 0 ? time : "");
@@ -301,10 +252,10 @@ static void describe_running(struct remaining *left, const struct job_record *re
         return;
     }
     left->word = late ? "end" : "commit";
-    left->until_s = late ? job_record_end(record) : record->due_s;
+    left->until_s = late ? record->terms.deadline_s : record->due_s;
     terms_time(time, left->until_s);
     (void)snprintf(left->text, sizeof(left->text),
-                   late ? "the end of the job, %s: the whole stake comes back then"
+                   late ? "the deadline, %s: the whole stake comes back then"
                         : "the solver, which has until %s to commit the next segment",
                    time);
 }
@@ -324,6 +275,14 @@ static bool describe(struct remaining *left, const struct collector *collector)
         (void)snprintf(left->text, sizeof(left->text),
                        "a solver that accepts it, until %s; 'lockstep job cancel' takes back the "
                        "rest of the escrow before",
+                       time);
+    } else if (record->phase == GAME_PHASE_CLOSED && !is_over(record)) {
+        left->word = "delivery";
+        left->until_s = record->closed_s + record->terms.delivery_period_s;
+        terms_time(time, left->until_s);
+        (void)snprintf(left->text, sizeof(left->text),
+                       "the client, which has until %s to acknowledge the delivery "
+                       "('lockstep job acknowledge')",
                        time);
     }
     return left->text[0] != '\0';

@@ -10,6 +10,7 @@
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/allow_file.h"
+#include "chain/job/due_submit.h"
 #include "prover/post/solver_claims.h"
 
 enum {
@@ -53,6 +54,7 @@ enum status solver_new(struct solver **solver, const struct solver_options *opti
     made->options = *options;
     made->segments = segments;
     job_record_init(&made->record, &options->job, &options->account);
+    made->claims.account = &made->options.account;
     made->claims.record = &made->record;
     made->claims.clock = &made->clock;
     made->claims.view = &made->view;
@@ -164,24 +166,9 @@ static void name_of_commit(char name[NAME_SIZE], const struct solver *solver, ui
     (void)snprintf(name, NAME_SIZE, "job %s commit %u generation %u", key, index, generation);
 }
 
-/* The name follows the block: a reorganization makes another segment of it. */
-static void name_of_segment(char name[NAME_SIZE], const struct solver *solver, const char *move,
-                            uint32_t index)
-{
-    struct hash32 hash =
-        game_segment_hash(&solver->record.key, &solver->record.segments[index].committed);
-    char text[HEX_DATA_SIZE(HASH32_SIZE)];
+/* ---- moves that anybody may make ------------------------------------------------------ */
 
-    hex_write(text, hash.bytes, HASH32_SIZE, true);
-    (void)snprintf(name, NAME_SIZE, "segment %s %s", text, move);
-}
-
-/* ---- moves about segments ----------------------------------------------------------- */
-
-static void
-move_segment(struct solver *solver, const char *move, uint32_t index,
-             enum status (*call)(struct ledger *ledger, const char *name, const struct hash32 *job,
-                                 const struct game_segment *segment, struct error *error))
+static void submit(struct solver *solver, const struct due_move *move)
 {
     char name[NAME_SIZE];
     char what[64];
@@ -189,37 +176,24 @@ move_segment(struct solver *solver, const char *move, uint32_t index,
     enum status status;
 
     error_init(&error);
-    name_of_segment(name, solver, move, index);
-    (void)snprintf(what, sizeof(what), "%s of segment %u", move, index);
-    status = call(solver->ledger, name, &solver->record.key,
-                  &solver->record.segments[index].committed, &error);
+    status = due_submit(name, solver->ledger, &solver->record, move, &error);
+    (void)snprintf(what, sizeof(what), "%s of segment %u", due_move_name(move->kind), move->index);
     solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
-/* With partial coverage, a seed that is drawn too late makes coverage certain. */
-static void draw(struct solver *solver, uint32_t index)
-{
-    struct job_segment segment = job_record_segment(&solver->record, index);
-
-    if (job_segment_can_draw(&segment, solver->clock.height)) {
-        move_segment(solver, "draw", index, ledger_draw);
-    }
-}
-
+/* Nobody can make a solver forfeit by itself: others do it. */
 static void move_segments(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        enum job_segment_wait wait = job_record_waits_for(record, i, solver->clock.time_s);
-        char move[32];
+        struct job_segment segment = job_record_segment(record, i);
+        enum due_move_kind kind;
 
-        draw(solver, i);
-        if (wait == JOB_SEGMENT_RENEWAL) {
-            (void)snprintf(move, sizeof(move), "renew %u", record->segments[i].round);
-            move_segment(solver, move, i, ledger_renew);
-        } else if (wait == JOB_SEGMENT_DUE) {
-            move_segment(solver, "finalize", i, ledger_finalize);
+        if (due_move_of_segment(&kind, &segment, &solver->clock) && kind != DUE_MOVE_FORFEIT) {
+            struct due_move move = due_submit_of_segment(record, kind, i);
+
+            submit(solver, &move);
         }
     }
 }
@@ -358,24 +332,49 @@ static void commit(struct solver *solver)
     solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
-/* After all periods the stake comes back whole. Before, a late solver that goes on pays 1/8. */
+/* After the deadline the stake comes back whole. Before, a late solver that goes on pays 1/8. */
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    bool due =
-        record->finalized < record->committed &&
-        job_record_waits_for(record, record->finalized, solver->clock.time_s) == JOB_SEGMENT_DUE;
 
-    if (due || solver->view.disputed > 0) {
+    if (record->committed != record->finalized || solver->view.disputed > 0 ||
+        solver->clock.time_s <= record->due_s) {
         return;
     }
-    if (solver->clock.time_s > job_record_end(record)) {
+    if (solver->clock.time_s > record->terms.deadline_s) {
         move_job(solver, "expire", ledger_expire);
-    } else if (solver->view.late && solver->options.again &&
-               record->committed == record->finalized &&
-               solver->clock.time_s < record->terms.deadline_s) {
+    } else if (solver->view.late && solver->options.again) {
         move_job(solver, "release", ledger_release);
     }
+}
+
+/* What is final there is not what this run makes of it: nothing can be committed on top. */
+static void step_back(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    if (record->committed == record->finalized && record->held == 0 &&
+        solver->clock.time_s <= record->accepted_s + record->terms.segment_period_s) {
+        move_job(solver, "step back", ledger_step_back);
+    }
+}
+
+/* The held part, once the client's time is over. */
+static void deliver(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    struct due_move move;
+
+    if (due_move_next(&move, record, &solver->clock, &solver->options.account) &&
+        (move.kind == DUE_MOVE_DELIVER || move.kind == DUE_MOVE_DRAW ||
+         move.kind == DUE_MOVE_RENEW)) {
+        submit(solver, &move);
+    }
+}
+
+static bool is_delivered(const struct job_record *record)
+{
+    return record->delivered || record->held == 0 || record->terms.held_ppm == 0;
 }
 
 /* ---- money ------------------------------------------------------------------------ */
@@ -417,7 +416,7 @@ static void withdraw(struct solver *solver)
         name_of_withdrawal(name, solver, record->withdrawals - 1);
         solver->view.pending += !is_settled(solver, name);
     }
-    solver->view.collected = closed && solver->view.pending == 0;
+    solver->view.collected = closed && is_delivered(record) && solver->view.pending == 0;
 }
 
 /* ---- a round ------------------------------------------------------------------------ */
@@ -473,6 +472,7 @@ static void act(struct solver *solver)
     const struct job_record *record = &solver->record;
 
     look(solver);
+    solver_claims_act(&solver->claims); /* also when it has lost the job: others may still win */
     switch (record->phase) {
     case GAME_PHASE_NONE:
         solver_view_note(&solver->view, "the ledger knows no such job");
@@ -488,9 +488,10 @@ static void act(struct solver *solver)
             solver_view_note(&solver->view, "another solver has the job");
             break;
         }
-        solver_claims_act(&solver->claims);
         if (agrees(solver)) {
             commit(solver);
+        } else {
+            step_back(solver);
         }
         move_segments(solver);
         take_back_stake(solver);
@@ -500,6 +501,8 @@ static void act(struct solver *solver)
             solver->view.lost = true;
             solver_view_note(&solver->view, "the job is %s",
                              record->cancelled ? "cancelled" : "closed");
+        } else {
+            deliver(solver);
         }
         break;
     }

@@ -16,10 +16,10 @@ static uint32_t find_due(struct solver_claim *due, uint32_t *left,
     *left = 0;
     for (uint32_t i = 0; i < record->claim_count; i++) {
         const struct job_record_claim *shown = &record->claims[i];
-        bool against_us = address_is_zero(&shown->attestor);
+        bool against_us = address_equal(&shown->solver, claims->account);
         uint32_t place = count;
 
-        if (!shown->open ||
+        if (!shown->open || shown->deadline_s == 0 ||
             (shown->turn == GAME_TURN_ACCUSED ? !against_us
                                               : claims->clock->time_s <= shown->deadline_s)) {
             continue;
@@ -46,7 +46,7 @@ static void time_out(struct solver_claims *claims, struct solver_claim *due)
 
     error_init(&error);
     (void)snprintf(due->name, SOLVER_CLAIM_NAME_SIZE, "claim %s timeout %u", due->key,
-                   due->claim.turns);
+                   due->shown->turns);
     solver_view_follow(claims->view, claims->ledger, "timeout of a claim", due->name,
                        ledger_timeout(claims->ledger, due->name, &due->shown->key, &error), &error);
 }
@@ -78,7 +78,7 @@ static bool wants_answer(struct solver_claims *claims, struct solver_claim *due)
     }
     error_init(&error);
     (void)snprintf(turn, SOLVER_CLAIM_NAME_SIZE, "claim %s %s %u", due->key,
-                   tried ? "reply" : "answer", due->claim.turns);
+                   tried ? "reply" : "answer", due->shown->turns);
     if (move_retry_find(due->name, &outcome, &times, claims->ledger, turn, &error) == STATUS_OK &&
         outcome.state != LEDGER_MOVE_REFUSED) {
         return false;
@@ -200,8 +200,7 @@ void solver_claims_act(struct solver_claims *claims)
         if (due[i].claim.turn == GAME_TURN_CLAIMANT && due[i].claim.phase == GAME_CLAIM_TRIED &&
             claims->clock->time_s > due[i].claim.deadline_s) {
             time_out(claims, &due[i]);
-        } else if (due[i].claim.turn == GAME_TURN_ACCUSED &&
-                   address_is_zero(&due[i].claim.attestor)) {
+        } else if (due[i].claim.turn == GAME_TURN_ACCUSED) {
             if (ours != i) {
                 due[ours] = due[i];
             }

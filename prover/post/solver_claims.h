@@ -25,6 +25,7 @@ struct solver_claim {
 /* A part of a solver, which sets the borrowed members. */
 struct solver_claims {
     struct ledger *ledger;
+    const struct address *account;
     const struct job_record *record;
     const struct ledger_clock *clock;
     struct solver_view *view;
