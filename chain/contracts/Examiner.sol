@@ -15,6 +15,7 @@ contract Examiner is IExaminer {
     using ProgramItem for ProgramItem.Item;
 
     uint256 internal constant LEAF_SIZE = 1024;
+    uint256 internal constant LEAVES_OF_A_RIGHT = 8;
     uint256 internal constant ELEMENTS_OF_A_LEAF = 256; // of binary32
     uint256 internal constant LABEL_TYPE = 56; // where a label has the element type
     uint256 internal constant EXPONENT_BITS = 0x7f800000;
@@ -164,8 +165,6 @@ contract Examiner is IExaminer {
             guilty = _partIsFalse(context, replied, evidence);
         } else if (kind == Evidence.FIRST_STATE) {
             guilty = _differs(program, context, context.preState, program.state());
-        } else if (context.attestor) {
-            revert Evidence.BadKind(kind); // an attestor answers for its trace alone
         } else if (kind == Evidence.NEXT_STATE) {
             guilty = _differs(program, context, context.postState, program.nextItem());
         } else if (kind == Evidence.NOT_FINITE && !context.diverged) {
@@ -331,6 +330,91 @@ contract Examiner is IExaminer {
         uint256 bits = program.number(leaf + 4 * (element % ELEMENTS_OF_A_LEAF), 4);
         uint256 exponent = ((bits & 0x7f) << 24) | ((bits & 0x8000) << 8);
         return exponent != EXPONENT_BITS;
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                       Leaves of rights                     //
+    ////////////////////////////////////////////////////////////////
+
+    /// @inheritdoc IExaminer
+    function drawnLeaf(Right calldata verdict, uint256 index, bytes calldata shown)
+        external
+        view
+        returns (bytes32 said)
+    {
+        uint256 drawn = uint256(keccak256(abi.encode(verdict.seed, index)));
+        uint256 steps = verdict.steps;
+        uint256 step = drawn % steps;
+        // The last is of the state before the last step: who stops early has it not.
+        if (index == LEAVES_OF_A_RIGHT - 1) step = steps > 1 ? steps - 2 : 0;
+        (Branch memory branch, bytes32 state) = _branch(shown, drawn);
+        bytes32 root = Commitments.pathRoot(
+            Commitments.itemHash(state), step, steps, branch.states, branch.stateSiblings
+        );
+        root = Commitments.listRoot(Commitments.SEGMENT_TAG, root, verdict.firstStep, steps);
+        if (root != verdict.root) revert BadState(step);
+        said = keccak256(
+            abi.encodePacked(
+                verdict.owner,
+                verdict.seed,
+                verdict.segment,
+                uint64(step),
+                uint32(branch.tensor),
+                uint64(branch.leaf),
+                shown[shown.length - LEAF_SIZE:]
+            )
+        );
+    }
+
+    /// @dev Where the leaf that was drawn stands in its state.
+    struct Branch {
+        uint256 states; // offset of the siblings that lead to the segment's root
+        uint256 stateSiblings;
+        uint256 tensor;
+        uint256 leaf;
+    }
+
+    /// @dev Paths stand before what they lead from: first all places, then the hashes.
+    function _branch(bytes calldata shown, uint256 drawn)
+        internal
+        view
+        returns (Branch memory branch, bytes32 state)
+    {
+        ProgramItem.Item memory proof;
+        uint256 offset;
+        assembly {
+            offset := shown.offset
+        }
+        proof.end = offset + shown.length;
+        branch.stateSiblings = proof.number(offset, 1);
+        branch.states = offset + 1;
+        offset = branch.states + 32 * branch.stateSiblings;
+        uint256 tensors = proof.number(offset, 4);
+        uint256 items = offset + 5;
+        uint256 itemSiblings = proof.number(offset + 4, 1);
+        offset = items + 32 * itemSiblings;
+        uint256 labelSize = proof.number(offset, 1);
+        uint256 label = offset + 1;
+        if (labelSize < ProgramItem.LABEL_MIN || labelSize > ProgramItem.LABEL_MAX) {
+            revert BadLabel();
+        }
+        uint256 size = proof.number(label, 8);
+        offset = label + labelSize;
+        uint256 leafSiblings = proof.number(offset, 1);
+        uint256 place = offset + 1 + 32 * leafSiblings;
+        if (place + LEAF_SIZE != proof.end) revert Evidence.BadSize(place, proof.end);
+
+        uint256 leaves = size / LEAF_SIZE + (size % LEAF_SIZE == 0 ? 0 : 1);
+        branch.tensor = (drawn >> 64) % tensors;
+        branch.leaf = (drawn >> 128) % leaves;
+        state = Commitments.pathRoot(
+            Commitments.leafHash(place, LEAF_SIZE), branch.leaf, leaves, offset + 1, leafSiblings
+        );
+        state = Commitments.tensorRoot(Commitments.TENSOR_TAG, state, label, labelSize);
+        state = Commitments.pathRoot(
+            Commitments.itemHash(state), branch.tensor, tensors, items, itemSiblings
+        );
+        state = Commitments.listRoot(Commitments.STATE_TAG, state, 0, tensors);
     }
 
     ////////////////////////////////////////////////////////////////

@@ -15,8 +15,17 @@ interface IExaminer {
         bytes32 preState; // state roots before and after the step
         bytes32 postState;
         bytes32 traceRoot; // of the accused
-        bool attestor; // the accused is an attestor: only its trace can be wrong
         bool diverged; // the training is said to have diverged at this step
+    }
+
+    /// @notice A verdict "right", which stands on eight leaves of the segment's states.
+    struct Right {
+        address owner;
+        bytes32 seed;
+        bytes32 segment; // its hash
+        bytes32 root; // of its states
+        uint256 firstStep;
+        uint256 steps;
     }
 
     enum Answer {
@@ -53,4 +62,12 @@ interface IExaminer {
         external
         view
         returns (bytes32 kept);
+
+    /// @param index Which of the eight.
+    /// @param shown The leaf and its path up to the root of the segment: docs/FORMATS.md, 9.7.
+    /// @return said What an honest verdict says of it.
+    function drawnLeaf(Right calldata verdict, uint256 index, bytes calldata shown)
+        external
+        view
+        returns (bytes32 said);
 }

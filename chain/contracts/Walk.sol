@@ -59,7 +59,7 @@ library Walk {
         ProgramItem.Item memory program = ProgramItem.read(proof[QUERY_SIZE:], context.programRoot);
         uint256 offset = program.rest;
         if (query.kind == DIVERGED) {
-            if (!program.isState() || !context.diverged || context.attestor) {
+            if (!program.isState() || !context.diverged) {
                 revert IExaminer.BadQuery();
             }
             queried = abi.encodePacked(proof[:QUERY_SIZE], context.postState, context.programRoot);
@@ -109,7 +109,6 @@ library Walk {
         target.count = program.traceCount;
         target.lastSize = 32;
         if (query.list == 1) {
-            if (context.attestor) revert IExaminer.BadQuery();
             tag = Commitments.STATE_TAG;
             target.known = context.postState;
             target.count = states;

@@ -2,15 +2,15 @@
 pragma solidity 0.8.37;
 
 import {IExaminer} from "./IExaminer.sol";
-import {IRegistry} from "./IRegistry.sol";
 import {Referee} from "./Referee.sol";
 import {Registry} from "./Registry.sol";
 
 /// @title Harness
-/// @notice The registry with a clock that a test sets. Everything else is the contract as deployed.
+/// @notice The registry with a clock and a chance that a test sets. Everything else is the contract
+/// as deployed.
 contract Harness is Registry {
-    uint256 internal time;
-    uint256 internal height;
+    uint256 public time;
+    uint256 public height;
 
     constructor(address referee) Registry(referee) {}
 
@@ -27,18 +27,26 @@ contract Harness is Registry {
         return height;
     }
 
-    function _hashOfBlock(uint256 place) internal view override returns (bytes32) {
-        return place < height && place + 256 >= height ? keccak256(abi.encode(place)) : bytes32(0);
+    function _randomOf(uint256 place, bytes calldata) internal pure override returns (bytes32) {
+        return keccak256(abi.encode(place));
     }
 }
 
 /// @title HarnessReferee
-/// @notice The referee as deployed, but for the clock of its registry.
+/// @notice The referee as deployed, but for the clock, which is its registry's.
 contract HarnessReferee is Referee {
     constructor(IExaminer examiner) Referee(examiner) {}
 
-    function _found() internal override returns (IRegistry) {
+    function _found() internal override returns (Registry) {
         return new Harness(address(this));
+    }
+
+    function _now() internal view override returns (uint256) {
+        return Harness(address(REGISTRY)).time();
+    }
+
+    function _height() internal view override returns (uint256) {
+        return Harness(address(REGISTRY)).height();
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
+#include "chain/contracts/compiled/examiner_code.h"
 #include "chain/contracts/compiled/referee_code.h"
 #include "chain/contracts/compiled/rules_code.h"
 #include "chain/local/ledger_local.h"

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IRegistry} from "./IRegistry.sol";
+import {RegistryState} from "./RegistryState.sol";
+
+/// @title Panel
+/// @notice Who checks: entries and their bonds, draws, rounds, verdicts.
+/// @dev Every commit has one seed. It fixes whether the segment is covered, and an order of places;
+/// each round takes as many of them as verdicts are missing.
+abstract contract Panel is RegistryState {
+    ////////////////////////////////////////////////////////////////
+    //                         Constants                          //
+    ////////////////////////////////////////////////////////////////
+
+    uint256 internal constant ENLIST_MAX = 16; // entries in one move
+    uint256 internal constant ENTRIES_MAX = 65_535; // of a job
+    uint256 internal constant PLACES = 64; // of a draw
+    uint256 internal constant HASHES = 256; // of blocks, that a contract can read
+    uint256 internal constant RANDOM_ITEM = 13; // of a header: prevrandao
+    int256 internal constant VOID_SCORE = -10;
+    uint256 internal constant STRIKES = 2; // an entry that was absent twice is drawn no more
+
+    // What a place of a draw is, four bits each.
+    uint256 internal constant SKIPPED = 0;
+    uint256 internal constant DRAWN = 1;
+    uint256 internal constant SEALED = 2;
+    uint256 internal constant RIGHT = 3;
+    uint256 internal constant UNAVAILABLE = 4;
+    uint256 internal constant CLOSED = 5; // absent, an alarm, disproved, or settled
+    uint256 internal constant SETTLED_RIGHT = 6; // of a void segment: can still be disproved
+
+    ////////////////////////////////////////////////////////////////
+    //                    Entries and verdicts                    //
+    ////////////////////////////////////////////////////////////////
+
+    /// @inheritdoc IRegistry
+    function enlist(bytes32 key, uint256 count, bytes32[] calldata path, bytes calldata contact)
+        external
+        payable
+    {
+        Job storage job = _jobs[key];
+        if (job.phase != Phase.Open) _requirePhase(job, Phase.Running);
+        if (count == 0 || count > ENLIST_MAX) revert Full(ENLIST_MAX);
+        uint256 first = job.entries;
+        if (first + count > ENTRIES_MAX) revert Full(ENTRIES_MAX);
+        if (msg.sender == job.client || msg.sender == job.solver) revert SelfDealing();
+        _requireAllowed(job.verifiers, path);
+        _requireShort(contact);
+        _requireValue(count * job.bond);
+
+        job.entries = uint16(first + count);
+        job.active += uint16(count);
+        for (uint256 i = 0; i < count; i++) {
+            entries[key][first + i].owner = msg.sender;
+        }
+
+        emit Enlisted(key, msg.sender, first, count, contact);
+    }
+
+    /// @inheritdoc IRegistry
+    function leave(bytes32 key, uint256 number) external {
+        Job storage job = _jobs[key];
+        Entry storage entry = entries[key][number];
+        _requireSender(entry.owner);
+        if (entry.gone) revert NotNeeded();
+        if (job.phase != Phase.Closed) {
+            if (entry.leftAt == 0) {
+                if (job.active <= job.panelLeast) revert PanelShort(job.active);
+                _markLeft(key, job, number, entry);
+                return;
+            }
+            _requireAfter(uint256(entry.leftAt) + job.sealPeriod + job.revealPeriod);
+        }
+        if (entry.duties != 0) revert Engaged(entry.duties);
+
+        uint256 amount = _remove(job, entry);
+        _owe(msg.sender, amount);
+
+        emit Gone(key, number, msg.sender, amount);
+    }
+
+    /// @inheritdoc IRegistry
+    function announce(bytes32 key, bytes calldata contact) external {
+        if (_jobs[key].phase == Phase.None) revert WrongPhase(0);
+        _requireShort(contact);
+
+        emit Announced(key, msg.sender, contact);
+    }
+
+    /// @inheritdoc IRegistry
+    function draw(bytes32 key, Segment calldata segment, bytes calldata header) external {
+        Job storage job = _jobs[key];
+        bytes32 hash = _requireSubject(key, job, segment);
+        if (job.seats == 0) revert NotNeeded();
+        Tally storage tally = tallies[hash];
+        if (tally.start != 0) revert AlreadyDrawn();
+        (uint256 height, bool covered) = _seedHeight(segment.height);
+        bytes32 seed = keccak256(abi.encode(_randomOf(height, header), hash));
+
+        // A seed that came late, the end of a job and what its client asks for are covered anyway.
+        covered = covered || job.phase == Phase.Closed || segment.diverged
+            || segment.index + 1 == job.segments || uint256(seed) % PPM < job.coveragePpm;
+        emit Drawn(key, segment.index, seed, covered);
+        if (!covered) {
+            tally.start = uint40(segment.time);
+            return;
+        }
+        seeds[hash] = seed;
+        tally.covered = true;
+        tally.panel = uint16(segment.panel);
+        _openRound(key, segment, hash, job.seats);
+    }
+
+    /// @inheritdoc IRegistry
+    function seal(bytes32 key, Segment calldata segment, uint256 place, bytes32 value) external {
+        Job storage job = _jobs[key];
+        bytes32 hash = _requireSubject(key, job, segment);
+        Entry storage entry = _requireSeat(key, hash, place, msg.sender);
+        if (_phaseOf(places[hash], place) != DRAWN) revert AlreadySealed();
+        _requireNotAfter(uint256(tallies[hash].start) + job.sealPeriod);
+
+        entry.duties++;
+        _setPhase(hash, place, SEALED);
+        seats[hash][place] = value;
+
+        emit SealedVerdict(key, segment.index, place, msg.sender, value);
+    }
+
+    /// @inheritdoc IRegistry
+    function reveal(
+        bytes32 key,
+        Segment calldata segment,
+        uint256 place,
+        Verdict verdict,
+        bytes32[8] calldata leaves,
+        bytes32 salt
+    ) external {
+        Job storage job = _jobs[key];
+        bytes32 hash = _requireSubject(key, job, segment);
+        _requireSeat(key, hash, place, msg.sender);
+        bool isRight = verdict == Verdict.Right;
+        bytes32 shown = isRight ? keccak256(abi.encode(leaves)) : bytes32(0);
+        bytes32 value = keccak256(abi.encode(msg.sender, hash, verdict, uint256(0), shown, salt));
+        _requireReveal(job, hash, place, value);
+        if (!isRight && verdict != Verdict.Unavailable) revert WrongReveal();
+
+        _setPhase(hash, place, isRight ? RIGHT : UNAVAILABLE);
+        if (isRight) {
+            tallies[hash].rights++;
+            seats[hash][place] = shown;
+        } else {
+            tallies[hash].unavailables++;
+        }
+
+        emit Revealed(key, segment.index, place, msg.sender, verdict, leaves);
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                      Moves of anybody                      //
+    ////////////////////////////////////////////////////////////////
+
+    /// @inheritdoc IRegistry
+    function renew(bytes32 key, Segment calldata segment) external {
+        Job storage job = _jobs[key];
+        bytes32 hash = _requireSubject(key, job, segment);
+        Tally storage tally = tallies[hash];
+        if (tally.start == 0) revert NotDrawn();
+        if (!tally.covered || tally.paid) revert NotNeeded(); // paid: it is final
+        _requireAfter(_roundEnd(job, tally));
+        if (tally.closed && (_hasScore(job, tally) || tally.asleep)) revert NotNeeded();
+
+        _closeRound(key, job, segment.index, hash);
+        if (_hasScore(job, tally)) {
+            _emitRound(key, segment, tally);
+        } else if (tally.to == PLACES) {
+            tally.asleep = true;
+            tally.from = uint8(PLACES);
+            tally.start = uint40(_now());
+            _emitRound(key, segment, tally);
+        } else {
+            tally.round++;
+            // At least as many again: so there are at most seven rounds.
+            uint256 need =
+                uint256(int256(uint256(job.seats)) - _score(tally)) + tally.absents;
+            _openRound(key, segment, hash, need < tally.drawn ? tally.drawn : need);
+        }
+    }
+
+    /// @inheritdoc IRegistry
+    function settle(bytes32 key, Segment calldata segment, uint256 place) external {
+        bytes32 hash = _hashSegment(key, segment);
+        Tally storage tally = tallies[hash];
+        if (tally.start == 0) revert NotDrawn();
+        if (tally.paid || _stands(key, _jobs[key], segment.index, hash)) revert NotNeeded();
+        uint256 phase = _phaseOf(places[hash], place);
+        if (phase != SEALED && phase != RIGHT && phase != UNAVAILABLE) revert WrongPlace();
+
+        Entry storage entry = entries[key][_entryAt(hash, tally.panel, place)];
+        entry.duties--;
+        _setPhase(hash, place, phase == RIGHT ? SETTLED_RIGHT : CLOSED);
+
+        emit Settled(key, segment.index, place, entry.owner, 0);
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                      Internal: chance                      //
+    ////////////////////////////////////////////////////////////////
+
+    function _hashOfBlock(uint256 height) internal view virtual returns (bytes32) {
+        return blockhash(height);
+    }
+
+    /// @dev The random of a block, from its header.
+    function _randomOf(uint256 height, bytes calldata header)
+        internal
+        view
+        virtual
+        returns (bytes32)
+    {
+        if (keccak256(header) != _hashOfBlock(height)) revert WrongHeader(height);
+        // Behind the list's own prefix, items before the random are skipped.
+        uint256 offset = 1 + (uint8(header[0]) > 0xf7 ? uint8(header[0]) - 0xf7 : 0);
+        for (uint256 i = 0; i < RANDOM_ITEM; i++) {
+            uint256 prefix = uint8(header[offset++]);
+            if (prefix > 0xb7) {
+                uint256 sizeOfSize = prefix - 0xb7;
+                uint256 size = uint256(bytes32(header[offset:])) >> (256 - 8 * sizeOfSize);
+                offset += sizeOfSize + size;
+            } else if (prefix > 0x80) {
+                offset += prefix - 0x80;
+            }
+        }
+        if (uint8(header[offset]) != 0xa0) revert WrongHeader(height);
+        return bytes32(header[offset + 1:offset + 33]);
+    }
+
+    /// @dev The block that a seed comes from: the one after, or every 256th from there when it is
+    /// late. Exactly one of these can be read at any time, so nobody chooses among them.
+    function _seedHeight(uint256 height) internal view returns (uint256 source, bool late) {
+        source = height + 1;
+        uint256 current = _height();
+        if (current <= source) revert TooEarly(height + 2);
+        late = current > source + HASHES;
+        if (late) source += (current - source - 1) / HASHES * HASHES;
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                      Internal: seats                       //
+    ////////////////////////////////////////////////////////////////
+
+    function _entryAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (uint256) {
+        return uint256(keccak256(abi.encode(seeds[hash], place))) % panel;
+    }
+
+    function _phaseOf(uint256 word, uint256 place) internal pure returns (uint256) {
+        return place < PLACES ? (word >> (4 * place)) & 15 : SKIPPED;
+    }
+
+    function _setPhase(bytes32 hash, uint256 place, uint256 phase) internal {
+        places[hash] = (places[hash] & ~(uint256(15) << (4 * place))) | (phase << (4 * place));
+    }
+
+    /// @dev The entry at a place of the last round.
+    function _requireSeat(bytes32 key, bytes32 hash, uint256 place, address owner)
+        internal
+        view
+        returns (Entry storage entry)
+    {
+        Tally storage tally = tallies[hash];
+        if (tally.start == 0) revert NotDrawn();
+        if (
+            place < tally.from || place >= tally.to || _phaseOf(places[hash], place) == SKIPPED
+        ) revert WrongPlace();
+        entry = entries[key][_entryAt(hash, tally.panel, place)];
+        if (entry.gone || entry.owner != owner) revert NotYours(entry.owner);
+    }
+
+    function _requireReveal(Job storage job, bytes32 hash, uint256 place, bytes32 value)
+        internal
+        view
+    {
+        if (_phaseOf(places[hash], place) != SEALED) revert NotSealed();
+        _requireAfter(uint256(tallies[hash].start) + job.sealPeriod);
+        _requireNotAfter(_roundEnd(job, tallies[hash]));
+        if (seats[hash][place] != value) revert WrongReveal();
+    }
+
+    /// @dev The entry of a right that was not disproved.
+    function _requireRight(bytes32 key, Segment calldata segment, uint256 place)
+        internal
+        view
+        returns (bytes32 hash, uint256 number)
+    {
+        hash = _hashSegment(key, segment);
+        uint256 phase = _phaseOf(places[hash], place);
+        if (phase != RIGHT && phase != SETTLED_RIGHT) revert WrongPlace();
+        number = _entryAt(hash, tallies[hash].panel, place);
+    }
+
+    function _score(Tally storage tally) internal view returns (int256) {
+        return int256(uint256(tally.rights)) - int256(uint256(tally.unavailables));
+    }
+
+    /// @dev The score ends the draw.
+    function _hasScore(Job storage job, Tally storage tally) internal view returns (bool) {
+        int256 score = _score(tally);
+        return score >= int256(uint256(job.seats)) || score <= VOID_SCORE;
+    }
+
+    /// @dev Walks on from the last place to as many entries as are needed, or to the last place.
+    function _openRound(bytes32 key, Segment calldata segment, bytes32 hash, uint256 need) internal {
+        Tally storage tally = tallies[hash];
+        uint256[256] memory taken; // a bit for each entry
+        uint256 word = places[hash];
+        uint256 panel = tally.panel;
+        uint256 first = tally.to;
+        uint256 found = 0;
+        uint256 place = 0;
+        for (; place < PLACES && found < need; place++) {
+            uint256 number = _entryAt(hash, panel, place);
+            bool sits;
+            if (place < first) {
+                sits = _phaseOf(word, place) != SKIPPED;
+            } else if ((taken[number >> 8] >> (number & 255)) & 1 == 0) {
+                Entry storage entry = entries[key][number];
+                sits = !entry.gone && entry.leftAt == 0 && entry.owner != segment.solver;
+                if (sits) {
+                    word |= DRAWN << (4 * place);
+                    found++;
+                }
+            }
+            if (sits) taken[number >> 8] |= 1 << (number & 255);
+        }
+
+        places[hash] = word;
+        tally.from = uint8(first);
+        tally.to = uint8(place);
+        tally.drawn += uint8(found);
+        tally.closed = false;
+        tally.start = uint40(_now());
+        _emitRound(key, segment, tally);
+    }
+
+    function _emitRound(bytes32 key, Segment calldata segment, Tally storage tally) internal {
+        uint256 from = tally.closed ? tally.to : tally.from;
+        emit Round(
+            key, segment.index, segment.generation, tally.round, from, tally.to, tally.start
+        );
+    }
+
+    /// @dev Who did not reveal loses two fees; who did not twice is drawn no more.
+    function _closeRound(bytes32 key, Job storage job, uint256 index, bytes32 hash) internal {
+        Tally storage tally = tallies[hash];
+        if (tally.closed) return;
+        uint256 to = tally.to;
+        for (uint256 place = tally.from; place < to; place++) {
+            uint256 phase = _phaseOf(places[hash], place);
+            if (phase != DRAWN && phase != SEALED) continue;
+            uint256 number = _entryAt(hash, tally.panel, place);
+            Entry storage entry = entries[key][number];
+            _setPhase(hash, place, CLOSED);
+            tally.absents++;
+            if (phase == SEALED) entry.duties--;
+            emit Absent(key, index, place, number);
+            if (entry.gone || entry.strikes == STRIKES) continue;
+            job.pool += 2 * job.fee;
+            entry.strikes++;
+            if (entry.strikes == STRIKES && entry.leftAt == 0) _markLeft(key, job, number, entry);
+        }
+        tally.closed = true;
+    }
+
+    /// @dev Pays all rights alike, and ends the duties of all verdicts.
+    function _payRights(bytes32 key, Job storage job, uint256 index, bytes32 hash) internal {
+        Tally storage tally = tallies[hash];
+        uint256 rights = tally.rights;
+        uint256 each = 0;
+        if (rights != 0) {
+            uint256 most = 2 * uint256(job.seats) * job.fee;
+            if (most > job.pool) most = job.pool;
+            each = most / rights;
+            if (each > job.fee) each = job.fee;
+        }
+        job.pool -= uint96(each * rights);
+        tally.paid = true;
+        uint256 word = places[hash];
+        for (uint256 place = 0; word >> (4 * place) != 0; place++) {
+            uint256 phase = _phaseOf(word, place);
+            if (phase != RIGHT && phase != UNAVAILABLE) continue;
+            Entry storage entry = entries[key][_entryAt(hash, tally.panel, place)];
+            uint256 amount = phase == RIGHT ? each : 0;
+            entry.duties--;
+            _owe(entry.owner, amount);
+            emit Settled(key, index, place, entry.owner, amount);
+        }
+    }
+
+    function _markLeft(bytes32 key, Job storage job, uint256 number, Entry storage entry) internal {
+        entry.leftAt = uint40(_now());
+        job.active--;
+        emit Left(key, number, entry.owner);
+    }
+
+    /// @dev Takes an entry off the panel. Returns what its bond still is.
+    function _remove(Job storage job, Entry storage entry) internal returns (uint256) {
+        entry.gone = true;
+        if (entry.leftAt == 0) job.active--;
+        return job.bond - 2 * uint256(entry.strikes) * job.fee;
+    }
+}
