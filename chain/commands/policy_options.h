@@ -89,7 +89,7 @@
         {.name = "stake-rewards-most",                                                             \
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
-         .fallback = "2",                                                                          \
+         .fallback = "4",                                                                          \
          .help = "policy: the most to stake, in whole rewards of the job; 0: any"},                \
         {.name = "reward-least",                                                                   \
          .kind = OPTION_TEXT,                                                                      \

@@ -27,7 +27,7 @@ struct policy policy_default(void)
         .clock_least_s = 3600,
         .clock_factor = 3 * POLICY_ONE,
         .cost_cover = 1300,
-        .stake_rewards_max = 2 * POLICY_ONE,
+        .stake_rewards_max = 4 * POLICY_ONE,
         .reward_least = WEI_PER_GWEI,
         .time_spare = 1250,
     };

@@ -27,18 +27,19 @@ static struct game_terms terms_of_default(void)
 {
     return (struct game_terms){.steps = SEGMENTS * 50,
                                .segment_steps = 50,
-                               .segment_reward = ETH,
-                               .attest_fee = ETH / 10,
+                               .reward_from = ETH,
+                               .reward_to = ETH,
+                               .fee = ETH / 10,
                                .stake = SEGMENTS * ETH,
-                               .claim_bond = SEGMENTS * ETH / 10,
-                               .attest_bond = ETH,
-                               .attestors = 2,
-                               .coverage_ppm = GAME_PPM,
+                               .bond = ETH,
+                               .seats = 1,
+                               .coverage_ppm = GAME_PPM / 5,
+                               .panel_least = 3,
                                .segment_period_s = DAY_S,
-                               .attest_period_s = 12 * HOUR_S,
+                               .seal_period_s = 12 * HOUR_S,
                                .reveal_period_s = 6 * HOUR_S,
                                .claim_period_s = 12 * HOUR_S,
-                               .response_period_s = 6 * HOUR_S,
+                               .clock_s = 12 * HOUR_S,
                                .deadline_s = NOW_S + 30 * DAY_S};
 }
 
@@ -80,9 +81,11 @@ static void test_the_defaults_of_all_roles_agree_with_each_other(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
-    see_agreed(policy_claim(&refusal, &policy, &terms, &locked, &unknown), &refusal);
-    see_agreed(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, NOW_S), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal);
+    see_agreed(
+        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, NOW_S),
+        &refusal);
     see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
 }
 
@@ -91,13 +94,13 @@ static void test_a_policy_without_limits_agrees_to_anything(void **state)
     const struct policy none = {0};
     const struct policy_locked locked = {.all = MOST, .job = MOST, .client = MOST, .solver = MOST};
     const struct policy_pace pace = {UINT64_MAX, UINT64_MAX};
-    struct game_terms terms = {.attest_bond = WEI_MAX, .stake = WEI_MAX, .claim_bond = WEI_MAX};
+    struct game_terms terms = {.bond = WEI_MAX, .stake = WEI_MAX};
     struct policy_refusal refusal;
 
     (void)state;
-    see_agreed(policy_attest(&refusal, &none, &terms, &locked, &pace), &refusal);
-    see_agreed(policy_claim(&refusal, &none, &terms, &locked, &pace), &refusal);
-    see_agreed(policy_solve(&refusal, &none, &terms, 0, &pace, NOW_S), &refusal);
+    see_agreed(policy_enlist(&refusal, &none, &terms, &locked, &pace), &refusal);
+    see_agreed(policy_claim(&refusal, &none, &terms, terms.bond, &locked, &pace), &refusal);
+    see_agreed(policy_solve(&refusal, &none, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal);
 }
 
 static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
@@ -108,17 +111,17 @@ static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    terms.attest_fee = 0;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_FEE,
-                "fee of an attestation is 0", "1 gwei", "--fee-least");
-    terms.attest_fee = WEI_PER_GWEI - 1;
-    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
-    terms.attest_fee = WEI_PER_GWEI;
-    terms.attest_bond = 20 * WEI_PER_GWEI;
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
-    terms.attest_bond++;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
-                POLICY_ATTEST_BOND, "20.000000001 gwei", "20 fees", "--bond-fees-most");
+    terms.fee = 0;
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_FEE,
+                "fee of a seat is 0", "1 gwei", "--fee-least");
+    terms.fee = WEI_PER_GWEI - 1;
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
+    terms.fee = WEI_PER_GWEI;
+    terms.bond = 20 * WEI_PER_GWEI;
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    terms.bond++;
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_BOND,
+                "20.000000001 gwei", "20 fees", "--bond-fees-most");
 }
 
 static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **state)
@@ -131,12 +134,12 @@ static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **st
 
     (void)state;
     policy.price = ETH / 5; /* half an hour costs a tenth, and 1.3 times that is wanted */
-    terms.attest_fee = ETH / 100 * 13;
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal);
-    terms.attest_fee--;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_FEE,
+    terms.fee = ETH / 100 * 13;
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal);
+    terms.fee--;
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_FEE,
                 "0.129999999999999999 eth", "costs 0.1 eth", "--cost-cover");
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
 }
 
 static void test_a_node_wants_time(void **state)
@@ -150,12 +153,11 @@ static void test_a_node_wants_time(void **state)
         const char *limit;
         const char *option;
     } periods[] = {
-        {POLICY_ATTEST_PERIOD, offsetof(struct game_terms, attest_period_s), 600, "10m",
-         "--attest-period-least"},
+        {POLICY_SEAL_PERIOD, offsetof(struct game_terms, seal_period_s), 600, "10m",
+         "--seal-period-least"},
         {POLICY_REVEAL_PERIOD, offsetof(struct game_terms, reveal_period_s), 600, "10m",
          "--reveal-period-least"},
-        {POLICY_RESPONSE_PERIOD, offsetof(struct game_terms, response_period_s), 900, "15m",
-         "--response-period-least"},
+        {POLICY_CLOCK, offsetof(struct game_terms, clock_s), 3600, "1h", "--clock-least"},
     };
     struct policy_refusal refusal;
 
@@ -165,12 +167,12 @@ static void test_a_node_wants_time(void **state)
         uint32_t *period_s = (uint32_t *)(void *)((uint8_t *)&terms + periods[i].at);
 
         *period_s = periods[i].least;
-        see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+        see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
         *period_s = 1;
-        see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+        see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal,
                     periods[i].term, "is 1s", periods[i].limit, periods[i].option);
         *period_s = periods[i].least - 1;
-        assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+        assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
     }
 }
 
@@ -183,18 +185,18 @@ static void test_periods_outlast_what_a_check_takes_here(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    terms.response_period_s = 12 * HOUR_S;
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal);
+    terms.clock_s = 12 * HOUR_S;
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal);
     pace.segment_ms++;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal,
-                POLICY_ATTEST_PERIOD, "12h", "3 times", "--clock-factor");
-    terms.attest_period_s = DAY_S;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal,
-                POLICY_RESPONSE_PERIOD, "12h", "3 times", "--clock-factor");
-    see_refused(policy_claim(&refusal, &policy, &terms, &locked, &pace), &refusal,
-                POLICY_RESPONSE_PERIOD, "12h", "3 times", "--clock-factor");
-    see_refused(policy_solve(&refusal, &policy, &terms, MOST, &pace, NOW_S), &refusal,
-                POLICY_RESPONSE_PERIOD, "12h", "3 times", "--clock-factor");
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal,
+                POLICY_SEAL_PERIOD, "12h", "3 times", "--clock-factor");
+    terms.seal_period_s = DAY_S;
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_CLOCK,
+                "12h", "3 times", "--clock-factor");
+    see_refused(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &pace), &refusal,
+                POLICY_CLOCK, "12h", "3 times", "--clock-factor");
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, MOST, &pace, NOW_S),
+                &refusal, POLICY_CLOCK, "12h", "3 times", "--clock-factor");
 }
 
 /* ---- locks ------------------------------------------------------------------- */
@@ -207,18 +209,17 @@ static void see_room(const struct policy_locked *before, size_t at, wei most, co
     wei *amount = (wei *)(void *)((uint8_t *)&locked + at);
     struct policy_refusal refusal;
 
-    terms.claim_bond = terms.attest_bond;
-    *amount = most - terms.attest_bond;
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
-    see_agreed(policy_claim(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    *amount = most - terms.bond;
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal);
     (*amount)++;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
-                POLICY_ATTEST_BOND, "is 1 eth", "locked", option);
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_BOND,
+                "is 1 eth", "locked", option);
     assert_true(refusal.for_now);
-    see_refused(policy_claim(&refusal, &policy, &terms, &locked, &unknown), &refusal,
-                POLICY_CLAIM_BOND, "is 1 eth", "locked", option);
+    see_refused(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal,
+                POLICY_BOND, "is 1 eth", "locked", option);
     *amount = MOST;
-    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
 }
 
 static void test_what_is_locked_is_counted_in_all_and_for_job_and_party(void **state)
@@ -240,7 +241,7 @@ static void test_a_bond_that_never_fits_is_refused_for_good(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
     assert_false(refusal.for_now);
 }
 
@@ -252,10 +253,10 @@ static void test_a_limit_may_be_an_amount(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
     policy.lock_all.amount--;
-    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
-                POLICY_ATTEST_BOND, "is 1 eth", "at most", "--lock-most");
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_BOND,
+                "is 1 eth", "at most", "--lock-most");
 }
 
 /* A node with 100 ether at its defaults: whatever the terms, it never locks more than two. */
@@ -268,16 +269,15 @@ static void test_a_node_at_its_defaults_risks_little(void **state)
 
     (void)state;
     for (uint32_t jobs = 0; jobs < 1000; jobs++) { /* each of another client and another solver */
-        terms.attest_bond = ETH / 64 * (jobs % 64 + 1);
-        terms.attest_fee = terms.attest_bond;
-        terms.claim_bond = terms.attest_bond;
-        locked.job = 0;
+        terms.bond = ETH / 64 * (jobs % 64 + 1);
+        terms.fee = terms.bond;
+            locked.job = 0;
         for (int again = 0; again < 64; again++) {
             locked.client = locked.solver = locked.job;
-            if (policy_attest(&refusal, &policy, &terms, &locked, &unknown) ||
-                policy_claim(&refusal, &policy, &terms, &locked, &unknown)) {
-                locked.all += terms.attest_bond;
-                locked.job += terms.attest_bond;
+            if (policy_enlist(&refusal, &policy, &terms, &locked, &unknown) ||
+                policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown)) {
+                locked.all += terms.bond;
+                locked.job += terms.bond;
             }
             assert_true(locked.job <= ETH);
             assert_true(locked.all <= 2 * ETH);
@@ -294,14 +294,16 @@ static void test_a_solver_wants_a_reward_for_its_stake(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    terms.stake = 2 * SEGMENTS * ETH;
-    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal);
+    terms.stake = 4 * SEGMENTS * ETH;
+    see_agreed(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &unknown, NOW_S),
+               &refusal);
     terms.stake++;
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal, POLICY_STAKE,
-                "200.000000000000000001 eth", "2 times", "--stake-rewards-most");
-    terms.segment_reward = 1;
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal,
-                POLICY_REWARD, "is 1 wei", "1 gwei", "--reward-least");
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &unknown, NOW_S),
+                &refusal, POLICY_STAKE, "400.000000000000000001 eth", "4 times",
+                "--stake-rewards-most");
+    terms.reward_to = 1;
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &unknown, NOW_S),
+                &refusal, POLICY_REWARD, "is 1 wei", "1 gwei", "--reward-least");
 }
 
 static void test_a_solver_may_limit_its_stake(void **state)
@@ -312,8 +314,11 @@ static void test_a_solver_may_limit_its_stake(void **state)
 
     (void)state;
     policy.stake_max = (struct policy_cap){.set = true, .is_share = true, .share_ppm = 500000};
-    see_agreed(policy_solve(&refusal, &policy, &terms, 2 * terms.stake, &unknown, NOW_S), &refusal);
-    see_refused(policy_solve(&refusal, &policy, &terms, 2 * terms.stake - 2, &unknown, NOW_S),
+    see_agreed(
+        policy_solve(&refusal, &policy, &terms, terms.reward_to, 2 * terms.stake, &unknown, NOW_S),
+        &refusal);
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 2 * terms.stake - 2,
+                             &unknown, NOW_S),
                 &refusal, POLICY_STAKE, "100 eth", "at most", "--stake-most");
 }
 
@@ -326,19 +331,19 @@ static void test_a_solver_wants_time(void **state)
 
     (void)state;
     pace.left_ms = (uint64_t)24 * DAY_S * 1000; /* a quarter more is 30 days */
-    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal);
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S + 1), &refusal,
-                POLICY_DEADLINE, "2591999s", "1.25 times", "--time-spare");
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, UINT64_MAX), &refusal,
-                POLICY_DEADLINE, "is 0s", "1.25 times", "--time-spare");
+    see_agreed(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal);
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S + 1),
+                &refusal, POLICY_DEADLINE, "2591999s", "1.25 times", "--time-spare");
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, UINT64_MAX),
+                &refusal, POLICY_DEADLINE, "is 0s", "1.25 times", "--time-spare");
     terms.segment_period_s = HOUR_S + HOUR_S / 4;
-    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal);
+    see_agreed(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal);
     terms.segment_period_s--;
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal,
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal,
                 POLICY_SEGMENT_PERIOD, "4499s", "1.25 times", "--time-spare");
-    terms.response_period_s = 1;
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal,
-                POLICY_RESPONSE_PERIOD, "is 1s", "15m", "--response-period-least");
+    terms.clock_s = 1;
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal,
+                POLICY_CLOCK, "is 1s", "1h", "--clock-least");
 }
 
 static void test_a_solver_wants_its_work_paid_where_it_knows_the_price(void **state)
@@ -350,10 +355,10 @@ static void test_a_solver_wants_its_work_paid_where_it_knows_the_price(void **st
 
     (void)state;
     policy.price = ETH / 13 * 10;
-    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal);
+    see_agreed(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal);
     policy.price = ETH;
-    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal, POLICY_REWARD,
-                "is 1 eth", "1.3 times", "--cost-cover");
+    see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal,
+                POLICY_REWARD, "is 1 eth", "1.3 times", "--cost-cover");
 }
 
 /* ---- a client ---------------------------------------------------------------- */
@@ -368,9 +373,9 @@ static void test_a_client_hears_of_terms_that_nobody_takes(void **state)
     assert_false(policy_open(&refusal, &terms, NOW_S));
     assert_string_equal(policy_term_option(refusal.term), "--reveal-period");
     assert_string_equal(policy_term_word(refusal.term), "reveal");
-    terms.attestors = 0; /* then nobody reveals */
+    terms.seats = 0; /* then nobody reveals */
     see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
-    terms.stake *= 3;
+    terms.stake *= 5;
     assert_false(policy_open(&refusal, &terms, NOW_S));
     assert_string_equal(policy_term_option(refusal.term), "--stake");
 }
@@ -386,27 +391,28 @@ static void test_no_amount_overflows(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    terms.attest_bond = terms.claim_bond = terms.stake = WEI_MAX;
-    assert_false(policy_attest(&refusal, &policy, &terms, NULL, &unknown));
-    assert_false(policy_solve(&refusal, &policy, &terms, MOST, &unknown, NOW_S));
-    terms.attest_fee = terms.segment_reward = MOST;
-    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
-    see_agreed(policy_attest(&refusal, &policy, &terms, NULL, &unknown), &refusal);
-    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal);
+    terms.bond = terms.stake = WEI_MAX;
+    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &unknown));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.reward_to, MOST, &unknown, NOW_S));
+    terms.fee = terms.reward_to = MOST;
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
+    see_agreed(policy_enlist(&refusal, &policy, &terms, NULL, &unknown), &refusal);
+    see_agreed(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &unknown, NOW_S),
+               &refusal);
     policy.price = MOST;
     policy.cost_cover = UINT32_MAX;
-    terms.attest_fee = terms.segment_reward = MOST - 1;
-    assert_false(policy_attest(&refusal, &policy, &terms, NULL, &pace));
+    terms.fee = terms.reward_to = MOST - 1;
+    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &pace));
     assert_int_equal(refusal.term, POLICY_FEE);
-    assert_false(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S));
     assert_int_equal(refusal.term, POLICY_REWARD);
     policy.price = 0;
     policy.clock_factor = UINT32_MAX;
-    terms.attest_period_s = terms.response_period_s = GAME_PERIOD_MAX;
-    assert_false(policy_attest(&refusal, &policy, &terms, NULL, &pace));
-    assert_int_equal(refusal.term, POLICY_ATTEST_PERIOD);
-    assert_false(policy_claim(&refusal, &policy, &terms, NULL, &pace));
-    assert_int_equal(refusal.term, POLICY_RESPONSE_PERIOD);
+    terms.seal_period_s = terms.clock_s = GAME_PERIOD_MAX;
+    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &pace));
+    assert_int_equal(refusal.term, POLICY_SEAL_PERIOD);
+    assert_false(policy_claim(&refusal, &policy, &terms, terms.bond, NULL, &pace));
+    assert_int_equal(refusal.term, POLICY_CLOCK);
 }
 
 static void test_what_is_in_force_is_told(void **state)
