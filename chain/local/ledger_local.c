@@ -199,7 +199,7 @@ static enum status find_move(struct local *local, const char *name,
     enum status status;
 
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&local->sql, row, error);
     if (status == STATUS_OK && sqlite3_column_int(row, 0) == 0) {
@@ -250,7 +250,7 @@ static enum status local_look(void *self, struct ledger_outcome *outcome, const 
 
     memset(outcome, 0, sizeof(*outcome));
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&local->sql, row, error);
     if (status == STATUS_OK) {
@@ -400,7 +400,7 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
     enum status status;
 
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&local->sql, row, error);
     if (status == STATUS_NOT_FOUND ||

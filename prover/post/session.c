@@ -278,12 +278,25 @@ static enum status count_segments(uint64_t *count, uint64_t *diverged_steps, str
     return STATUS_OK;
 }
 
+static enum status ledger_is_gone(const struct solver_view *view, struct error *error)
+{
+    (void)error_set(error, STATUS_GONE, "%s", view->trouble);
+    error_advise(error, "put the ledger's file back to its place, then 'lockstep prover resume'");
+    return STATUS_GONE;
+}
+
 enum status session_add(struct session *session, struct error *error)
 {
     const struct job *job = bundle_job(session->bundle);
+    struct solver_view view;
     uint64_t count;
     uint64_t diverged_steps;
+    double spent;
 
+    poster_look(session->poster, &view, &spent);
+    if (view.gone) {
+        return ledger_is_gone(&view, error);
+    }
     TRY(count_segments(&count, &diverged_steps, session->bundle, error));
     if (session->signing) {
         TRY(bundle_flush(session->bundle, error)); /* on disk before it is posted */
@@ -406,7 +419,10 @@ enum status session_wait(struct session *session, struct solver_view *view,
         if (session->notify != NULL) {
             notify_alive(session->notify);
         }
-        if (view->read && (view->lost_for_good || view->contradicted) && view->pending == 0) {
+        if (view->gone) {
+            status = ledger_is_gone(view, error);
+        } else if (view->read && (view->lost_for_good || view->contradicted) &&
+                   view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
         } else if (timeout_s != 0 && progress_now() > end_s &&
                    !(session->outlasts_outages && view->unreachable)) {
