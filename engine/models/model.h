@@ -53,6 +53,8 @@ struct model_options {
     uint32_t kv_heads; /* Llama; 0: heads */
     uint32_t width;
     uint32_t hidden; /* width of the feed-forward layers; 0: the kind's usual multiple */
+    double rotary_base;  /* Llama: angles of pair j turn by base^(-2j/d) */
+    double norm_epsilon; /* Llama */
     double dropout;
 
     /* Classifiers. */

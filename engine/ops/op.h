@@ -56,7 +56,8 @@ enum op_kind {
     OP_GELU_GRAD, /* in x, dy                                                                    */
     OP_SILU,      /* x*sigmoid(x)                                                                */
     OP_SILU_GRAD, /* in x, dy                                                                    */
-    OP_ROTARY,    /* in x(outer,T,heads*D), table(T,D/2,2) of cos,sin; pairs (2j,2j+1) turn      */
+    OP_ROTARY,    /* in x(outer,T,heads*D), table(T,D/2,2) of cos,sin; pairs (2j,2j+1) turn, or,
+                     with HALVES, (j,j+D/2)                                                  */
     OP_SQUARED_ERROR,      /* in a, b; (a-b)^2                                                   */
     OP_SQUARED_ERROR_GRAD, /* in a, b, dy; 2*(a-b)*dy                                            */
     /* ---- exact contraction ---- */
@@ -134,7 +135,14 @@ enum {
 #define IMAGE_WINDOW_MAX 64
 enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
 enum { SCALE_FACTOR_BITS, SCALE_ATTRIBUTES };
-enum { ROTARY_LENGTH, ROTARY_HEADS, ROTARY_WIDTH, ROTARY_INVERSE, ROTARY_ATTRIBUTES };
+enum {
+    ROTARY_LENGTH,
+    ROTARY_HEADS,
+    ROTARY_WIDTH,
+    ROTARY_INVERSE,
+    ROTARY_HALVES,
+    ROTARY_ATTRIBUTES
+};
 /*
  * QUANTIZE reads x through a view: six axes (batch0, batch1, row0, row1, k0, k1) with strides,
  * which must be a permutation of x's elements. Rows of the result are (batch0, batch1, row0, row1)

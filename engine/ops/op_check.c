@@ -348,6 +348,7 @@ void op_check_rotary(struct op_checker *checker)
     uint64_t count = output_count(checker, 0);
 
     (void)check_attribute(checker, ROTARY_INVERSE, 0, 1);
+    (void)check_attribute(checker, ROTARY_HALVES, 0, 1);
     if (width % 2 != 0 || period == 0 || count % period != 0) {
         check_fail(checker, "%llu elements are not whole sequences of pairs",
                    (unsigned long long)count);

@@ -41,7 +41,7 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
     [OP_GELU_GRAD] = {"gelu-grad", "x dy", "dx", "", FIXED(2, 1, 0, unary_grad)},
     [OP_SILU] = {"silu", "x", "out", "", FIXED(1, 1, 0, unary)},
     [OP_SILU_GRAD] = {"silu-grad", "x dy", "dx", "", FIXED(2, 1, 0, unary_grad)},
-    [OP_ROTARY] = {"rotary", "x table", "out", "length heads width inverse",
+    [OP_ROTARY] = {"rotary", "x table", "out", "length heads width inverse halves",
                    FIXED(2, 1, ROTARY_ATTRIBUTES, rotary)},
     [OP_SQUARED_ERROR] = {"squared-error", "a b", "out", "", FIXED(2, 1, 0, squared_error)},
     [OP_SQUARED_ERROR_GRAD] = {"squared-error-grad", "a b dy", "da", "",

@@ -240,7 +240,7 @@ uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x
 }
 
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
-                      uint64_t heads)
+                      uint64_t heads, bool halves)
 {
     uint32_t inputs[2] = {x, table};
     struct op op = op_begin(OP_ROTARY, 2, inputs);
@@ -249,6 +249,7 @@ uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint6
     op_attribute(&op, heads);
     op_attribute(&op, length == 0 ? 0 : element_count(builder, table) / length);
     op_attribute(&op, 0);
+    op_attribute(&op, halves);
     return build_like(builder, &op, x);
 }
 

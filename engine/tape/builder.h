@@ -82,8 +82,9 @@ uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, ui
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
 /* Rows are the last axis; causal is 0 or the period of op.h. */
 uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal);
+/* Turns the pairs of neighbours in each head, or, with halves, of the elements half a head apart. */
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
-                      uint64_t heads);
+                      uint64_t heads, bool halves);
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
                        uint64_t seed);
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,

@@ -234,6 +234,7 @@ static void grad_rotary(struct reverse *reverse, uint32_t dy)
     op_attribute(&op, attribute(reverse, ROTARY_HEADS));
     op_attribute(&op, attribute(reverse, ROTARY_WIDTH));
     op_attribute(&op, 1 - attribute(reverse, ROTARY_INVERSE));
+    op_attribute(&op, attribute(reverse, ROTARY_HALVES));
     op.output_count = 1;
     build_op(reverse->builder, &op, &shape);
     add_to_input(reverse, 0, op.outputs[0]);

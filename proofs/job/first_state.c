@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/endian.h"
+#include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 
 static const char prefix[] = "transformer.";
@@ -240,40 +241,72 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     return status;
 }
 
-static bool is_foreign_llama(const struct safetensors *file)
+/* Who wrote the weights of a Llama. */
+enum origin {
+    ORIGIN_OURS, /* or no Llama */
+    ORIGIN_OLD,  /* this program, under other rules */
+    ORIGIN_FOREIGN,
+};
+
+static enum origin origin_of(const struct safetensors *file)
 {
+    const char *rules = safetensors_metadata(file, "lockstep.rules");
+    bool llama = false;
+
     for (uint32_t i = 0; i < file->entry_count; i++) {
-        if (ends_with(file->entries[i].name, ".self_attn.q_proj.weight")) {
-            return safetensors_metadata(file, "lockstep.job") == NULL;
-        }
+        llama = llama || ends_with(file->entries[i].name, ".self_attn.q_proj.weight");
     }
-    return false;
+    if (!llama) {
+        return ORIGIN_OURS;
+    }
+    if (safetensors_metadata(file, "lockstep.job") == NULL) {
+        return ORIGIN_FOREIGN;
+    }
+    return rules == NULL || strtoul(rules, NULL, 10) != RULES_VERSION ? ORIGIN_OLD : ORIGIN_OURS;
 }
 
-enum status first_state_check_origin(const struct tape *tape, const char *path, struct error *error)
+enum status first_state_check_origin(const struct tape *tape, const char *path, bool stated,
+                                     struct error *error)
 {
     struct safetensors file;
     bool rotates = false;
-    bool foreign;
+    bool halves = true;
+    enum origin origin;
 
     for (uint32_t i = 0; i < tape->op_count; i++) {
-        rotates = rotates || tape->ops[i].kind == OP_ROTARY;
+        if (tape->ops[i].kind == OP_ROTARY) {
+            rotates = true;
+            halves = halves && tape->ops[i].attributes[ROTARY_HALVES] != 0;
+        }
     }
     if (!rotates || safetensors_open(&file, NULL, path) != STATUS_OK) {
         return STATUS_OK; /* first_state_open() says what is wrong with the file */
     }
-    foreign = is_foreign_llama(&file);
+    origin = origin_of(&file);
     safetensors_close(&file);
-    if (!foreign) {
-        return STATUS_OK;
+    if (origin == ORIGIN_OLD) {
+        return error_set(error, STATUS_REFUSED,
+                         "%s: a Llama of other rules than version %d: its rotary pairs may be "
+                         "others, and it would be another network",
+                         path, RULES_VERSION);
     }
-    (void)error_set(error, STATUS_REFUSED,
-                    "%s: the weights of a Llama from another program: they pair the halves of a "
-                    "head where this model pairs neighbours, and it would be another network",
-                    path);
-    error_advise(error, "begin a Llama with a checkpoint of this program or without --first-state; "
-                        "GPT-2 takes published weights");
-    return STATUS_REFUSED;
+    if (origin == ORIGIN_FOREIGN && !halves) {
+        return error_set(error, STATUS_REFUSED,
+                         "%s: the weights of a Llama from another program: they pair the halves of "
+                         "a head where this tape pairs neighbours, and it would be another network",
+                         path);
+    }
+    if (origin == ORIGIN_FOREIGN && !stated) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "%s: the weights of a Llama from another program: the file does not say "
+                        "how it turns and norms, and with other numbers it would be another "
+                        "network",
+                        path);
+        error_advise(error, "give --rotary-base and --norm-epsilon as its config.json has them "
+                            "(rope_theta, rms_norm_eps); a model with rope_scaling does not fit");
+        return STATUS_REFUSED;
+    }
+    return STATUS_OK;
 }
 
 void first_state_close(struct first_state *first)

@@ -58,7 +58,7 @@ static const struct sample samples[] = {
     {OP_GELU_GRAD, 0, {0}, {{F, 5}, {F, 5}}, {{F, 5}}},
     {OP_SILU, 0, {0}, {{F, 5}}, {{F, 5}}},
     {OP_SILU_GRAD, 0, {0}, {{F, 5}, {F, 5}}, {{F, 5}}},
-    {OP_ROTARY, 4, {3, 2, 4, 1}, {{F, 48}, {F, 12}}, {{F, 48}}},
+    {OP_ROTARY, 5, {3, 2, 4, 1, 1}, {{F, 48}, {F, 12}}, {{F, 48}}},
     {OP_SQUARED_ERROR, 0, {0}, {{F, 5}, {F, 5}}, {{F, 5}}},
     {OP_SQUARED_ERROR_GRAD, 0, {0}, {{F, 5}, {F, 5}, {F, 5}}, {{F, 5}}},
     {OP_QUANTIZE, 14, {VIEW, 14, 16}, {{F, 24}}, {{E, 6}, {E, 6}, {E, 24}}},
@@ -519,6 +519,7 @@ static void test_rotary_of_odd_width_is_refused(void **state)
     assert_attribute_refused(OP_ROTARY, ROTARY_WIDTH, 3, "pairs");
     assert_attribute_refused(OP_ROTARY, ROTARY_LENGTH, 5, "whole sequences");
     assert_attribute_refused(OP_ROTARY, ROTARY_INVERSE, 2, "inverse is");
+    assert_attribute_refused(OP_ROTARY, ROTARY_HALVES, 2, "halves is");
 }
 
 static void test_data_shorter_than_one_window_is_refused(void **state)

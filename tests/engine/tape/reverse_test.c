@@ -401,13 +401,22 @@ static uint32_t write_rotary(struct net *net)
     uint64_t dims[2] = {5, 6};
     uint32_t table = build_tensor(net->builder, "table", DTYPE_F32, ROLE_CONSTANT, 2, dims);
 
-    return build_rotary(net->builder, cube(net, 2, 5, 18), table, 5, 3);
+    return build_rotary(net->builder, cube(net, 2, 5, 18), table, 5, 3, false);
+}
+
+static uint32_t write_rotary_halves(struct net *net)
+{
+    uint64_t dims[2] = {5, 6};
+    uint32_t table = build_tensor(net->builder, "table", DTYPE_F32, ROLE_CONSTANT, 2, dims);
+
+    return build_rotary(net->builder, cube(net, 2, 5, 18), table, 5, 3, true);
 }
 
 static void test_gradient_of_rotary(void **state)
 {
     (void)state;
     check(write_rotary);
+    check(write_rotary_halves);
 }
 
 static uint32_t write_squared_error(struct net *net)

@@ -183,6 +183,7 @@ static void make_rotary(struct maker *maker)
     uint64_t count = length * heads * width * from(maker, 1, 4);
 
     attribute(maker, below(maker, 2));
+    attribute(maker, below(maker, 2));
     input(maker, DTYPE_F32, count);
     input(maker, DTYPE_F32, length * width);
     output(maker, DTYPE_F32, count);
