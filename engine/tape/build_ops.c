@@ -44,6 +44,7 @@ uint32_t build_step(struct builder *builder)
         memcpy(scope, builder->scope, sizeof(scope));
         build_scope(builder, "");
         builder->step = build_tensor(builder, "step", DTYPE_U32, ROLE_STATE, 1, &one);
+        build_init(builder, builder->step, (struct init){.kind = INIT_ZEROS});
         op = op_begin(OP_STEP_NEXT, 1, &builder->step);
         build_after(builder, builder->step, build_one(builder, &op, &shape));
         build_scope(builder, scope);

@@ -44,6 +44,9 @@ uint32_t build_step(struct builder *builder);
 /* Names the next value of a state tensor. A state without one never changes. */
 void build_after(struct builder *builder, uint32_t state, uint32_t after);
 
+/* How the first value of a state tensor is drawn. A state without a rule must be given. */
+void build_init(struct builder *builder, uint32_t state, struct init init);
+
 /* Makes an operation's output readable after the step, under a name. */
 void build_output(struct builder *builder, const char *name, uint32_t tensor);
 

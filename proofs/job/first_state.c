@@ -339,8 +339,19 @@ enum status first_state_read(void *bytes, const struct first_state *first, uint3
     return STATUS_OK;
 }
 
-static enum status tensor_root(struct digest *root, const struct first_state *first, uint32_t state,
-                               struct error *error)
+static bool has_nonzero(const float *values, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (values[i] != 0.0f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* *nonzero becomes true where the tensor holds a binary32 other than zero. */
+static enum status tensor_root(struct digest *root, bool *nonzero, const struct first_state *first,
+                               uint32_t state, struct error *error)
 {
     const struct tensor *tensor = &first->tape->tensors[first->tape->states[state].before];
     void *bytes = malloc(commit_tensor_size(tensor));
@@ -351,6 +362,7 @@ static enum status tensor_root(struct digest *root, const struct first_state *fi
     }
     TRY_OUT(first_state_read(bytes, first, state, error));
     commit_tensor_root(root, COMMIT_TENSOR, tensor, bytes, 0);
+    *nonzero = *nonzero || (tensor->dtype == DTYPE_F32 && has_nonzero(bytes, tensor->count));
 out:
     free(bytes);
     return status;
@@ -359,14 +371,24 @@ out:
 enum status first_state_root(struct digest *root, const struct first_state *first,
                              struct error *error)
 {
+    const struct tape *tape = first->tape;
     struct commit_roots roots;
+    const char *zero = NULL;
+    bool nonzero = false;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < first->tape->state_count; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct tensor *state = &tape->tensors[tape->states[i].before];
         struct digest item;
 
-        TRY(tensor_root(&item, first, i, error));
+        TRY(tensor_root(&item, &nonzero, first, i, error));
         TRY(commit_roots_add(&roots, &item));
+        zero = zero == NULL && state->dtype == DTYPE_F32 ? state->name : zero;
+    }
+    if (zero != NULL && !nonzero) {
+        return error_set(error, STATUS_REFUSED,
+                         "%s: every number is zero, from '%s' on: nothing would be trained",
+                         first->file.path, zero);
     }
     commit_roots_end(&roots, root);
     return STATUS_OK;

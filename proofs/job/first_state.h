@@ -43,7 +43,7 @@ MUST_CHECK enum status first_state_check_origin(const struct tape *tape, const c
 MUST_CHECK enum status first_state_read(void *bytes, const struct first_state *first,
                                         uint32_t state, struct error *error);
 
-/* The root of the state that the file gives. */
+/* The root of the state that the file gives; refuses a state of zeros alone. */
 MUST_CHECK enum status first_state_root(struct digest *root, const struct first_state *first,
                                         struct error *error);
 

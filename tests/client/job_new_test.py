@@ -76,7 +76,10 @@ def job_is_made_again_from_its_tape():
     roots, first = again["roots"], ask("job", "show", path("a.job"))["roots"]
     for key in ("program", "constants", "data"):
         assert roots[key] == first[key], key
-    assert roots["first_state"] != first["first_state"]  # zeros: nothing draws it
+    assert again["id"] == ask("job", "show", path("a.job"))["id"]
+    again = ask(*words[:-1], path("t7.job"), "--data", DATA, "--seed", "7")
+    assert again["roots"]["program"] == first["program"]
+    assert again["roots"]["first_state"] != first["first_state"]
     ask("job", "new", "--tape", DATA, "--data", DATA, "--out", path("u.job"), wanted=1)
     # The state of a run gives the tape what the model's draws gave.
     run("a.job", "a.run")
@@ -87,6 +90,33 @@ def job_is_made_again_from_its_tape():
     assert given["roots"]["first_state"] == steps[3]["state_root"]
     run("g.job", "g.run", "--first-state", state)
     assert ask("bundle", "steps", path("g.run"))["steps"][0]["state_root"] == steps[4]["state_root"]
+
+
+def tape_that_would_train_nothing_is_refused():
+    words = ["--constants", path("a.safetensors"), "--data", DATA, "--segment", "4", "--out",
+             path("nothing.job")]
+    with open(path("a.tape"), "rb") as file:
+        tape = file.read()
+    states = struct.unpack_from(">I", tape, 16)[0]
+    rules = len(tape) - 13 * states  # of each state: two tensors, kind and value
+    for kinds, text in (([0] * states, "no rule by which"),  # 0: none; 1: zeros
+                        ([1] * states, "every number of the first state is zero")):
+        changed = bytearray(tape)
+        for at, kind in enumerate(kinds):
+            changed[rules + 13 * at + 8:rules + 13 * at + 13] = bytes([kind, 0, 0, 0, 0])
+        with open(path("n.tape"), "wb") as file:
+            file.write(changed)
+        said = ask("job", "new", "--tape", path("n.tape"), "--steps", "12", *words, wanted=1)
+        assert text in said["error"]["message"], said
+        assert "--first-state" in json.dumps(said), said
+    said = ask("job", "new", "--tape", path("a.tape"), "--steps", "13", *words, wanted=1)
+    assert "ends after 12 of the job's 13 steps" in said["error"]["message"], said
+    assert not os.path.exists(path("nothing.job"))
+    changed[7] = 1
+    with open(path("n.tape"), "wb") as file:
+        file.write(changed)
+    said = ask("job", "new", "--tape", path("n.tape"), "--steps", "12", *words, wanted=1)
+    assert "version 1" in said["error"]["message"], said
 
 
 def write_gpt2(name, prefix, drop=None, extra=None):
@@ -197,6 +227,7 @@ sys.exit(main([
     jobs_are_made_shown_and_never_replaced,
     options_that_change_nothing_are_refused,
     job_is_made_again_from_its_tape,
+    tape_that_would_train_nothing_is_refused,
     gpt2_of_hugging_face_is_a_first_state,
     llama_is_a_first_state_only_where_it_is_the_same_network,
 ]))

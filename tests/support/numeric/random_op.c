@@ -605,7 +605,7 @@ static void finish(struct maker *maker)
     (void)add_tensor(maker, DTYPE_F32, ROLE_STATE, 1 + below(maker, 5)); /* so that there is one */
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_STATE) {
-            tape->states[tape->state_count++] = (struct state_pair){id, id};
+            tape->states[tape->state_count++] = (struct state_pair){.before = id, .after = id};
         }
     }
     if (op_check(maker->op, tape->tensors, tape->tensor_count, &error) != STATUS_OK) {
