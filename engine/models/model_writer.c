@@ -193,7 +193,7 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
         return 0;
     }
     scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
-    p = build_softmax(builder, scores, (float)(1.0 / sqrt((double)d)), length);
+    p = build_softmax(builder, scores, (float)(1.0 / sqrt((double)d)), length, TENSOR_NONE);
     p = write_dropout(writer, p);
     return build_contract(builder, p, &p_rows, v, &v_columns, out_strides, 0, 3, shape.dims);
 }

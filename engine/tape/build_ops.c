@@ -310,9 +310,11 @@ static void exponential_shapes(const struct builder *builder, struct output_shap
     shapes[2] = shape_like(builder, x);
 }
 
-uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal)
+uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,
+                       uint32_t reach)
 {
-    struct op op = op_begin(OP_SOFTMAX, 1, &x);
+    uint32_t inputs[2] = {x, reach};
+    struct op op = op_begin(OP_SOFTMAX, reach == TENSOR_NONE ? 1 : 2, inputs);
     struct output_shape shapes[6];
     uint64_t rows;
     uint64_t chunks;

@@ -83,8 +83,10 @@ void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint3
 uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
                           float epsilon);
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
-/* Rows are the last axis; causal is 0 or the period of op.h. */
-uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal);
+/* Rows are the last axis; causal is 0 or the period of op.h. reach: how many columns before its own
+ * a row sees at most, u32 (sequences, period); or TENSOR_NONE. */
+uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,
+                       uint32_t reach);
 /* Turns the pairs of neighbours in each head, or, with halves, of the elements half a head apart. */
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
                       uint64_t heads, bool halves);

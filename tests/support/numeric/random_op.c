@@ -363,11 +363,26 @@ static void make_rows(struct maker *maker)
     rows_shape(maker, &rows, &columns);
     uint64_t chunks = rows * fold_chunks(columns);
 
+    uint64_t reach = 0;
+
     if (kind == OP_SOFTMAX || kind == OP_SOFTMAX_GRAD) {
-        attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
+        uint64_t period = attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
+
         attribute_float(maker);
+        /* Whole sequences may have a reach, one for all or one for each. */
+        if (period > 0 && period <= 9 && below(maker, 2) == 0) {
+            uint64_t sequences = 1 + below(maker, 3);
+
+            reach = sequences * period;
+            rows = reach * (1 + below(maker, 3));
+            maker->op->attributes[ROWS] = (int64_t)rows;
+            chunks = rows * fold_chunks(columns);
+        }
     }
     inputs(maker, kind == OP_SOFTMAX_GRAD ? 2 : 1, rows * columns);
+    if (reach > 0) {
+        input(maker, DTYPE_U32, reach);
+    }
     if (kind == OP_CROSS_ENTROPY || kind == OP_CROSS_ENTROPY_GRAD) {
         input(maker, DTYPE_U32, rows);
     }
