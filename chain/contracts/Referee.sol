@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {Commitments} from "./Commitments.sol";
 import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
-import {IRegistry} from "./IRegistry.sol";
+import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 import {Registry} from "./Registry.sol";
 
 /// @title Referee
@@ -129,7 +129,7 @@ contract Referee is IReferee {
     /// @dev Is it the job, the segment and the step of the claim?
     function _checkSubject(bytes32 claim, IRegistry.Trial memory trial, Case calldata shown)
         internal
-        pure
+        view
     {
         bytes32[7] calldata header = shown.header;
         bytes32 jobId = sha256(
@@ -140,7 +140,7 @@ contract Referee is IReferee {
                 bytes24(header[6])
             )
         );
-        if (keccak256(abi.encode(shown.client, jobId, shown.salt)) != trial.job) {
+        if (jobKeyOn(address(REGISTRY), shown.client, jobId, shown.salt) != trial.job) {
             revert WrongCase(uint256(Part.Job));
         }
         if (keccak256(abi.encode(trial.job, shown.segment)) != trial.segment) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {IRegistry} from "./IRegistry.sol";
+import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 
 /// @title Registry
 /// @notice Holds the escrow, stakes and bonds of all jobs, and whose move it is.
@@ -115,7 +115,7 @@ contract Registry is IRegistry {
         if (escrow > AMOUNT_MAX) revert BadTerms(7);
         if (msg.value != escrow) revert WrongValue(escrow);
 
-        key = keccak256(abi.encode(msg.sender, terms.jobId, terms.salt));
+        key = jobKeyOn(address(this), msg.sender, terms.jobId, terms.salt);
         Job storage job = jobs[key];
         if (job.phase != Phase.None) revert JobExists();
 

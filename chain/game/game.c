@@ -8,6 +8,7 @@
 
 enum {
     SEGMENT_WORDS = 8, /* with the job's key before it */
+    JOB_KEY_WORDS = 5,
     KEY_WORDS = 4,
 };
 
@@ -144,17 +145,21 @@ const char *game_refusal_text(enum game_refusal_kind kind)
 
 /* ---- keys: each is keccak256(abi.encode(...)) as in Registry.sol -------------- */
 
-struct hash32 game_job_key(const struct address *client, const struct digest *job_id, uint64_t salt)
+struct hash32 game_job_key(const struct game_place *place, const struct address *client,
+                           const struct digest *job_id, uint64_t salt)
 {
-    uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
+    uint8_t bytes[JOB_KEY_WORDS * ABI_WORD_SIZE];
     struct abi_writer writer;
     struct hash32 id;
 
     memcpy(id.bytes, job_id->bytes, HASH32_SIZE);
     abi_writer_init(&writer, bytes, sizeof(bytes));
+    abi_put_uint256(&writer, &place->chain);
+    abi_put_address(&writer, &place->registry);
     abi_put_address(&writer, client);
     abi_put_hash(&writer, &id);
     abi_put_u64(&writer, salt);
+    assert(!writer.overflowed);
     return keccak256(bytes, writer.used);
 }
 
