@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/rules/evidence_bound.h"
 
 void tape_free(struct tape *tape)
 {
@@ -185,6 +186,9 @@ static enum status check_order(const struct tape *tape, uint32_t *makers, struct
     for (uint32_t at = 0; at < tape->op_count; at++) {
         enum status status = op_check(&tape->ops[at], tape->tensors, tape->tensor_count, error);
 
+        if (status == STATUS_OK) {
+            status = evidence_bound_check(&tape->ops[at], tape->tensors, error);
+        }
         if (status != STATUS_OK) {
             (void)error_wrap(error, "operation %u", at);
             return status;

@@ -720,6 +720,33 @@ static uint32_t signed_value(uint64_t *random, enum random_mood mood, const stru
     return (uint32_t)((int32_t)random_op_below(random, 12) - 6);
 }
 
+/* Are these the exponents of the rows of a sum? */
+static bool is_exponents(const struct op *op, uint32_t tensor)
+{
+    return (op->kind == OP_CONTRACT && (tensor == op->inputs[1] || tensor == op->inputs[3])) ||
+           (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[1]) ||
+           (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[2]);
+}
+
+/* As QUANTIZE does: no exponent of a row lies more than the window below its top. */
+static void raise_exponents(int16_t *exponents, uint64_t count, const struct op *op)
+{
+    struct contraction_shape shape = contraction_shape_of(op);
+
+    for (uint64_t row = 0; row + (uint64_t)shape.blocks <= count; row += (uint64_t)shape.blocks) {
+        int top = INT16_MIN;
+
+        for (int64_t b = 0; b < shape.blocks; b++) {
+            top = exponents[row + (uint64_t)b] > top ? exponents[row + (uint64_t)b] : top;
+        }
+        for (int64_t b = 0; b < shape.blocks; b++) {
+            int16_t *exponent = &exponents[row + (uint64_t)b];
+
+            *exponent = *exponent < top - shape.window ? (int16_t)(top - shape.window) : *exponent;
+        }
+    }
+}
+
 static uint32_t word_value(uint64_t *random, enum random_mood mood)
 {
     uint64_t draw = random_op_draw(random);
@@ -760,6 +787,9 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
             break;
         }
         memcpy(bytes + i * size, &bits, size); /* as all of these machines: little-endian */
+    }
+    if (mood != MOOD_WILD && is_exponents(&tape->ops[0], tensor)) {
+        raise_exponents((int16_t *)(void *)bytes, shape->count, &tape->ops[0]);
     }
     return bytes;
 }
