@@ -120,6 +120,8 @@ const char *status_name(enum status status)
         return "no-memory";
     case STATUS_IO:
         return "io";
+    case STATUS_GONE:
+        return "gone";
     case STATUS_UNREACHABLE:
         return "unreachable";
     case STATUS_DEVICE:

@@ -19,6 +19,7 @@ enum status {
     STATUS_OVER_LIMIT,  /* a documented maximum was exceeded */
     STATUS_NO_MEMORY,   /* memory, on the host or a device, ran out */
     STATUS_IO,          /* the operating system refused */
+    STATUS_GONE,        /* a file that is open is no longer the one at its path; waiting is vain */
     STATUS_UNREACHABLE, /* an endpoint did not answer, or not in time */
     STATUS_DEVICE,      /* an accelerator is missing, refused or failed */
     STATUS_STOPPED,     /* the user or the system asked for a clean stop */

@@ -123,6 +123,14 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "N",
      .maximum = 10000,
      .help = "key and value heads that groups of heads share (llama; default: 2)"},
+    {.name = "rotary-base",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "base of the rotary angles, rope_theta of published weights (llama; default: 10000)"},
+    {.name = "norm-epsilon",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "epsilon of the norms, rms_norm_eps of published weights (llama; default: 0.00001)"},
     {.name = "width",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -214,19 +222,34 @@ static const struct {
     const char *option;
     uint32_t sources;
 } belongings[] = {
-    {"constants", FROM_TAPE},      {"model", FROM_MODEL},
-    {"labels", FROM_CLASSIFIER},   {"data-type", FROM_LANGUAGE},
-    {"seed", FROM_MODEL},          {"bits", FROM_MODEL},
-    {"block", FROM_MODEL},         {"batch", FROM_MODEL},
-    {"length", FROM_LANGUAGE},     {"positions", FROM_GPT2},
-    {"vocabulary", FROM_LANGUAGE}, {"layers", FROM_LANGUAGE | FROM_MLP},
-    {"heads", FROM_LANGUAGE},      {"kv-heads", FROM_LLAMA},
-    {"width", FROM_LANGUAGE},      {"hidden", FROM_MODEL},
-    {"classes", FROM_CLASSIFIER},  {"dropout", FROM_MODEL},
-    {"inference", FROM_MODEL},     {"optimizer", FROM_MODEL},
-    {"schedule", FROM_MODEL},      {"rate", FROM_MODEL},
-    {"rate-min", FROM_MODEL},      {"warmup", FROM_MODEL},
-    {"decay", FROM_MODEL},         {"clip", FROM_MODEL},
+    {"constants", FROM_TAPE},
+    {"model", FROM_MODEL},
+    {"labels", FROM_CLASSIFIER},
+    {"data-type", FROM_LANGUAGE},
+    {"seed", FROM_MODEL | FROM_TAPE},
+    {"bits", FROM_MODEL},
+    {"block", FROM_MODEL},
+    {"batch", FROM_MODEL},
+    {"length", FROM_LANGUAGE},
+    {"positions", FROM_GPT2},
+    {"vocabulary", FROM_LANGUAGE},
+    {"layers", FROM_LANGUAGE | FROM_MLP},
+    {"heads", FROM_LANGUAGE},
+    {"kv-heads", FROM_LLAMA},
+    {"rotary-base", FROM_LLAMA},
+    {"norm-epsilon", FROM_LLAMA},
+    {"width", FROM_LANGUAGE},
+    {"hidden", FROM_MODEL},
+    {"classes", FROM_CLASSIFIER},
+    {"dropout", FROM_MODEL},
+    {"inference", FROM_MODEL},
+    {"optimizer", FROM_MODEL},
+    {"schedule", FROM_MODEL},
+    {"rate", FROM_MODEL},
+    {"rate-min", FROM_MODEL},
+    {"warmup", FROM_MODEL},
+    {"decay", FROM_MODEL},
+    {"clip", FROM_MODEL},
 };
 
 /* Refuses an option on the command line that would change nothing: a job cannot be changed later.
@@ -323,6 +346,8 @@ static void read_options(struct model_options *model, const struct options *opti
     take_number(&model->hidden, options, "hidden");
     take_number(&model->classes, options, "classes");
     take_number(&model->warmup, options, "warmup");
+    take_real(&model->rotary_base, options, "rotary-base");
+    take_real(&model->norm_epsilon, options, "norm-epsilon");
     take_real(&model->dropout, options, "dropout");
     take_real(&model->rate, options, "rate");
     take_real(&model->rate_min, options, "rate-min");
@@ -419,12 +444,14 @@ static enum status give_first_state(struct job_terms *terms, const struct tape *
 {
     const char *path = options_text(options, "first-state");
     struct first_state first = {0};
+    bool stated = options_text(options, "tape") != NULL ||
+                  (options_given(options, "rotary-base") && options_given(options, "norm-epsilon"));
     enum status status;
 
     if (path == NULL) {
         return STATUS_OK;
     }
-    TRY_OUT(first_state_check_origin(tape, path, error));
+    TRY_OUT(first_state_check_origin(tape, path, stated, error));
     TRY_OUT(first_state_open(&first, tape, path, error));
     TRY_OUT(first_state_root(&terms->first_state_root, &first, error));
 out:
@@ -508,6 +535,7 @@ static enum status make_job(struct job **job, const struct options *options, str
     struct job_terms terms = {
         .steps = options_number(options, "steps"),
         .segment_length = options_number(options, "segment"),
+        .seed = options_number(options, "seed"),
         .requirements.memory = options_number(options, "memory"),
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};

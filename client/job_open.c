@@ -168,7 +168,7 @@ static enum status agree(bool *opened, struct hash32 *key, struct game_terms *te
     TRY(job_moves_watch(&ledger, &account, context, error));
     TRY_OUT(ledger_get_clock(ledger, &clock, error));
     terms->deadline_s = clock.time_s + options_number(context->options, "deadline");
-    *key = game_job_key(&account, &terms->job_id, terms->salt);
+    *key = game_job_key(ledger_get_game(ledger), &account, &terms->job_id, terms->salt);
     TRY_OUT(look_before(opened, ledger, key, terms, error));
     if (*opened) {
         goto out;

@@ -47,6 +47,7 @@ enum command_exit command_exit_of(enum status status)
         return COMMAND_REFUSED;
     case STATUS_NO_MEMORY:
     case STATUS_IO:
+    case STATUS_GONE:
     case STATUS_UNREACHABLE:
     case STATUS_DEVICE:
     case STATUS_STOPPED:

@@ -48,7 +48,7 @@ struct option_spec {
     const char *help;     /* one sentence, no full stop */
     uint64_t minimum;     /* of numbers; real numbers have none */
     uint64_t maximum;     /* 0: no bound but that of uint64_t */
-    const char *choices;  /* "plain|json" */
+    const char *choices;  /* "plain|json"; of a text: words that a shell offers, among others */
     bool required;
     bool command_line_only; /* no environment variable, no config key */
 };

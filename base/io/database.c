@@ -25,6 +25,26 @@ static enum status failed(struct database *sql, struct error *error)
                      sqlite3_errmsg(sql->database));
 }
 
+/*
+ * A deleted or replaced file takes every write, and loses all of them when the last process closes
+ * it. A file system that cannot tell counts as one where nothing has moved.
+ */
+static enum status check_place(struct database *sql, struct error *error)
+{
+    int moved = 0;
+
+    if (sqlite3_file_control(sql->database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+        moved == 0) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_GONE,
+                    "%s was deleted, moved or replaced while it was in use: nothing more is "
+                    "read from it or written to it",
+                    sqlite3_db_filename(sql->database, "main"));
+    error_advise(error, "put the file back to its place and start again");
+    return STATUS_GONE;
+}
+
 /* ---- statements that are kept ------------------------------------------------ */
 
 /* Holds only statements that nobody uses. Equal texts may be kept more than once. */
@@ -232,6 +252,10 @@ static enum status prepare(sqlite3_stmt **statement, struct database *sql, struc
 {
     int result = SQLITE_OK;
 
+    *statement = NULL;
+    if (!database_in_transaction(sql)) { /* a transaction looks at its beginning and its end */
+        TRY(check_place(sql, error));
+    }
     *statement = take_kept(sql, text);
     if (*statement == NULL) {
         result = sqlite3_prepare_v2(sql->database, text, -1, statement, NULL);
@@ -304,7 +328,7 @@ enum status database_collect(struct database *sql, void *rows, uint32_t *count,
                              enum status (*read)(void *one, sqlite3_stmt *row, struct error *error),
                              struct error *error)
 {
-    enum status status = statement == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = statement == NULL ? error->status : STATUS_OK;
 
     *count = 0;
     while (status == STATUS_OK && *count < most) {
@@ -387,6 +411,9 @@ enum status database_begin(struct database *sql, struct error *error)
 
 enum status database_end(struct database *sql, enum status status, struct error *error)
 {
+    if (status == STATUS_OK) {
+        status = check_place(sql, error);
+    }
     if (status == STATUS_OK) {
         status = database_run(sql, error, "COMMIT", "");
     }

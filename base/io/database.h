@@ -4,6 +4,9 @@
  * Preparing a statement takes far longer than running it on our small, indexed tables. Each
  * connection therefore keeps its last statements. Every error names the file and sqlite3's
  * reason.
+ *
+ * A file that was deleted, moved or replaced while it is open is STATUS_GONE, for each statement
+ * outside a transaction and for each commit.
  */
 #ifndef BASE_IO_DATABASE_H
 #define BASE_IO_DATABASE_H

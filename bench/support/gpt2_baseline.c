@@ -206,7 +206,7 @@ static void read_first_state(struct gpt2_baseline *b)
     struct block walk = {.floats = b->parameters.floats};
 
     for (uint32_t i = 0; i < model->parameter_count; i++) {
-        uint32_t id = model->parameters[i].tensor;
+        uint32_t id = model->parameters[i];
 
         model_first_state(cut_floats(&walk, model->tape->tensors[id].count), model, id);
     }
@@ -422,7 +422,7 @@ static void update(struct gpt2_baseline *b)
     adamw.correct2 = (float)(1.0 / (1.0 - pow(options->beta2, (double)b->step)));
     adamw.scale = length > options->clip ? (float)(options->clip / length) : 1.0f;
     for (uint32_t i = 0; i < model->parameter_count; i++) {
-        const struct tensor *tensor = &model->tape->tensors[model->parameters[i].tensor];
+        const struct tensor *tensor = &model->tape->tensors[model->parameters[i]];
         size_t at = cut(&walk, tensor->count);
 
         adamw.decay = tensor->rank > 1 ? (float)options->decay : 0.0f;

@@ -102,7 +102,7 @@ static enum status send_parameters(struct gpt2_torch *torch, const struct gpt2_c
     const struct model *model = &one->model;
 
     for (uint32_t i = 0; i < model->parameter_count; i++) {
-        uint32_t id = model->parameters[i].tensor;
+        uint32_t id = model->parameters[i];
         size_t count = model->tape->tensors[id].count;
         float *values = malloc(count * sizeof(*values));
 

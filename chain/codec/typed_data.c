@@ -33,13 +33,19 @@ void typed_struct_add_address(struct typed_struct *typed, const struct address *
     add_word(typed, word);
 }
 
+void typed_struct_add_uint256(struct typed_struct *typed, const struct uint256 *value)
+{
+    uint8_t word[32];
+
+    uint256_to_bytes(word, value);
+    add_word(typed, word);
+}
+
 void typed_struct_add_u64(struct typed_struct *typed, uint64_t value)
 {
     struct uint256 wide = uint256_of(value);
-    uint8_t word[32];
 
-    uint256_to_bytes(word, &wide);
-    add_word(typed, word);
+    typed_struct_add_uint256(typed, &wide);
 }
 
 void typed_struct_add_text(struct typed_struct *typed, const char *text)
@@ -54,7 +60,7 @@ struct hash32 typed_struct_hash(const struct typed_struct *typed)
     return keccak256(typed->words, 32 * (size_t)typed->count);
 }
 
-struct hash32 typed_domain(const char *name, const char *version, uint64_t chain_id,
+struct hash32 typed_domain(const char *name, const char *version, const struct uint256 *chain_id,
                            const struct address *contract)
 {
     struct typed_struct domain;
@@ -63,7 +69,7 @@ struct hash32 typed_domain(const char *name, const char *version, uint64_t chain
                                 "address verifyingContract)");
     typed_struct_add_text(&domain, name);
     typed_struct_add_text(&domain, version);
-    typed_struct_add_u64(&domain, chain_id);
+    typed_struct_add_uint256(&domain, chain_id);
     typed_struct_add_address(&domain, contract);
     return typed_struct_hash(&domain);
 }

@@ -12,6 +12,7 @@
 
 #include "chain/codec/address.h"
 #include "chain/codec/keccak.h"
+#include "chain/codec/uint256.h"
 
 #define TYPED_WORDS_MAX 32
 
@@ -25,11 +26,12 @@ struct typed_struct {
 void typed_struct_begin(struct typed_struct *typed, const char *type);
 void typed_struct_add_hash(struct typed_struct *typed, const struct hash32 *hash);
 void typed_struct_add_address(struct typed_struct *typed, const struct address *address);
+void typed_struct_add_uint256(struct typed_struct *typed, const struct uint256 *value);
 void typed_struct_add_u64(struct typed_struct *typed, uint64_t value);
 void typed_struct_add_text(struct typed_struct *typed, const char *text);
 struct hash32 typed_struct_hash(const struct typed_struct *typed);
 
-struct hash32 typed_domain(const char *name, const char *version, uint64_t chain_id,
+struct hash32 typed_domain(const char *name, const char *version, const struct uint256 *chain_id,
                            const struct address *contract);
 
 /* What is signed. */

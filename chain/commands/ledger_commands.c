@@ -267,14 +267,14 @@ static enum status count_money(struct money **money, struct ledger *ledger,
     return status;
 }
 
-static int show_status(struct command_context *context, const struct ledger_clock *clock,
-                       const struct money *money, size_t count)
+static int show_status(struct command_context *context, const char *chain,
+                       const struct ledger_clock *clock, const struct money *money, size_t count)
 {
     json_t *accounts = json_array();
 
     if (!context->json) {
-        (void)fprintf(context->out, "height %llu, time %llu\n", (unsigned long long)clock->height,
-                      (unsigned long long)clock->time_s);
+        (void)fprintf(context->out, "chain %s, height %llu, time %llu\n", chain,
+                      (unsigned long long)clock->height, (unsigned long long)clock->time_s);
     }
     for (size_t i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_SIZE];
@@ -297,9 +297,9 @@ static int show_status(struct command_context *context, const struct ledger_cloc
         json_decref(accounts);
         return COMMAND_OK;
     }
-    return command_emit(context,
-                        json_pack("{s:I, s:I, s:o}", "height", (json_int_t)clock->height, "time",
-                                  (json_int_t)clock->time_s, "accounts", accounts));
+    return command_emit(context, json_pack("{s:s, s:I, s:I, s:o}", "chain", chain, "height",
+                                           (json_int_t)clock->height, "time",
+                                           (json_int_t)clock->time_s, "accounts", accounts));
 }
 
 static int run_status(struct command_context *context)
@@ -322,8 +322,9 @@ static int run_status(struct command_context *context)
     count = drop_unnamed(entries, count, context->json ? NULL : context->out);
     TRY_OUT(count_money(&money, ledger, entries, count, &error));
 out:
-    code = status == STATUS_OK ? show_status(context, &clock, money, count)
-                               : command_fail(context, &error);
+    code = status == STATUS_OK
+               ? show_status(context, ledger_get_place(ledger)->chain, &clock, money, count)
+               : command_fail(context, &error);
     free(money);
     free(entries);
     ledger_close(ledger);

@@ -130,15 +130,16 @@ contract Examiner is IExaminer {
     }
 
     /// @dev Do the parts come to the element? No sum is a NaN: if the element is one, the reply is
-    /// empty.
+    /// the part that makes it one.
     function _compareParts(bytes calldata queried, bytes calldata replied) internal view {
         uint256 bits = uint32(bytes4(queried[47:51]));
         uint256 fold = uint8(queried[51]);
+        uint256 count = uint32(bytes4(queried[52:56]));
         if (fold == FOLD_SUM && bits == Evidence.NAN_BITS) {
-            if (replied.length != 0) revert BadReply();
+            if (replied.length != 4 || uint32(bytes4(replied)) >= count) revert BadReply();
             return;
         }
-        if (replied.length != 4 + 8 * uint256(uint32(bytes4(queried[52:56])))) revert BadReply();
+        if (replied.length != 4 + 8 * count) revert BadReply();
         int256 exponent = int32(uint32(bytes4(replied)));
         int256 most = fold == FOLD_SUM ? REPLIED_EXPONENT_MAX : int256(0);
         if (exponent < -most || exponent > most || CONTRACTION.join(fold, replied) != bits) {
@@ -194,8 +195,8 @@ contract Examiner is IExaminer {
         return _rules(shown.operation).element(evidence) != Evidence.accused(shown);
     }
 
-    /// @dev A part differs from the accused's reply, or its exponent (the same for all parts) does.
-    /// An element that no part can change is judged by itself.
+    /// @dev A part differs from the accused's reply, or does not go with the exponent in it. An
+    /// element that no part can change is judged by itself.
     function _partIsFalse(Context calldata context, bytes32 replied, bytes calldata evidence)
         internal
         view
@@ -211,10 +212,9 @@ contract Examiner is IExaminer {
         bytes calldata values = msg.data[offset:offset + shown.repliedSize];
         if (sha256(abi.encodePacked(queried, values)) != replied) revert NotReplied();
         if (part.settled) return part.bits != bits;
-        if (values.length == 0) return true; // the reply was a NaN
+        if (values.length == 4) return shown.part == uint32(bytes4(values)); // it said: a NaN
         uint256 place = 4 + 8 * shown.part;
-        return part.exponent != int32(uint32(bytes4(values)))
-            || part.value != int64(uint64(bytes8(values[place:place + 8])));
+        return part.unfit || part.value != int64(uint64(bytes8(values[place:place + 8])));
     }
 
     /// @dev Does every operand that is shown stand where the descriptor says?

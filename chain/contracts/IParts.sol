@@ -5,9 +5,10 @@ import {IRules} from "./IRules.sol";
 
 /// @title IParts
 /// @notice Rules that fold a long axis and can show its parts: the sums of contract, contract-ones
-/// and contract-onehot over K elements, the peaks of quantize over a piece (engine/rules/rule.h).
-/// @dev The parts are always the same ones: 1,024 elements of a sum, 16 of a piece; twice as many,
-/// and so on, where there would be more than 2,048 parts.
+/// and contract-onehot over K elements, the peaks of quantize over a piece, its exponents over the
+/// peaks of a row (engine/rules/rule.h).
+/// @dev The parts are always the same ones: 1,024 elements of a sum or peaks of a row, 16 elements
+/// of a piece; twice as many, and so on, where there would be more than 2,048 parts.
 interface IParts is IRules {
     /// @notice The value of one part.
     struct Part {
@@ -15,7 +16,8 @@ interface IParts is IRules {
         uint256 count; // of all parts
         bool settled; // no part can change the element: it is bits
         uint256 bits;
-        int256 exponent; // of the sum, the same in every part
+        bool unfit; // an exponent of the part does not go with that of the sum
+        int256 exponent; // of the sum, the same in every part; evidence of a part gives it
         int256 value; // 64 bits
     }
 

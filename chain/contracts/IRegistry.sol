@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+/// @notice The key of a job. It names the job on one registry of one chain, and nothing elsewhere.
+function jobKeyOn(address registry, address client, bytes32 jobId, uint256 salt)
+    view
+    returns (bytes32)
+{
+    return keccak256(abi.encode(block.chainid, registry, client, jobId, salt));
+}
+
 /// @title IRegistry
 /// @notice The game of a training job: what is agreed, who may move, what a move costs and pays.
 /// docs/PROTOCOL.md has the same game in prose; the embedded ledger plays it in C.
@@ -175,7 +183,7 @@ interface IRegistry {
     ////////////////////////////////////////////////////////////////
 
     /// @notice Puts a job up, with all of its rewards and fees in escrow.
-    /// @return job Its key: keccak256(client, jobId, salt).
+    /// @return job Its key, as jobKeyOn() says.
     function open(Terms calldata terms, bytes calldata contact)
         external
         payable

@@ -11,7 +11,7 @@ import {IExaminer} from "./IExaminer.sol";
 /// reverts.
 library ProgramItem {
     uint256 internal constant STATE = 0xffff; // stands where the kind of an operation stands
-    uint256 internal constant STATE_SIZE = 46;
+    uint256 internal constant STATE_SIZE = 51;
     uint256 internal constant OPERAND_SIZE = 46; // of an operand in a descriptor
     uint256 internal constant LABEL_MIN = 60;
     uint256 internal constant LABEL_MAX = 123;

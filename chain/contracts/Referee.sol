@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {Commitments} from "./Commitments.sol";
 import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
-import {IRegistry} from "./IRegistry.sol";
+import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 import {Registry} from "./Registry.sol";
 
 /// @title Referee
@@ -581,7 +581,7 @@ contract Referee is IReferee {
     /// @dev The key of the job that a header is of.
     function _jobOf(address client, uint256 salt, bytes32[7] calldata header)
         internal
-        pure
+        view
         returns (bytes32)
     {
         bytes32 jobId = sha256(
@@ -592,7 +592,7 @@ contract Referee is IReferee {
                 bytes24(header[6])
             )
         );
-        return keccak256(abi.encode(client, jobId, salt));
+        return jobKeyOn(address(REGISTRY), client, jobId, salt);
     }
 
     /// @dev Did the solver commit to the states before and after the step?

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {IRegistry} from "./IRegistry.sol";
+import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 import {Panel} from "./Panel.sol";
 
 /// @title Registry
@@ -36,7 +36,7 @@ contract Registry is Panel {
         if (escrow > AMOUNT_MAX) revert BadTerms(8);
         _requireShort(contact);
         _requireValue(escrow);
-        key = keccak256(abi.encode(msg.sender, terms.jobId, terms.salt));
+        key = jobKeyOn(address(this), msg.sender, terms.jobId, terms.salt);
         Job storage job = _jobs[key];
         if (job.phase != Phase.None) revert JobExists();
 

@@ -38,7 +38,8 @@ contract RulesContraction is IParts {
     uint256 internal constant FOLD_SUM = 1;
     uint256 internal constant FOLD_MAXIMUM = 2;
     uint256 internal constant PART_OF_SUM = 1024;
-    uint256 internal constant PART_OF_MAXIMUM = 16;
+    uint256 internal constant PART_OF_PIECE = 16;
+    uint256 internal constant PART_OF_EXPONENTS = 1024;
     uint256 internal constant PARTS_MAX = 2048;
 
     uint256 internal constant PIECE = 128;
@@ -59,19 +60,30 @@ contract RulesContraction is IParts {
         uint256 pieces;
     }
 
-    /// @notice A row of an operand: where its integers begin, its exponents, and what they say.
+    /// @notice A row of an operand: where its integers begin, and what the exponents of a range of
+    /// it say.
     struct Row {
         Evidence.Operand q;
         uint256 first; // the row's first integer
-        uint256 exponents; // offset of the exponent of block 0
+        uint256 exponents; // offset of the exponent of the range's first block
         int256 lowest;
         bool poison;
     }
 
-    /// @notice What is looked at of an axis.
+    /// @notice What is looked at of an axis. A part has the exponent that was replied for its sum.
     struct Range {
         uint256 from;
         uint256 to;
+        bool isPart;
+        int256 exponent;
+    }
+
+    /// @notice A sum under way: blocks are shifted by their exponents less `base`.
+    struct Sum {
+        uint256 value; // modulo 2^256
+        int256 base;
+        int256 most; // windows of its rows: no shift of a block that is right is more
+        bool unfit;
     }
 
     ////////////////////////////////////////////////////////////////
@@ -81,31 +93,39 @@ contract RulesContraction is IParts {
     /// @inheritdoc IRules
     function element(bytes calldata evidence) external pure returns (uint256 bits) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (shown.operation == OP_QUANTIZE && shown.output == 1) return _exponent(shown);
         if (shown.operation == OP_QUANTIZE && shown.output == 2) return _integer(shown);
-        Part memory whole = _fold(shown, Range(0, _length(shown)));
+        Part memory whole = _fold(shown, Range(0, _length(shown), false, 0));
         return whole.settled ? whole.bits : _joined(whole.fold, whole.exponent, whole.value);
     }
 
     /// @inheritdoc IParts
     function partsOf(bytes calldata evidence) external pure returns (uint256 fold, uint256 count) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (shown.operation == OP_QUANTIZE && shown.output != 0) return (0, 0);
+        if (shown.operation == OP_QUANTIZE && shown.output == 2) return (0, 0);
         fold = shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM;
-        (, count) = _parts(fold, _length(shown));
+        (, count) = _parts(shown, _length(shown));
     }
 
     /// @inheritdoc IParts
     function part(bytes calldata evidence) external pure returns (Part memory found) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (shown.operation == OP_QUANTIZE && shown.output != 0) shown.badTarget();
+        if (shown.operation == OP_QUANTIZE && shown.output == 2) shown.badTarget();
         uint256 length = _length(shown);
-        (uint256 size, uint256 count) =
-            _parts(shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM, length);
+        (uint256 size, uint256 count) = _parts(shown, length);
         if (shown.part >= count) shown.badTarget();
         uint256 from = shown.part * size;
-        found = _fold(shown, Range(from, length - from < size ? length : from + size));
+        uint256 to = length - from < size ? length : from + size;
+        found = _fold(shown, Range(from, to, true, _replied(shown)));
         found.count = count;
+    }
+
+    /// @dev The exponent in the reply: its first four bytes. An empty one proves nothing later.
+    function _replied(Evidence.Exhibit memory shown) private pure returns (int256 exponent) {
+        uint256 offset = shown.replied;
+        if (shown.repliedSize < 4) return 0;
+        assembly {
+            exponent := sar(224, calldataload(offset))
+        }
     }
 
     /// @inheritdoc IParts
@@ -139,6 +159,7 @@ contract RulesContraction is IParts {
         if (shown.operation == OP_QUANTIZE) {
             Shape memory shape = _quantizeShape(shown);
             uint256 start = shown.element % shape.pieces * shape.piece;
+            if (shown.output == 1) return shape.pieces;
             return shape.k - start < shape.piece ? shape.k - start : shape.piece;
         }
         if (shown.operation == OP_CONTRACT) return _shape(shown, CONTRACT_K).k;
@@ -149,12 +170,14 @@ contract RulesContraction is IParts {
 
     /// @return size Elements of a part; the last may have fewer.
     /// @return count Of parts.
-    function _parts(uint256 fold, uint256 length)
+    function _parts(Evidence.Exhibit memory shown, uint256 length)
         private
         pure
         returns (uint256 size, uint256 count)
     {
-        size = fold == FOLD_SUM ? PART_OF_SUM : PART_OF_MAXIMUM;
+        size = shown.operation != OP_QUANTIZE
+            ? PART_OF_SUM
+            : shown.output == 0 ? PART_OF_PIECE : PART_OF_EXPONENTS;
         while (length > size * PARTS_MAX) {
             size *= 2;
         }
@@ -175,7 +198,11 @@ contract RulesContraction is IParts {
             _onehot(found, shown, range);
         } else {
             found.fold = FOLD_MAXIMUM;
-            _peak(found, shown, range);
+            if (shown.output == 0) {
+                _peak(found, shown, range);
+            } else {
+                _exponent(found, shown, range);
+            }
         }
     }
 
@@ -217,26 +244,33 @@ contract RulesContraction is IParts {
         found.value = peak;
     }
 
-    function _exponent(Evidence.Exhibit memory shown) private pure returns (uint256 bits) {
+    /// @dev A peak counts as it is in the block, and less by the window elsewhere.
+    function _exponent(Part memory found, Evidence.Exhibit memory shown, Range memory range)
+        private
+        pure
+    {
         Shape memory shape = _quantizeShape(shown);
         uint256 row = shown.element / shape.blocks;
         uint256 span = (shape.block + shape.piece - 1) / shape.piece;
         uint256 first = shown.element % shape.blocks * span;
-        uint256 offset = _shorts(shown.operands[1], row * shape.pieces, shape.pieces);
-        int256 top = type(int16).min;
-        int256 own = type(int16).min;
-        for (uint256 p = 0; p < shape.pieces; p++) {
-            int256 peak = _short(offset, p);
-            if (peak > top) {
-                top = peak;
-            }
-            if (peak > own && p >= first && p < first + span) {
-                own = peak;
+        uint256 to = range.to;
+        uint256 offset =
+            _shorts(shown.operands[1], row * shape.pieces + range.from, to - range.from);
+        int256 window = int256(_window(shape));
+        int256 most = type(int32).min;
+        unchecked {
+            for (uint256 p = range.from; p < to; p++) {
+                int256 peak = _short(offset, 0);
+                offset += 2;
+                if (p < first || p >= first + span) {
+                    peak -= window;
+                }
+                if (peak > most) {
+                    most = peak;
+                }
             }
         }
-        int256 least = top - int256(_window(shape));
-        // Stored in 16 bits: only peaks that are lies do not fit.
-        return _bits(int16(own > least ? own : least));
+        found.value = most;
     }
 
     function _integer(Evidence.Exhibit memory shown) private pure returns (uint256 bits) {
@@ -287,16 +321,17 @@ contract RulesContraction is IParts {
             found.settled = true; // and a zero
             return;
         }
-        Row memory a =
-            _row(shown.operands[0], shown.operands[1], shape, batch * view_[2] * view_[3] + m);
-        Row memory b =
-            _row(shown.operands[2], shown.operands[3], shape, batch * view_[4] * view_[5] + n);
-        if (a.poison || b.poison) {
-            _poison(found);
-            return;
+        uint256 number = batch * view_[2] * view_[3] + m;
+        Row memory a = _row(shown.operands[0], shown.operands[1], shape, number, range);
+        number = batch * view_[4] * view_[5] + n;
+        Row memory b = _row(shown.operands[2], shown.operands[3], shape, number, range);
+        bool poison = a.poison || b.poison;
+        if (!poison || range.isPart) {
+            Sum memory sum = _sum(shape, range, a.lowest + b.lowest, 2);
+            _products(sum, shape, a, b, range);
+            _setSum(found, sum, shape, 2);
         }
-        _setSum(found, _products(shape, a, b, range));
-        found.exponent = a.lowest + b.lowest - 2 * (int256(shape.bits) - 1);
+        _settle(found, poison);
     }
 
     function _ones(Part memory found, Evidence.Exhibit memory shown, Range memory range)
@@ -304,26 +339,13 @@ contract RulesContraction is IParts {
         pure
     {
         Shape memory shape = _shape(shown, ONES_K);
-        Row memory row = _row(shown.operands[0], shown.operands[1], shape, shown.element);
-        if (row.poison) {
-            _poison(found);
-            return;
+        Row memory row = _row(shown.operands[0], shown.operands[1], shape, shown.element, range);
+        if (!row.poison || range.isPart) {
+            Sum memory sum = _sum(shape, range, row.lowest, 1);
+            _units(sum, shape, row, range);
+            _setSum(found, sum, shape, 1);
         }
-        uint256 sum = 0;
-        uint256 offset = row.q.span(row.first + range.from, range.to - range.from);
-        unchecked {
-            for (uint256 k = range.from; k < range.to;) {
-                uint256 count = _run(shape, k, range.to);
-                int256 term = shape.bits == 22
-                    ? IntegerRows.sum32(offset, count)
-                    : IntegerRows.sum16(offset, count);
-                sum += _shifted(term, _short(row.exponents, k / shape.block) - row.lowest);
-                offset += count << row.q.shift;
-                k += count;
-            }
-        }
-        _setSum(found, sum);
-        found.exponent = row.lowest - (int256(shape.bits) - 1);
+        _settle(found, row.poison);
     }
 
     function _onehot(Part memory found, Evidence.Exhibit memory shown, Range memory range)
@@ -332,62 +354,133 @@ contract RulesContraction is IParts {
     {
         Shape memory shape = _shape(shown, ONEHOT_K);
         uint256 width = shown.natural(ONEHOT_WIDTH);
-        Row memory row =
-            _row(shown.operands[1], shown.operands[2], shape, shown.element % width);
-        if (row.poison) {
-            _poison(found);
-            return;
+        uint256 number = shown.element % width;
+        Row memory row = _row(shown.operands[1], shown.operands[2], shape, number, range);
+        if (!row.poison || range.isPart) {
+            Sum memory sum = _sum(shape, range, row.lowest, 1);
+            _chosen(sum, shown, shape, row, range);
+            _setSum(found, sum, shape, 1);
         }
-        _setSum(found, _chosen(shown, shape, row, shown.element / width, range));
-        found.exponent = row.lowest - (int256(shape.bits) - 1);
+        _settle(found, row.poison);
     }
 
-    function _poison(Part memory found) private pure {
-        found.settled = true;
-        found.bits = Evidence.NAN_BITS;
+    /// @dev A sum over so many rows. A part's exponent is given; of the whole it is the lowest.
+    function _sum(Shape memory shape, Range memory range, int256 lowest, uint256 rows)
+        private
+        pure
+        returns (Sum memory sum)
+    {
+        int256 unit = int256(rows * (shape.bits - 1));
+        sum.base = range.isPart ? range.exponent + unit : lowest;
+        sum.most = int256(rows * _window(shape));
+    }
+
+    /// @dev What poisons makes the element a NaN, whatever the sum.
+    function _settle(Part memory found, bool poison) private pure {
+        if (poison) {
+            found.settled = true;
+            found.bits = Evidence.NAN_BITS;
+        }
     }
 
     /// @dev A sum modulo 2^64, as a number with a sign.
-    function _setSum(Part memory found, uint256 sum) private pure {
-        found.value = int64(uint64(sum));
+    function _setSum(Part memory found, Sum memory sum, Shape memory shape, uint256 rows)
+        private
+        pure
+    {
+        found.value = int64(uint64(sum.value));
+        found.unfit = sum.unfit;
+        found.exponent = sum.base - int256(rows * (shape.bits - 1));
+    }
+
+    /// @dev Adds the terms of a block, shifted; by less than 0 or more than 63 they are 0.
+    function _add(Sum memory sum, int256 terms, int256 exponent) private pure {
+        unchecked {
+            int256 shift = exponent - sum.base;
+            if (shift < 0 || shift > sum.most) {
+                sum.unfit = true;
+            }
+            if (shift >= 0 && shift < 64) {
+                sum.value += uint256(terms) << uint256(shift);
+            }
+        }
+    }
+
+    function _units(Sum memory sum, Shape memory shape, Row memory row, Range memory range)
+        private
+        pure
+    {
+        uint256 to = range.to;
+        uint256 offset = row.q.span(row.first + range.from, to - range.from);
+        uint256 exponents = row.exponents;
+        unchecked {
+            for (uint256 k = range.from; k < to;) {
+                uint256 count = _run(shape, k, to);
+                int256 terms = shape.bits == 22
+                    ? IntegerRows.sum32(offset, count)
+                    : IntegerRows.sum16(offset, count);
+                _add(sum, terms, _short(exponents, 0));
+                exponents += 2;
+                offset += count << row.q.shift;
+                k += count;
+            }
+        }
     }
 
     /// @dev The sum of the row's integers at the places k of the range whose index is the word.
     function _chosen(
+        Sum memory sum,
         Evidence.Exhibit memory shown,
         Shape memory shape,
         Row memory row,
-        uint256 word,
         Range memory range
-    ) private pure returns (uint256 sum) {
+    ) private pure {
+        uint256 word = shown.element / shown.natural(ONEHOT_WIDTH);
         Evidence.Operand memory index = shown.operands[0];
         if (index.elementType != Evidence.U32 || word > type(uint32).max) {
             revert Evidence.BadDescriptor();
         }
-        uint256 offset = index.span(range.from, range.to - range.from);
+        uint256 to = range.to;
+        uint256 offset = index.span(range.from, to - range.from);
+        uint256 exponents = row.exponents;
+        unchecked {
+            for (uint256 k = range.from; k < to;) {
+                uint256 count = _run(shape, k, to);
+                _add(sum, _chosenOf(row, word, offset, k, count), _short(exponents, 0));
+                exponents += 2;
+                offset += count << 2;
+                k += count;
+            }
+        }
+    }
+
+    /// @dev The same within a block: `count` words at `offset`, the first of them at place k.
+    function _chosenOf(Row memory row, uint256 word, uint256 offset, uint256 k, uint256 count)
+        private
+        pure
+        returns (int256 terms)
+    {
         // Eight times the word, as calldata has it.
         uint256 pattern = Evidence.swap32(
             word * 0x0000000100000001000000010000000100000001000000010000000100000001
         );
         unchecked {
-            for (uint256 k = range.from; k < range.to; k += 8) {
+            for (uint256 end = k + count; k < end; k += 8) {
+                uint256 differences;
                 uint256 zeros;
                 assembly {
-                    zeros := xor(calldataload(offset), pattern)
+                    differences := xor(calldataload(offset), pattern)
                     // No lane is zero where this is 0; seldom the other way round.
                     let ones := 0x100000001000000010000000100000001000000010000000100000001
-                    zeros := and(and(sub(zeros, ones), not(zeros)), shl(31, ones))
+                    zeros := and(and(sub(differences, ones), not(differences)), shl(31, ones))
                 }
                 offset += 32;
                 if (zeros == 0) {
                     continue;
                 }
-                uint256 end = k + 8 < range.to ? k + 8 : range.to;
-                for (uint256 i = k; i < end; i++) {
-                    int256 shift = _short(row.exponents, i / shape.block) - row.lowest;
-                    if (shift < 64 && index.get(i) == word) {
-                        int256 q = int32(uint32(row.q.get(row.first + i)));
-                        sum += uint256(q) << uint256(shift);
+                for (uint256 i = 0; i < 8 && k + i < end; i++) {
+                    if (differences << 32 * i >> 224 == 0) {
+                        terms += int32(uint32(row.q.get(row.first + k + i)));
                     }
                 }
             }
@@ -395,27 +488,24 @@ contract RulesContraction is IParts {
     }
 
     function _products(
+        Sum memory sum,
         Shape memory shape,
         Row memory a,
         Row memory b,
         Range memory range
-    ) private pure returns (uint256 sum) {
-        uint256 from = range.from;
+    ) private pure {
         uint256 to = range.to;
-        uint256 offsetA = a.q.span(a.first + from, to - from);
-        uint256 offsetB = b.q.span(b.first + from, to - from);
+        uint256 offsetA = a.q.span(a.first + range.from, to - range.from);
+        uint256 offsetB = b.q.span(b.first + range.from, to - range.from);
         uint256 shift = a.q.shift;
-        int256 lowest = a.lowest + b.lowest;
+        uint256 slot;
         unchecked {
-            for (uint256 k = from; k < to;) {
+            for (uint256 k = range.from; k < to; slot++) {
                 uint256 count = _run(shape, k, to);
-                uint256 number = k / shape.block;
-                int256 term = shift == 2
+                int256 terms = shift == 2
                     ? IntegerRows.dot32(offsetA, offsetB, count)
                     : IntegerRows.dot16(offsetA, offsetB, count);
-                sum += _shifted(
-                    term, _short(a.exponents, number) + _short(b.exponents, number) - lowest
-                );
+                _add(sum, terms, _short(a.exponents, slot) + _short(b.exponents, slot));
                 offsetA += count << shift;
                 offsetB += count << shift;
                 k += count;
@@ -431,32 +521,33 @@ contract RulesContraction is IParts {
         }
     }
 
-    /// @dev term * 2^shift modulo 2^256, or 0; shift is not negative.
-    function _shifted(int256 term, int256 shift) private pure returns (uint256) {
-        return shift < 64 ? uint256(term) << uint256(shift) : 0;
-    }
-
-    /// @dev Opens a row: all of its exponents are shown.
+    /// @dev Opens a row: the exponents of the range's blocks are shown.
     function _row(
         Evidence.Operand memory q,
         Evidence.Operand memory exponents,
         Shape memory shape,
-        uint256 number
+        uint256 number,
+        Range memory range
     ) private pure returns (Row memory row) {
         if (q.elementType != (shape.bits == 22 ? Evidence.I32 : Evidence.I16)) {
             revert Evidence.BadDescriptor();
         }
         row.q = q;
         row.first = number * shape.k;
-        row.exponents = _shorts(exponents, number * shape.blocks, shape.blocks);
+        uint256 block_ = range.from / shape.block;
+        uint256 count = (range.to - 1) / shape.block - block_ + 1;
+        uint256 offset = _shorts(exponents, number * shape.blocks + block_, count);
+        row.exponents = offset;
         int256 lowest = type(int16).max;
-        for (uint256 b = 0; b < shape.blocks; b++) {
-            int256 exponent = _short(row.exponents, b);
-            if (exponent < lowest) {
-                lowest = exponent;
-            }
-            if (exponent == EXPONENT_POISON) {
-                row.poison = true;
+        unchecked {
+            for (uint256 end = offset + 2 * count; offset < end; offset += 2) {
+                int256 exponent = _short(offset, 0);
+                if (exponent < lowest) {
+                    lowest = exponent;
+                }
+                if (exponent == EXPONENT_POISON) {
+                    row.poison = true;
+                }
             }
         }
         row.lowest = lowest;

@@ -40,6 +40,7 @@ contract RulesElementwise is FloatRules {
     uint256 internal constant ROTARY_HEADS = 1;
     uint256 internal constant ROTARY_WIDTH = 2;
     uint256 internal constant ROTARY_INVERSE = 3;
+    uint256 internal constant ROTARY_HALVES = 4;
     uint256 internal constant CLIP_LIMIT = 0;
     uint256 internal constant SGD_MOMENTUM = 0;
     uint256 internal constant SGD_DECAY = 1;
@@ -150,14 +151,17 @@ contract RulesElementwise is FloatRules {
         uint256 width = shown.size(ROTARY_WIDTH);
         uint256 across = width * shown.size(ROTARY_HEADS);
         uint256 time = shown.element / across % shown.size(ROTARY_LENGTH);
-        uint256 pair = shown.element & ~uint256(1);
-        uint256 angle = time * width + pair % across % width;
-        uint256 x0 = _input(shown, 0, pair);
-        uint256 x1 = _input(shown, 0, pair + 1);
+        uint256 place = shown.element % width;
+        uint256 apart = shown.natural(ROTARY_HALVES) != 0 ? width / 2 : 1;
+        uint256 pair = apart == 1 ? place / 2 : place % apart;
+        uint256 first = shown.element - place + (apart == 1 ? 2 * pair : pair);
+        uint256 angle = time * width + 2 * pair;
+        uint256 x0 = _input(shown, 0, first);
+        uint256 x1 = _input(shown, 0, first + apart);
         uint256 c = _input(shown, 1, angle);
         uint256 s = _input(shown, 1, angle + 1);
         if (shown.natural(ROTARY_INVERSE) != 0) s = s.negated();
-        return shown.element == pair ? x0.fma(c, x1.mul(s).negated()) : x0.fma(s, x1.mul(c));
+        return shown.element == first ? x0.fma(c, x1.mul(s).negated()) : x0.fma(s, x1.mul(c));
     }
 
     ////////////////////////////////////////////////////////////////

@@ -30,12 +30,14 @@ contract RulesRows is FloatRules {
     uint256 internal constant OP_CROSS_ENTROPY = 35;
     uint256 internal constant OP_CROSS_ENTROPY_GRAD = 36;
 
-    uint256 internal constant COLUMNS = 1; // behind the number of rows
+    uint256 internal constant ROWS = 0;
+    uint256 internal constant COLUMNS = 1;
     uint256 internal constant NORM_EPSILON = 2;
     uint256 internal constant SOFTMAX_CAUSAL = 2;
     uint256 internal constant SOFTMAX_SCALE = 3;
 
     uint256 internal constant CHUNK = 1024; // elements of a part
+    uint256 internal constant TARGET_IGNORED = type(uint32).max;
 
     ////////////////////////////////////////////////////////////////
     //                           Rules                            //
@@ -56,7 +58,7 @@ contract RulesRows is FloatRules {
         }
         if (operation == OP_ROW_SUM) {
             if (shown.output == 0) return _chunk(shown, 0).sum();
-            if (shown.output == 1) return _sumOfParts(shown, 0, _chunks(_columns(shown)));
+            if (shown.output == 1) return _sumOfParts(shown, 0);
         }
         revert Evidence.BadDescriptor();
     }
@@ -74,16 +76,18 @@ contract RulesRows is FloatRules {
     }
 
     /// @dev What part number `element` of an output folds: the first element, and how many.
-    /// `seen` is how many columns of the row take part.
-    function _span(uint256 element, uint256 columns, uint256 seen)
+    /// The columns begin .. end-1 of the row take part.
+    function _span(uint256 element, uint256 columns, uint256 begin, uint256 end)
         internal
         pure
         returns (uint256 first, uint256 count)
     {
         uint256 chunks = _chunks(columns);
         uint256 from = element % chunks * CHUNK;
+        if (end > from + CHUNK) end = from + CHUNK;
+        if (from < begin) from = begin;
         first = element / chunks * columns + from;
-        if (from < seen) count = seen - from < CHUNK ? seen - from : CHUNK;
+        if (from < end) count = end - from;
     }
 
     /// @dev The accused part's elements of an input that has rows.
@@ -93,7 +97,7 @@ contract RulesRows is FloatRules {
         returns (Vectors.Vector memory)
     {
         uint256 columns = _columns(shown);
-        (uint256 first, uint256 count) = _span(shown.element, columns, columns);
+        (uint256 first, uint256 count) = _span(shown.element, columns, 0, columns);
         return Vectors.load(shown.operands[input], first, count);
     }
 
@@ -104,7 +108,7 @@ contract RulesRows is FloatRules {
         returns (Vectors.Vector memory)
     {
         uint256 columns = _columns(shown);
-        (uint256 first, uint256 count) = _span(shown.element, columns, columns);
+        (uint256 first, uint256 count) = _span(shown.element, columns, 0, columns);
         return Vectors.load(shown.operands[input], first % columns, count);
     }
 
@@ -123,22 +127,22 @@ contract RulesRows is FloatRules {
         return (shown.element / columns, shown.element % columns);
     }
 
-    /// @dev The first `count` parts of the accused row.
-    function _parts(Evidence.Exhibit memory shown, uint256 output, uint256 count)
+    /// @dev The parts first .. end-1 of the accused row.
+    function _parts(Evidence.Exhibit memory shown, uint256 output, uint256 first, uint256 end)
         internal
         pure
         returns (Vectors.Vector memory)
     {
-        uint256 first = shown.element * _chunks(_columns(shown));
-        return Vectors.load(shown.operands[shown.inputs + output], first, count);
+        uint256 start = shown.element * _chunks(_columns(shown)) + first;
+        return Vectors.load(shown.operands[shown.inputs + output], start, end - first);
     }
 
-    function _sumOfParts(Evidence.Exhibit memory shown, uint256 output, uint256 count)
+    function _sumOfParts(Evidence.Exhibit memory shown, uint256 output)
         internal
         pure
         returns (uint256)
     {
-        return _parts(shown, output, count).sum();
+        return _parts(shown, output, 0, _chunks(_columns(shown))).sum();
     }
 
     function _meanOfParts(Evidence.Exhibit memory shown, uint256 output)
@@ -147,7 +151,7 @@ contract RulesRows is FloatRules {
         returns (uint256)
     {
         uint256 columns = _columns(shown);
-        uint256 total = _sumOfParts(shown, output, _chunks(columns));
+        uint256 total = _sumOfParts(shown, output);
         return total.div(Binary32.fromInteger(int256(columns), 0));
     }
 
@@ -156,7 +160,7 @@ contract RulesRows is FloatRules {
         pure
         returns (uint256)
     {
-        return _parts(shown, output, _chunks(_columns(shown))).largest();
+        return _parts(shown, output, 0, _chunks(_columns(shown))).largest();
     }
 
     ////////////////////////////////////////////////////////////////
@@ -249,11 +253,24 @@ contract RulesRows is FloatRules {
     //                          Softmax                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev How many columns a row sees: at least one.
-    function _seen(Evidence.Exhibit memory shown, uint256 row) internal pure returns (uint256) {
+    /// @dev The columns that a row sees, from .. end-1: at least one.
+    function _seen(Evidence.Exhibit memory shown, uint256 row)
+        internal
+        pure
+        returns (uint256 from, uint256 end)
+    {
         uint256 columns = _columns(shown);
         uint256 causal = shown.natural(SOFTMAX_CAUSAL);
-        return causal == 0 || row % causal >= columns ? columns : row % causal + 1;
+        uint256 slot = shown.operation == OP_SOFTMAX ? 1 : 2;
+        if (causal == 0 || row % causal >= columns) return (0, columns);
+        end = row % causal + 1;
+        if (shown.inputs > slot) {
+            uint256 sharers = shown.size(ROWS) / shown.operands[slot].elements;
+            if (sharers == 0) revert Evidence.BadDescriptor();
+            uint256 reach =
+                _input(shown, slot, row / (causal * sharers) * causal + row % causal);
+            from = reach < end ? end - 1 - reach : 0;
+        }
     }
 
     /// @dev The accused part's first element that is seen, and how many are.
@@ -262,7 +279,17 @@ contract RulesRows is FloatRules {
         pure
         returns (uint256 first, uint256 count)
     {
-        return _span(shown.element, _columns(shown), _seen(shown, _rowOfPart(shown)));
+        (uint256 from, uint256 end) = _seen(shown, _rowOfPart(shown));
+        return _span(shown.element, _columns(shown), from, end);
+    }
+
+    function _sees(Evidence.Exhibit memory shown, uint256 row, uint256 column)
+        internal
+        pure
+        returns (bool)
+    {
+        (uint256 from, uint256 end) = _seen(shown, row);
+        return from <= column && column < end;
     }
 
     /// @dev The parts of the accused row that have a column that is seen.
@@ -271,7 +298,8 @@ contract RulesRows is FloatRules {
         pure
         returns (uint256)
     {
-        return _sumOfParts(shown, output, _chunks(_seen(shown, shown.element)));
+        (uint256 from, uint256 end) = _seen(shown, shown.element);
+        return _parts(shown, output, from / CHUNK, _chunks(end)).sum();
     }
 
     /// @dev Input x; outputs max_part, max, exps, sum_part, sum, p.
@@ -291,7 +319,7 @@ contract RulesRows is FloatRules {
         }
         (uint256 row, uint256 column) = _place(shown);
         if (output != 2 && output != 5) revert Evidence.BadDescriptor();
-        if (column >= _seen(shown, row)) return 0;
+        if (!_sees(shown, row, column)) return 0;
         if (output == 5) {
             uint256 inverse = Binary32.ONE.div(_output(shown, 4, row));
             return _output(shown, 2, shown.element).mul(inverse);
@@ -312,7 +340,7 @@ contract RulesRows is FloatRules {
         }
         if (shown.output != 2) revert Evidence.BadDescriptor();
         (uint256 row, uint256 column) = _place(shown);
-        if (column >= _seen(shown, row)) return 0;
+        if (!_sees(shown, row, column)) return 0;
         uint256 centred = _input(shown, 1, shown.element).sub(_output(shown, 1, row));
         uint256 dx = _input(shown, 0, shown.element).mul(centred);
         return dx.mul(shown.pattern(SOFTMAX_SCALE));
@@ -332,23 +360,28 @@ contract RulesRows is FloatRules {
             return _input(shown, 0, shown.element).sub(largest).exp();
         }
         if (shown.output == 3) {
-            (uint256 first, uint256 count) = _span(shown.element, columns, columns);
+            (uint256 first, uint256 count) = _span(shown.element, columns, 0, columns);
             return Vectors.load(shown.operands[shown.inputs + 2], first, count).sum();
         }
-        if (shown.output == 4) return _sumOfParts(shown, 3, _chunks(columns));
+        if (shown.output == 4) return _sumOfParts(shown, 3);
         if (shown.output != 5) revert Evidence.BadDescriptor();
         uint256 target = _input(shown, 1, shown.element);
-        if (target >= columns) return Binary32.NAN;
+        if (target >= columns) return _withoutTarget(target);
         uint256 wanted = _input(shown, 0, shown.element * columns + target);
         wanted = wanted.sub(_output(shown, 1, shown.element));
         return _output(shown, 4, shown.element).log().sub(wanted);
+    }
+
+    /// @dev The loss of a row whose target is no column, and its gradient's elements.
+    function _withoutTarget(uint256 target) internal pure returns (uint256) {
+        return target == TARGET_IGNORED ? 0 : Binary32.NAN;
     }
 
     /// @dev Inputs x, target, max, sum, dloss; output dx.
     function _crossEntropyGrad(Evidence.Exhibit memory shown) internal pure returns (uint256) {
         (uint256 row, uint256 column) = _place(shown);
         uint256 target = _input(shown, 1, row);
-        if (target >= _columns(shown)) return Binary32.NAN;
+        if (target >= _columns(shown)) return _withoutTarget(target);
         uint256 p = _input(shown, 0, shown.element).sub(_input(shown, 2, row)).exp();
         p = p.mul(Binary32.ONE.div(_input(shown, 3, row)));
         if (column == target) p = p.sub(Binary32.ONE);

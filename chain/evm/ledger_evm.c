@@ -1,4 +1,5 @@
 /* ledger_evm.c - the ledger on an EVM chain: contract calls, outbox and index. See ledger.h. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,16 @@ static bool is_urgent(enum game_move_kind kind)
            kind == GAME_ANSWER || game_move_is_of_referee(kind);
 }
 
+/* The outbox is the account's on the whole chain: an equal move on another registry is another. */
+static void name_here(char full[OUTBOX_NAME_MAX + 1], const struct evm *evm, const char *name)
+{
+    char registry[ADDRESS_TEXT_SIZE];
+
+    static_assert(ADDRESS_TEXT_SIZE + LEDGER_NAME_MAX <= OUTBOX_NAME_MAX, "room for both");
+    address_print(registry, &evm->registry);
+    (void)snprintf(full, OUTBOX_NAME_MAX + 1, "%s %.*s", registry, LEDGER_NAME_MAX, name);
+}
+
 /* A move that was sent before may be paid. */
 static enum status check_purse(struct evm *evm, const char *name, const struct game_move *move,
                                struct error *error)
@@ -98,6 +109,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
 {
     struct evm *evm = self;
     bool judged = game_move_is_of_referee(move->kind);
+    char full[OUTBOX_NAME_MAX + 1];
     uint8_t *data;
     size_t size;
     enum status status;
@@ -106,13 +118,14 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
         return error_set(error, STATUS_REFUSED, "this registry has no referee to %s before",
                          game_move_name(move->kind));
     }
-    TRY(check_purse(evm, name, move, error));
+    name_here(full, evm, name);
+    TRY(check_purse(evm, full, move, error));
     data = malloc(game_move_size(move));
     if (data == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
     }
     game_move_encode(data, &size, move);
-    status = outbox_add(evm->outbox, name, judged ? &evm->referee : &evm->registry, move->value,
+    status = outbox_add(evm->outbox, full, judged ? &evm->referee : &evm->registry, move->value,
                         data, size, gas_of_move(move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
@@ -133,8 +146,11 @@ static enum status evm_look(void *self, struct ledger_outcome *outcome, const ch
 {
     struct evm *evm = self;
     struct outbox_status found;
-    enum status status = outbox_look(evm->outbox, &found, name, error);
+    char full[OUTBOX_NAME_MAX + 1];
+    enum status status;
 
+    name_here(full, evm, name);
+    status = outbox_look(evm->outbox, &found, full, error);
     memset(outcome, 0, sizeof(*outcome));
     if (status != STATUS_OK) {
         return status;
@@ -470,6 +486,7 @@ out:
     ledger->backend = &backend;
     ledger->self = evm;
     ledger->place.registry = options->registry;
+    ledger->game = (struct game_place){uint256_of(chain_id), options->registry};
     (void)snprintf(ledger->place.chain, sizeof(ledger->place.chain), "eip155:%llu",
                    (unsigned long long)chain_id);
     return STATUS_OK;

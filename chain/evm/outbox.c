@@ -89,7 +89,7 @@ static enum status claim_file(struct outbox *outbox, struct error *error)
     statement =
         database_query(&outbox->sql, error, "SELECT value FROM meta WHERE name = 'owner'", "");
     if (statement == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&outbox->sql, statement, error);
     if (status == STATUS_OK && (!database_blob_column(statement, 0, found, sizeof(found)) ||
@@ -179,7 +179,9 @@ static enum status for_each(struct outbox *outbox, enum outbox_state state, size
                                         "SELECT " INTENT_COLUMNS
                                         " FROM intents WHERE state = ? ORDER BY nonce, id LIMIT ?",
                                         "ii", (int64_t)state, (int64_t)most);
-    enum status status = intents == NULL || rows == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = rows == NULL      ? error->status
+                         : intents == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory")
+                                           : STATUS_OK;
     size_t count = 0;
 
     assert(most <= BATCH_MAX);
@@ -528,7 +530,7 @@ static enum status load_attempt(struct outbox *outbox, const struct intent *inte
 
     *raw = NULL;
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&outbox->sql, row, error);
     if (status == STATUS_OK) {
@@ -583,7 +585,7 @@ static enum status check_pending(struct outbox *outbox, struct intent *intent, s
     struct uint256 tip;
     struct uint256 fee;
     uint8_t *raw;
-    size_t size;
+    size_t size = 0;
     enum status status;
 
     if (now - intent->looked_ms < POOL_CHECK_MS && now >= intent->looked_ms) {
@@ -644,7 +646,7 @@ static enum status find_receipt(struct outbox *outbox, struct intent *intent, bo
                                         "SELECT hash FROM attempts WHERE intent = ?"
                                         " ORDER BY serial DESC",
                                         "i", intent->id);
-    enum status status = rows == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = rows == NULL ? error->status : STATUS_OK;
 
     *found = false;
     *certain = true;
@@ -771,7 +773,7 @@ enum status outbox_look(struct outbox *outbox, struct outbox_status *found, cons
 
     memset(found, 0, sizeof(*found));
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&outbox->sql, row, error);
     if (status == STATUS_OK) {

@@ -19,7 +19,7 @@
 #include "chain/evm/rpc.h"
 #include "chain/keys/signer.h"
 
-#define OUTBOX_NAME_MAX   200
+#define OUTBOX_NAME_MAX   250
 #define OUTBOX_REVERT_MAX 256
 #define OUTBOX_FLIGHT_MAX 64 /* transactions in the pool at once */
 

@@ -9,7 +9,7 @@ static enum status read_block(struct database *sql, sqlite3_stmt *row,
     enum status status;
 
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(sql, row, error);
     if (status == STATUS_OK) {
@@ -134,7 +134,7 @@ enum status event_log_logs_hash(struct database *sql, struct hash32 *hash,
         " ORDER BY number",
         "bii", &(struct database_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)LEDGER_REWIND,
         (int64_t)block->height);
-    enum status status = rows == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = rows == NULL ? error->status : STATUS_OK;
     struct keccak keccak;
 
     keccak_init(&keccak);
@@ -185,7 +185,7 @@ enum status event_log_next(struct database *sql, struct ledger_entry *entry,
                        " (SELECT 1 FROM event_log WHERE number > entry.number AND kind = ?"
                        " AND height < entry.height))) ORDER BY number",
                        "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
-    enum status status = rows == NULL ? STATUS_IO : STATUS_BAD_FORMAT;
+    enum status status = rows == NULL ? error->status : STATUS_BAD_FORMAT;
 
     /* A log that does not decode, with numbers out of range, is skipped: nobody could take part in
      * such a job. */

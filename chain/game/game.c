@@ -175,15 +175,19 @@ static void put_digest(struct abi_writer *writer, const struct digest *digest)
     abi_put_hash(writer, &hash);
 }
 
-struct hash32 game_job_key(const struct address *client, const struct digest *job_id, uint64_t salt)
+struct hash32 game_job_key(const struct game_place *place, const struct address *client,
+                           const struct digest *job_id, uint64_t salt)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
     struct abi_writer writer;
 
     abi_writer_init(&writer, bytes, sizeof(bytes));
+    abi_put_uint256(&writer, &place->chain);
+    abi_put_address(&writer, &place->registry);
     abi_put_address(&writer, client);
     put_digest(&writer, job_id);
     abi_put_u64(&writer, salt);
+    assert(!writer.overflowed);
     return keccak256(bytes, writer.used);
 }
 

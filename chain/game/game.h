@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "chain/codec/address.h"
 #include "chain/codec/keccak.h"
+#include "chain/codec/uint256.h"
 #include "chain/codec/wei.h"
 #include "proofs/hash/merkle.h"
 
@@ -431,8 +432,14 @@ const char *game_event_name(enum game_event_kind kind); /* "committed" */
 
 /* ---- keys ------------------------------------------------------------------- */
 
-struct hash32 game_job_key(const struct address *client, const struct digest *job_id,
-                           uint64_t salt);
+/* Where a game is played. What names or signs something there means nothing anywhere else. */
+struct game_place {
+    struct uint256 chain;    /* its id; embedded: the number in the ledger's name */
+    struct address registry; /* zero: embedded */
+};
+
+struct hash32 game_job_key(const struct game_place *place, const struct address *client,
+                           const struct digest *job_id, uint64_t salt);
 struct hash32 game_segment_hash(const struct hash32 *job, const struct game_segment *segment);
 
 /* The root of a segment that begins with step `first` of the job. */

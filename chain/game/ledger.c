@@ -42,7 +42,8 @@ enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash
     move.terms = *terms;
     move.contact = *contact;
     move.value = game_escrow(terms);
-    *job = game_job_key(ledger_get_own(ledger), &terms->job_id, terms->salt);
+    *job =
+        game_job_key(ledger_get_game(ledger), ledger_get_own(ledger), &terms->job_id, terms->salt);
     return ledger_submit(ledger, name, &move, error);
 }
 

@@ -57,7 +57,8 @@ struct ledger_place {
 };
 
 const struct ledger_place *ledger_get_place(const struct ledger *ledger);
-const struct address *ledger_get_own(const struct ledger *ledger); /* zero without a key */
+const struct game_place *ledger_get_game(const struct ledger *ledger); /* the same, for keys */
+const struct address *ledger_get_own(const struct ledger *ledger);     /* zero without a key */
 
 /* ---- moves -------------------------------------------------------------------- */
 

@@ -66,6 +66,11 @@ const struct ledger_place *ledger_get_place(const struct ledger *ledger)
     return &ledger->place;
 }
 
+const struct game_place *ledger_get_game(const struct ledger *ledger)
+{
+    return &ledger->game;
+}
+
 const struct address *ledger_get_own(const struct ledger *ledger)
 {
     return &ledger->account;

@@ -29,6 +29,7 @@ struct ledger {
     void *self;
     struct address account; /* of the signer; zero without one */
     struct ledger_place place;
+    struct game_place game;
     bool may_write;
 };
 

@@ -32,6 +32,7 @@ static const char schema[] =
 struct local {
     struct database sql;
     struct local_store store;
+    struct game_place place;
     struct address account;
     struct address referee;
     uint8_t salt[HASH32_SIZE]; /* of the block hashes */
@@ -157,6 +158,7 @@ static enum status play(struct local *local, const char *name, const struct game
 {
     struct playing playing = {.local = local};
     struct local_game game = {.store = &local->store,
+                              .place = local->place,
                               .sender = local->account,
                               .referee = local->referee,
                               .judges = address_equal(&local->referee, &embedded_referee),
@@ -199,7 +201,7 @@ static enum status find_move(struct local *local, const char *name,
     enum status status;
 
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&local->sql, row, error);
     if (status == STATUS_OK && sqlite3_column_int(row, 0) == 0) {
@@ -250,7 +252,7 @@ static enum status local_look(void *self, struct ledger_outcome *outcome, const 
 
     memset(outcome, 0, sizeof(*outcome));
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&local->sql, row, error);
     if (status == STATUS_OK) {
@@ -400,7 +402,7 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
     enum status status;
 
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&local->sql, row, error);
     if (status == STATUS_NOT_FOUND ||
@@ -424,13 +426,16 @@ static enum status open_file(struct local *local, const char *path, struct error
 }
 
 /* By a hash of the salt: the salt itself would reveal the hashes of later blocks. */
-static void name_chain(char chain[LEDGER_CHAIN_MAX], const struct local *local)
+static void name_chain(char chain[LEDGER_CHAIN_MAX], struct local *local)
 {
     struct hash32 hash = keccak256(local->salt, sizeof(local->salt));
+    uint8_t number[UINT256_SIZE] = {0};
     char text[HEX_SIZE(NAME_BYTES)];
 
     hex_encode(text, hash.bytes, NAME_BYTES);
     (void)snprintf(chain, LEDGER_CHAIN_MAX, "local:%s", text);
+    memcpy(number + UINT256_SIZE - NAME_BYTES, hash.bytes, NAME_BYTES);
+    local->place.chain = uint256_from_bytes(number);
 }
 
 enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,
@@ -462,6 +467,7 @@ out:
     ledger->backend = &backend;
     ledger->self = local;
     name_chain(ledger->place.chain, local);
+    ledger->game = local->place;
     return STATUS_OK;
 }
 

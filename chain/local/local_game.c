@@ -73,7 +73,7 @@ static enum status play_open(struct local_game *game, const struct game_move *mo
     if (move->value != game_escrow(&move->terms)) {
         return local_refuse(game, GAME_WRONG_VALUE, game_escrow(&move->terms));
     }
-    key = game_job_key(&game->sender, &move->terms.job_id, move->terms.salt);
+    key = game_job_key(&game->place, &game->sender, &move->terms.job_id, move->terms.salt);
     TRY(local_get_job(game->store, &job, &key));
     if (job.phase != GAME_PHASE_NONE) {
         return local_refuse(game, GAME_JOB_EXISTS, 0);

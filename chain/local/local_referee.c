@@ -65,7 +65,7 @@ static enum status check_subject(struct local_game *game, const struct local_dis
     bool same;
 
     commit_job_id(&job_id, shown->job_header, sizeof(shown->job_header));
-    key = game_job_key(&shown->client, &job_id, shown->salt);
+    key = game_job_key(&game->place, &shown->client, &job_id, shown->salt);
     if (!hash32_equal(&key, &claim->job)) {
         return refuse_case(game, GAME_CASE_JOB);
     }

@@ -14,6 +14,7 @@
 
 struct local_game {
     struct local_store *store;
+    struct game_place place;
     struct address sender;
     struct address referee;
     bool judges; /* the referee is the embedded one: it judges QUERY, REPLY and CONVICT */

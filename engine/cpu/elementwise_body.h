@@ -302,6 +302,41 @@ SIMD_INLINE void rotary_head(float *y, const float *x, const float *angles, size
     }
 }
 
+/* Pairs j, j + half of one head: both halves are read before either is written, so in place too. */
+SIMD_INLINE void halves_vector(float *y, const float *x, const float *angles, size_t half,
+                               bool inverse, size_t lanes)
+{
+    float cs[2][SIMD_WIDTH];
+
+    for (size_t j = 0; j < lanes; j++) {
+        cs[0][j] = angles[2 * j];
+        cs[1][j] = inverse ? -angles[2 * j + 1] : angles[2 * j + 1];
+    }
+    simd_real x0 = simd_get(x, lanes);
+    simd_real x1 = simd_get(x + half, lanes);
+    simd_real c = simd_get(cs[0], lanes);
+    simd_real s = simd_get(cs[1], lanes);
+    simd_real even = simd_fma(x0, c, simd_negate(simd_mul(x1, s)));
+    simd_real odd = simd_fma(x0, s, simd_mul(x1, c));
+
+    simd_put(y, simd_stored(even), lanes);
+    simd_put(y + half, simd_stored(odd), lanes);
+}
+
+SIMD_INLINE void halves_head(float *y, const float *x, const float *angles, size_t width,
+                             bool inverse)
+{
+    size_t half = width / 2;
+    size_t j = 0;
+
+    for (; j + SIMD_WIDTH <= half; j += SIMD_WIDTH) {
+        halves_vector(y + j, x + j, angles + 2 * j, half, inverse, SIMD_WIDTH);
+    }
+    if (j < half) {
+        halves_vector(y + j, x + j, angles + 2 * j, half, inverse, half - j);
+    }
+}
+
 /* [begin, end) counts heads here. */
 static void span_rotary(const struct kernel_call *call, size_t begin, size_t end)
 {
@@ -316,7 +351,10 @@ static void span_rotary(const struct kernel_call *call, size_t begin, size_t end
     for (size_t h = begin; h < end; h++) {
         const float *angles = table + h / heads % length * width;
 
-        if (attributes[ROTARY_INVERSE] != 0) {
+        if (attributes[ROTARY_HALVES] != 0) {
+            halves_head(y + h * width, x + h * width, angles, width,
+                        attributes[ROTARY_INVERSE] != 0);
+        } else if (attributes[ROTARY_INVERSE] != 0) {
             rotary_head(y + h * width, x + h * width, angles, width, true);
         } else {
             rotary_head(y + h * width, x + h * width, angles, width, false);

@@ -84,18 +84,25 @@ SIMD_INLINE float total_of_parts(const float *own, float *parts, size_t chunks)
     return chunks == 1 ? own[0] : fold_chunk((struct row_pass){.x = own}, 0, chunks, step_sum);
 }
 
-/* Folds the first `columns` elements chunk by chunk; parts may be NULL. */
-SIMD_INLINE float fold_row(struct row_pass row, size_t columns, float *parts, fold_step *step)
+/* Folds the elements begin .. end-1 chunk by chunk; parts, of their chunks, may be NULL. */
+SIMD_INLINE float fold_span(struct row_pass row, size_t begin, size_t end, float *parts,
+                            fold_step *step)
 {
     float own[PARTS_MAX];
-    size_t chunks = (size_t)fold_chunks(columns);
+    size_t first = begin / FOLD_CHUNK;
+    size_t chunks = (size_t)fold_chunks(end);
 
-    for (size_t c = 0; c < chunks; c++) {
-        size_t from = c * FOLD_CHUNK;
-        size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
-        own[c] = fold_chunk(row, from, to, step);
+    for (size_t c = first; c < chunks; c++) {
+        size_t from = c == first ? begin : c * FOLD_CHUNK;
+        size_t to = end - c * FOLD_CHUNK < FOLD_CHUNK ? end : (c + 1) * FOLD_CHUNK;
+        own[c - first] = fold_chunk(row, from, to, step);
     }
-    return total_of_parts(own, parts, chunks);
+    return total_of_parts(own, parts == NULL ? NULL : parts + first, chunks - first);
+}
+
+SIMD_INLINE float fold_row(struct row_pass row, size_t columns, float *parts, fold_step *step)
+{
+    return fold_span(row, 0, columns, parts, step);
 }
 
 /* ---- two folds in one pass -------------------------------------------------- */
@@ -207,16 +214,21 @@ static void run_rows(const struct kernel_call *call, span_function *span)
 /* A pass without a fold. */
 typedef void row_step(struct row_pass row, size_t i, size_t lanes);
 
-SIMD_INLINE void map_row(struct row_pass row, size_t columns, row_step *step)
+SIMD_INLINE void map_span(struct row_pass row, size_t begin, size_t end, row_step *step)
 {
-    size_t i = 0;
+    size_t i = begin;
 
-    for (; i + SIMD_WIDTH <= columns; i += SIMD_WIDTH) {
+    for (; i + SIMD_WIDTH <= end; i += SIMD_WIDTH) {
         step(row, i, SIMD_WIDTH);
     }
-    if (i < columns) {
-        step(row, i, columns - i);
+    if (i < end) {
+        step(row, i, end - i);
     }
+}
+
+SIMD_INLINE void map_row(struct row_pass row, size_t columns, row_step *step)
+{
+    map_span(row, 0, columns, step);
 }
 
 #endif /* ENGINE_CPU_ROW_FOLD_H */

@@ -48,15 +48,17 @@ SIMD_INLINE float max_chunk(struct row_pass row, size_t from, size_t to, bool ha
     return simd_any(nan) ? real_from_bits(FLOAT_NAN_BITS) : simd_max_lane(most) + 0.0f;
 }
 
-/* The maximum of the first `columns` elements; parts may be NULL. */
-SIMD_INLINE float max_row(struct row_pass row, size_t columns, float *parts, bool has_scale)
+/* The maximum of the elements begin .. end-1; parts, of all chunks, may be NULL. */
+SIMD_INLINE float max_span(struct row_pass row, size_t begin, size_t end, float *parts,
+                           bool has_scale)
 {
-    size_t chunks = (size_t)fold_chunks(columns);
+    size_t first = begin / FOLD_CHUNK;
+    size_t chunks = (size_t)fold_chunks(end);
     float most = -INFINITY;
 
-    for (size_t c = 0; c < chunks; c++) {
-        size_t from = c * FOLD_CHUNK;
-        size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
+    for (size_t c = first; c < chunks; c++) {
+        size_t from = c == first ? begin : c * FOLD_CHUNK;
+        size_t to = end - c * FOLD_CHUNK < FOLD_CHUNK ? end : (c + 1) * FOLD_CHUNK;
         float part = max_chunk(row, from, to, has_scale);
         if (parts != NULL) {
             parts[c] = part;
@@ -69,13 +71,20 @@ SIMD_INLINE float max_row(struct row_pass row, size_t columns, float *parts, boo
 
 /* ---- softmax ------------------------------------------------------------------- */
 
-/* How many columns row r sees. */
-static size_t visible_of(const struct kernel_call *call, size_t r)
+/* The columns that row r sees. */
+static struct softmax_span seen_of(const struct kernel_call *call, size_t r)
 {
-    size_t columns = columns_of(call);
-    size_t causal = (size_t)call->op->attributes[SOFTMAX_CAUSAL];
+    const struct op *op = call->op;
+    const uint32_t slot = softmax_reach_input(op->kind);
+    uint32_t reach = UINT32_MAX;
 
-    return causal == 0 || r % causal >= columns ? columns : r % causal + 1;
+    if (op->input_count > slot) {
+        const uint32_t *values = call->inputs[slot];
+
+        reach =
+            values[softmax_reach_index(op->attributes, call->tensors[op->inputs[slot]].count, r)];
+    }
+    return softmax_span_of(op->attributes, r, reach);
 }
 
 static void fill(float *to, float value, size_t from, size_t end)
@@ -83,6 +92,12 @@ static void fill(float *to, float value, size_t from, size_t end)
     for (size_t i = from; to != NULL && i < end; i++) {
         to[i] = value;
     }
+}
+
+static void fill_outside(float *to, float value, size_t from, size_t end, size_t count)
+{
+    fill(to, value, 0, from);
+    fill(to, value, end, count);
 }
 
 /* mean = the row's maximum. y keeps the exponential for the last pass, z is the output. */
@@ -111,8 +126,9 @@ static void span_softmax(const struct kernel_call *call, size_t begin, size_t en
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        size_t visible = visible_of(call, r);
-        size_t seen = (size_t)fold_chunks(visible);
+        const struct softmax_span seen = seen_of(call, r);
+        const size_t first = seen.from / FOLD_CHUNK;
+        const size_t last = (size_t)fold_chunks(seen.end);
         float *max_parts = output_row(call, 0, r, chunks);
         float *sum_parts = output_row(call, 3, r, chunks);
         struct row_pass row = {
@@ -121,21 +137,21 @@ static void span_softmax(const struct kernel_call *call, size_t begin, size_t en
             .z = output_row(call, 2, r, columns),
             .scale = simd_set(constant_of(call, SOFTMAX_SCALE_BITS)),
         };
-        float most = max_row(row, visible, max_parts, true);
+        float most = max_span(row, seen.from, seen.end, max_parts, true);
 
         row.mean = simd_set(most);
-        float sum = fold_row(row, visible, sum_parts, step_exp);
+        float sum = fold_span(row, seen.from, seen.end, sum_parts, step_exp);
 
         put_scalar(call, 1, r, most);
         put_scalar(call, 4, r, sum);
         if (row.y != NULL) {
             row.rstd = simd_set(1.0f / sum);
-            map_row(row, visible, step_normalize);
+            map_span(row, seen.from, seen.end, step_normalize);
         }
-        fill(row.y, 0.0f, visible, columns);
-        fill(row.z, 0.0f, visible, columns);
-        fill(max_parts, -INFINITY, seen, chunks);
-        fill(sum_parts, 0.0f, seen, chunks);
+        fill_outside(row.y, 0.0f, seen.from, seen.end, columns);
+        fill_outside(row.z, 0.0f, seen.from, seen.end, columns);
+        fill_outside(max_parts, -INFINITY, first, last, chunks);
+        fill_outside(sum_parts, 0.0f, first, last, chunks);
     }
 }
 
@@ -162,7 +178,7 @@ static void span_softmax_grad(const struct kernel_call *call, size_t begin, size
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        size_t visible = visible_of(call, r);
+        const struct softmax_span seen = seen_of(call, r);
         float *parts = output_row(call, 0, r, chunks);
         struct row_pass row = {
             .x = input_row(call, 0, r, columns),
@@ -170,14 +186,14 @@ static void span_softmax_grad(const struct kernel_call *call, size_t begin, size
             .y = output_row(call, 2, r, columns),
             .scale = simd_set(constant_of(call, SOFTMAX_SCALE_BITS)),
         };
-        float dot = fold_row(row, visible, parts, step_dot);
+        float dot = fold_span(row, seen.from, seen.end, parts, step_dot);
 
         put_scalar(call, 1, r, dot);
-        fill(parts, 0.0f, (size_t)fold_chunks(visible), chunks);
+        fill_outside(parts, 0.0f, seen.from / FOLD_CHUNK, (size_t)fold_chunks(seen.end), chunks);
         if (row.y != NULL) {
             row.mean = simd_set(dot);
-            map_row(row, visible, step_softmax_grad);
-            fill(row.y, 0.0f, visible, columns);
+            map_span(row, seen.from, seen.end, step_softmax_grad);
+            fill_outside(row.y, 0.0f, seen.from, seen.end, columns);
         }
     }
 }
@@ -195,6 +211,12 @@ SIMD_INLINE simd_real step_exp_unscaled(struct row_pass row, simd_real sum, size
     return simd_add(sum, e);
 }
 
+/* The loss of a row whose target is no column, and its gradient's elements. */
+static float without_target(uint32_t target)
+{
+    return target == TARGET_IGNORED ? 0.0f : real_from_bits(FLOAT_NAN_BITS);
+}
+
 static void span_cross_entropy(const struct kernel_call *call, size_t begin, size_t end)
 {
     size_t columns = columns_of(call);
@@ -206,11 +228,11 @@ static void span_cross_entropy(const struct kernel_call *call, size_t begin, siz
             .x = input_row(call, 0, r, columns),
             .z = output_row(call, 2, r, columns),
         };
-        float most = max_row(row, columns, output_row(call, 0, r, chunks), false);
+        float most = max_span(row, 0, columns, output_row(call, 0, r, chunks), false);
 
         row.mean = simd_set(most);
         float sum = fold_row(row, columns, output_row(call, 3, r, chunks), step_exp_unscaled);
-        float loss = real_from_bits(FLOAT_NAN_BITS);
+        float loss = without_target(targets[r]);
 
         if (targets[r] < columns) {
             loss = real_stored(scalar_log(sum) - (row.x[targets[r]] - most));
@@ -254,7 +276,7 @@ static void span_cross_entropy_grad(const struct kernel_call *call, size_t begin
         };
 
         if (target >= columns) {
-            fill(row.y, real_from_bits(FLOAT_NAN_BITS), 0, columns);
+            fill(row.y, without_target(target), 0, columns);
             continue;
         }
         /* dx may be x itself: the target's own x is read before the pass. */

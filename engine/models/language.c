@@ -7,7 +7,6 @@
 #include "engine/tape/builder_core.h"
 
 #define GPT2_DEVIATION 0.02
-#define ROTARY_BASE    10000.0
 
 /* The longest sequence: the longest row of a softmax. */
 #define LENGTH_MAX (1u << 20)
@@ -145,7 +144,7 @@ static uint32_t llama_norm(struct model_writer *writer, const char *name, uint32
 {
     uint32_t gain = write_parameter(writer, name, writer->options->width, 0, INIT_AT_ONE);
 
-    return build_rms_norm(writer->builder, x, gain, 1e-5f);
+    return build_rms_norm(writer->builder, x, gain, (float)writer->options->norm_epsilon);
 }
 
 static uint32_t llama_linear(struct model_writer *writer, const char *name, uint32_t x,
@@ -166,8 +165,8 @@ static uint32_t llama_attention(struct model_writer *writer, uint32_t x, uint32_
     uint32_t k = llama_linear(writer, "self_attn.k_proj.weight", x, kv_heads * d, width);
     uint32_t v = llama_linear(writer, "self_attn.v_proj.weight", x, kv_heads * d, width);
 
-    q = build_rotary(builder, q, table, options->length, options->heads);
-    k = build_rotary(builder, k, table, options->length, kv_heads);
+    q = build_rotary(builder, q, table, options->length, options->heads, true);
+    k = build_rotary(builder, k, table, options->length, kv_heads, true);
     x = write_attention(writer, q, k, v, options->heads, kv_heads);
     return llama_linear(writer, "self_attn.o_proj.weight", x, width, width);
 }
@@ -198,6 +197,15 @@ void write_llama(struct model_writer *writer)
     if (builder_failed(builder)) {
         return;
     }
+    if (!(options->rotary_base > 1.0 && options->rotary_base <= 1e12) ||
+        !(options->norm_epsilon >= 1e-12 && options->norm_epsilon <= 1.0)) {
+        builder_fail(
+            builder, STATUS_USAGE,
+            "a rotary base of %g and a norm's epsilon of %g; the base must be from above 1 "
+            "to 1e12, the epsilon from 1e-12 to 1",
+            options->rotary_base, options->norm_epsilon);
+        return;
+    }
     uint64_t d = options->width / options->heads;
     if (d * options->length > ROTARY_MAX) {
         builder_fail(builder, STATUS_USAGE, "a rotary table of %u tokens by %llu is too large",
@@ -213,7 +221,7 @@ void write_llama(struct model_writer *writer)
     }
     write_token_batch(writer, &tokens, &targets);
     uint32_t table = write_constant(writer, "rotary", DTYPE_F32, options->length, d,
-                                    rotary_table(options->length, d, ROTARY_BASE));
+                                    rotary_table(options->length, d, options->rotary_base));
     uint32_t x =
         build_gather(builder,
                      write_parameter(writer, "model.embed_tokens.weight", options->vocabulary,

@@ -3,14 +3,12 @@
  * Llama.
  *
  * The engine, the referee and the contract know operations and no models: a model is only a way to
- * write a tape. It also says how the first state is drawn and holds the constants, so that equal
- * options give equal bits.
+ * write a tape. It also holds the constants, so that equal options give equal bits.
  */
 #ifndef ENGINE_MODELS_MODEL_H
 #define ENGINE_MODELS_MODEL_H
 
 #include "engine/tape/builder.h"
-#include "engine/tape/init.h"
 
 enum model_kind {
     MODEL_MLP = 0, /* samples, hidden layers with ReLU, classes */
@@ -53,6 +51,8 @@ struct model_options {
     uint32_t kv_heads; /* Llama; 0: heads */
     uint32_t width;
     uint32_t hidden; /* width of the feed-forward layers; 0: the kind's usual multiple */
+    double rotary_base;  /* Llama: angles of pair j turn by base^(-2j/d) */
+    double norm_epsilon; /* Llama */
     double dropout;
 
     /* Classifiers. */
@@ -83,12 +83,6 @@ struct model_options {
 /* The options of a small model that trains in minutes on a CPU. */
 void model_options_default(struct model_options *options, enum model_kind kind);
 
-/* A state tensor and how its first value is drawn. The stream of the draw is the tensor's id. */
-struct model_parameter {
-    uint32_t tensor;
-    struct init init;
-};
-
 struct model_constant {
     uint32_t tensor;
     void *bytes; /* owned by the model */
@@ -98,7 +92,7 @@ struct model {
     struct model_options options;
     struct tape *tape;
     uint32_t parameter_count;
-    struct model_parameter *parameters;
+    uint32_t *parameters; /* state tensors */
     uint32_t constant_count;
     struct model_constant *constants;
     uint32_t data;   /* tokens or samples; TENSOR_NONE for inference */

@@ -44,6 +44,8 @@ void model_options_default(struct model_options *options, enum model_kind kind)
         options->heads = 4;
         options->kv_heads = kind == MODEL_LLAMA ? 2 : 0;
         options->width = 64;
+        options->rotary_base = 10000.0;
+        options->norm_epsilon = 1e-5;
     } else {
         options->layers = 2;
         options->hidden = kind == MODEL_MLP ? 64 : 8;

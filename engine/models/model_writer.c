@@ -54,7 +54,8 @@ uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t
         model->parameters = larger;
         writer->parameter_room = room;
     }
-    model->parameters[model->parameter_count++] = (struct model_parameter){id, init};
+    build_init(writer->builder, id, init);
+    model->parameters[model->parameter_count++] = id;
     return id;
 }
 
@@ -192,7 +193,7 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
         return 0;
     }
     scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
-    p = build_softmax(builder, scores, (float)(1.0 / sqrt((double)d)), length);
+    p = build_softmax(builder, scores, (float)(1.0 / sqrt((double)d)), length, TENSOR_NONE);
     p = write_dropout(writer, p);
     return build_contract(builder, p, &p_rows, v, &v_columns, out_strides, 0, 3, shape.dims);
 }
@@ -222,14 +223,25 @@ static uint32_t write_gradient_scale(struct model_writer *writer, const uint32_t
     return op.outputs[0];
 }
 
-/* A moment of a parameter: a state of the same shape, zero at first. */
+/* A state that is zero at first. */
+static uint32_t write_zeros(struct model_writer *writer, const char *name,
+                            const struct tensor *like)
+{
+    uint32_t id =
+        build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, like->rank, like->dims);
+
+    build_init(writer->builder, id, (struct init){.kind = INIT_ZEROS});
+    return id;
+}
+
+/* A moment of a parameter: a state of the same shape. */
 static uint32_t write_moment(struct model_writer *writer, const char *prefix, uint32_t parameter)
 {
     const struct tensor like = *builder_tensor(writer->builder, parameter);
     char name[TENSOR_NAME_MAX + 8];
 
     (void)snprintf(name, sizeof(name), "%s.%s", prefix, like.name);
-    return build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, like.rank, like.dims);
+    return write_zeros(writer, name, &like);
 }
 
 static void write_adamw(struct model_writer *writer, uint32_t parameter, uint32_t gradient,
@@ -292,9 +304,9 @@ static void write_update(struct model_writer *writer, const uint32_t *gradients)
     scalars[3] = write_gradient_scale(writer, gradients);
     for (uint32_t i = 0; i < model->parameter_count; i++) {
         if (options->optimizer == OPTIMIZER_ADAMW) {
-            write_adamw(writer, model->parameters[i].tensor, gradients[i], scalars);
+            write_adamw(writer, model->parameters[i], gradients[i], scalars);
         } else {
-            write_sgd(writer, model->parameters[i].tensor, gradients[i], scalars);
+            write_sgd(writer, model->parameters[i], gradients[i], scalars);
         }
     }
 }
@@ -302,11 +314,10 @@ static void write_update(struct model_writer *writer, const uint32_t *gradients)
 static void write_answers(struct model_writer *writer, uint32_t logits, uint32_t loss)
 {
     struct builder *builder = writer->builder;
-    const struct tensor shape = *builder_tensor(builder, logits);
-    const uint64_t one = 1;
-    uint32_t answers =
-        build_tensor(builder, "answers", DTYPE_F32, ROLE_STATE, shape.rank, shape.dims);
-    uint32_t sum = build_tensor(builder, "loss_sum", DTYPE_F32, ROLE_STATE, 1, &one);
+    const struct tensor answer = *builder_tensor(builder, logits);
+    const struct tensor one = {.rank = 1, .dims = {1}, .count = 1};
+    uint32_t answers = write_zeros(writer, "answers", &answer);
+    uint32_t sum = write_zeros(writer, "loss_sum", &one);
 
     build_after(builder, answers, logits);
     build_after(builder, sum, build_add(builder, sum, loss, 1));
@@ -345,9 +356,15 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        ids[count + i] = model->parameters[i].tensor;
+        ids[count + i] = model->parameters[i];
     }
     build_gradients(builder, ids, loss, ids + count, count);
+    for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
+        if (ids[i] == TENSOR_NONE) {
+            builder_fail(builder, STATUS_REFUSED, "no gradient reaches '%s'",
+                         builder_tensor(builder, ids[count + i])->name);
+        }
+    }
     if (!builder_failed(builder)) {
         write_update(writer, ids);
     }

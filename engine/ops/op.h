@@ -56,7 +56,8 @@ enum op_kind {
     OP_GELU_GRAD, /* in x, dy                                                                    */
     OP_SILU,      /* x*sigmoid(x)                                                                */
     OP_SILU_GRAD, /* in x, dy                                                                    */
-    OP_ROTARY,    /* in x(outer,T,heads*D), table(T,D/2,2) of cos,sin; pairs (2j,2j+1) turn      */
+    OP_ROTARY,    /* in x(outer,T,heads*D), table(T,D/2,2) of cos,sin; pairs (2j,2j+1) turn, or,
+                     with HALVES, (j,j+D/2)                                                  */
     OP_SQUARED_ERROR,      /* in a, b; (a-b)^2                                                   */
     OP_SQUARED_ERROR_GRAD, /* in a, b, dy; 2*(a-b)*dy                                            */
     /* ---- exact contraction ---- */
@@ -72,11 +73,11 @@ enum op_kind {
                               out part_g, part_gx, mean_g, mean_gx, dx, product                  */
     OP_RMS_NORM,           /* in x, gain; out square_part, rstd, y                               */
     OP_RMS_NORM_GRAD,      /* in dy, x, gain, rstd; out part_gx, mean_gx, dx, product            */
-    OP_SOFTMAX,            /* in x; out max_part, max, exps, sum_part, sum, p                    */
-    OP_SOFTMAX_GRAD,       /* in p, dp; out dot_part, dot, dx                                    */
+    OP_SOFTMAX,            /* in x[, reach u32]; out max_part, max, exps, sum_part, sum, p       */
+    OP_SOFTMAX_GRAD,       /* in p, dp[, reach u32]; out dot_part, dot, dx                       */
     OP_CROSS_ENTROPY,      /* in x(R,V), target u32(R); out max_part, max, exps, sum_part, sum,
-                              loss(R)                                                            */
-    OP_CROSS_ENTROPY_GRAD, /* in x, target, max, sum, dloss(R); out dx                           */
+                              loss(R); a target of TARGET_IGNORED has loss +0                    */
+    OP_CROSS_ENTROPY_GRAD, /* in x, target, max, sum, dloss(R); out dx, +0 in ignored rows       */
     /* ---- pictures, (B,H,W,C) ---- */
     OP_MAX_POOL,       /* in x; out y, index u32: place of the first maximum in its window       */
     OP_MAX_POOL_GRAD,  /* in index, dy; out dx                                                   */
@@ -134,7 +135,14 @@ enum {
 #define IMAGE_WINDOW_MAX 64
 enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
 enum { SCALE_FACTOR_BITS, SCALE_ATTRIBUTES };
-enum { ROTARY_LENGTH, ROTARY_HEADS, ROTARY_WIDTH, ROTARY_INVERSE, ROTARY_ATTRIBUTES };
+enum {
+    ROTARY_LENGTH,
+    ROTARY_HEADS,
+    ROTARY_WIDTH,
+    ROTARY_INVERSE,
+    ROTARY_HALVES,
+    ROTARY_ATTRIBUTES
+};
 /*
  * QUANTIZE reads x through a view: six axes (batch0, batch1, row0, row1, k0, k1) with strides,
  * which must be a permutation of x's elements. Rows of the result are (batch0, batch1, row0, row1)
@@ -166,9 +174,15 @@ enum { ONEHOT_VOCABULARY, ONEHOT_WIDTH, ONEHOT_K, ONEHOT_BITS, ONEHOT_BLOCK, ONE
 /* Every row operation begins with these two. */
 enum { ROWS, COLUMNS, ROW_SUM_ATTRIBUTES };
 enum { NORM_EPSILON_BITS = 2, NORM_ATTRIBUTES, NORM_GRAD_ATTRIBUTES = 2 };
-/* With CAUSAL = T > 0 row r sees columns 0 .. r % T; the others are +0 and outside every fold. */
+/*
+ * With CAUSAL = T > 0 row r sees columns 0 .. r % T; the others are +0 and outside every fold. With
+ * a reach, (S,T) for a multiple of S*T rows, it sees at most that many columns before column r % T:
+ * the rows are (S,H,T), and every H reads the same reach.
+ */
 enum { SOFTMAX_CAUSAL = 2, SOFTMAX_SCALE_BITS, SOFTMAX_ATTRIBUTES };
 enum { CROSS_ENTROPY_ATTRIBUTES = 2 };
+/* A target that takes no part. */
+#define TARGET_IGNORED UINT32_MAX
 enum { CLIP_LIMIT_BITS, CLIP_ATTRIBUTES };
 enum { SGD_MOMENTUM_BITS, SGD_DECAY_BITS, SGD_ATTRIBUTES };
 enum {
@@ -194,6 +208,39 @@ struct op {
 static RULE inline uint64_t fold_chunks(uint64_t columns)
 {
     return (columns + FOLD_CHUNK - 1) / FOLD_CHUNK;
+}
+
+/* SOFTMAX and its gradient: the input that holds the reach, if the operation has that many. */
+static RULE inline uint32_t softmax_reach_input(enum op_kind kind)
+{
+    return kind == OP_SOFTMAX ? 1 : 2;
+}
+
+/* The columns that a row of a softmax sees, from..end-1; at least one. */
+struct softmax_span {
+    uint64_t from;
+    uint64_t end;
+};
+
+/* Where the reach of a row stands, of reach_count. */
+static RULE inline uint64_t softmax_reach_index(const int64_t *attributes, uint64_t reach_count,
+                                                uint64_t row)
+{
+    uint64_t period = (uint64_t)attributes[SOFTMAX_CAUSAL];
+    uint64_t sharers = (uint64_t)attributes[ROWS] / reach_count;
+
+    return row / (period * sharers) * period + row % period;
+}
+
+/* reach: UINT32_MAX where there is none. */
+static RULE inline struct softmax_span softmax_span_of(const int64_t *attributes, uint64_t row,
+                                                       uint32_t reach)
+{
+    uint64_t columns = (uint64_t)attributes[COLUMNS];
+    uint64_t period = (uint64_t)attributes[SOFTMAX_CAUSAL];
+    uint64_t last = period == 0 || row % period >= columns ? columns - 1 : row % period;
+
+    return (struct softmax_span){period == 0 || last < reach ? 0 : last - reach, last + 1};
 }
 
 /* The kind's name for people: "contract-onehot". NULL past the last kind. */

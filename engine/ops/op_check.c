@@ -123,9 +123,9 @@ static enum status check_ids(const struct op *op, uint32_t tensor_count, struct 
     return STATUS_OK;
 }
 
-static bool count_fits(uint32_t count, uint32_t least, uint32_t most, bool variadic)
+static bool count_fits(uint32_t count, uint32_t least, uint32_t most, bool more)
 {
-    return count == least || (variadic && least > 0 && count > least && count <= most);
+    return count == least || (more && least > 0 && count > least && count <= most);
 }
 
 enum status op_check(const struct op *op, const struct tensor *tensors, uint32_t tensor_count,
@@ -139,15 +139,20 @@ enum status op_check(const struct op *op, const struct tensor *tensors, uint32_t
                          (unsigned)op->kind);
     }
     spec = op_spec(op->kind);
-    if (!count_fits(op->input_count, spec->input_count_min, OP_INPUTS_MAX, spec->variadic) ||
-        !count_fits(op->output_count, spec->output_count_min, OP_OUTPUTS_MAX, spec->variadic) ||
-        !count_fits(op->attribute_count, spec->attribute_count_min, OP_ATTRIBUTES_MAX,
-                    spec->variadic)) {
+    const bool more = spec->counts == COUNTS_MORE;
+    const uint32_t inputs_max = more ? OP_INPUTS_MAX : spec->input_count_min + 1u;
+
+    if (!count_fits(op->input_count, spec->input_count_min, inputs_max,
+                    spec->counts != COUNTS_EXACT) ||
+        !count_fits(op->output_count, spec->output_count_min, OP_OUTPUTS_MAX, more) ||
+        !count_fits(op->attribute_count, spec->attribute_count_min, OP_ATTRIBUTES_MAX, more)) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%s: %u inputs, %u outputs, %u attributes; must be %u, %u, %u%s",
                          spec->name, op->input_count, op->output_count, op->attribute_count,
                          spec->input_count_min, spec->output_count_min, spec->attribute_count_min,
-                         spec->variadic ? " or more" : "");
+                         more                              ? " or more"
+                         : spec->counts == COUNTS_OPTIONAL ? ", or one input more"
+                                                           : "");
     }
     TRY(check_ids(op, tensor_count, error));
     spec->check(&checker);
@@ -348,6 +353,7 @@ void op_check_rotary(struct op_checker *checker)
     uint64_t count = output_count(checker, 0);
 
     (void)check_attribute(checker, ROTARY_INVERSE, 0, 1);
+    (void)check_attribute(checker, ROTARY_HALVES, 0, 1);
     if (width % 2 != 0 || period == 0 || count % period != 0) {
         check_fail(checker, "%llu elements are not whole sequences of pairs",
                    (unsigned long long)count);

@@ -95,6 +95,28 @@ void op_check_rms_norm_grad(struct op_checker *checker)
     check_output(checker, 3, DTYPES_F32, shape.all);
 }
 
+/* The rows are (S,H,T) and the reach is (S,T), for some H. */
+static void check_reach(struct op_checker *checker, const struct rows_shape *shape)
+{
+    const struct op *op = checker->op;
+    const uint32_t slot = softmax_reach_input(op->kind);
+    uint64_t period;
+    uint64_t count;
+
+    if (op->input_count <= slot || checker->status != STATUS_OK) {
+        return;
+    }
+    period = (uint64_t)op->attributes[SOFTMAX_CAUSAL];
+    count = check_any_input(checker, slot, DTYPES_U32, 1);
+    if (period == 0) {
+        check_fail(checker, "a reach needs causal rows");
+    } else if (count == 0 || shape->rows % count != 0 || count % period != 0) {
+        check_fail(checker, "'%s' has %llu elements for %llu rows in sequences of %llu",
+                   checker->tensors[op->inputs[slot]].name, (unsigned long long)count,
+                   (unsigned long long)shape->rows, (unsigned long long)period);
+    }
+}
+
 static struct rows_shape check_softmax_shape(struct op_checker *checker)
 {
     struct rows_shape shape = check_rows(checker);
@@ -102,6 +124,7 @@ static struct rows_shape check_softmax_shape(struct op_checker *checker)
     /* Row r sees the columns 0 .. r % T, so T is at most the number of columns. */
     (void)check_attribute(checker, SOFTMAX_CAUSAL, 0, shape.columns);
     check_float(checker, SOFTMAX_SCALE_BITS);
+    check_reach(checker, &shape);
     return shape;
 }
 

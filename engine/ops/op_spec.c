@@ -10,7 +10,7 @@
 #define IMAGE_NAMES "batch height width channels kernel_height kernel_width stride padding"
 #define VIEW_NAMES  "b0 b1 r0 r1 k0 k1 sb0 sb1 sr0 sr1 sk0 sk1"
 #define FIXED(inputs, outputs, attributes, check)                                                  \
-    (inputs), (outputs), (attributes), false, op_check_##check
+    (inputs), (outputs), (attributes), COUNTS_EXACT, op_check_##check
 
 static const struct op_spec specs[OP_KIND_COUNT] = {
     [OP_STEP_NEXT] = {"step-next", "step", "next", "", FIXED(1, 1, 0, step_next)},
@@ -27,8 +27,9 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                     FIXED(2, 1, DROPOUT_ATTRIBUTES, dropout)},
     [OP_GATHER] = {"gather", "table index", "out", "vocabulary width",
                    FIXED(2, 1, GATHER_ATTRIBUTES, gather)},
-    [OP_SPLIT] = {"split", "x", "part ...", "rows width ...", 1, 1, 2, true, op_check_split},
-    [OP_CONCAT] = {"concat", "part ...", "out", "rows width ...", 1, 1, 2, true, op_check_concat},
+    [OP_SPLIT] = {"split", "x", "part ...", "rows width ...", 1, 1, 2, COUNTS_MORE, op_check_split},
+    [OP_CONCAT] = {"concat", "part ...", "out", "rows width ...", 1, 1, 2, COUNTS_MORE,
+                   op_check_concat},
     [OP_EXPAND] = {"expand", "a", "out", "div mod", FIXED(1, 1, EXPAND_ATTRIBUTES, expand)},
     [OP_IM2COL] = {"im2col", "x", "out", IMAGE_NAMES, FIXED(1, 1, IMAGE_ATTRIBUTES, im2col)},
     [OP_COL2IM] = {"col2im", "x", "out", IMAGE_NAMES, FIXED(1, 1, IMAGE_ATTRIBUTES, col2im)},
@@ -41,7 +42,7 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
     [OP_GELU_GRAD] = {"gelu-grad", "x dy", "dx", "", FIXED(2, 1, 0, unary_grad)},
     [OP_SILU] = {"silu", "x", "out", "", FIXED(1, 1, 0, unary)},
     [OP_SILU_GRAD] = {"silu-grad", "x dy", "dx", "", FIXED(2, 1, 0, unary_grad)},
-    [OP_ROTARY] = {"rotary", "x table", "out", "length heads width inverse",
+    [OP_ROTARY] = {"rotary", "x table", "out", "length heads width inverse halves",
                    FIXED(2, 1, ROTARY_ATTRIBUTES, rotary)},
     [OP_SQUARED_ERROR] = {"squared-error", "a b", "out", "", FIXED(2, 1, 0, squared_error)},
     [OP_SQUARED_ERROR_GRAD] = {"squared-error-grad", "a b dy", "da", "",
@@ -66,11 +67,12 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                      FIXED(2, 3, NORM_ATTRIBUTES, rms_norm)},
     [OP_RMS_NORM_GRAD] = {"rms-norm-grad", "dy x gain rstd", "part_gx mean_gx dx product",
                           "rows columns", FIXED(4, 4, NORM_GRAD_ATTRIBUTES, rms_norm_grad)},
-    [OP_SOFTMAX] = {"softmax", "x", "max_part max exps sum_part sum p",
-                    "rows columns causal scale_bits", FIXED(1, 6, SOFTMAX_ATTRIBUTES, softmax)},
-    [OP_SOFTMAX_GRAD] = {"softmax-grad", "p dp", "dot_part dot dx",
-                         "rows columns causal scale_bits",
-                         FIXED(2, 3, SOFTMAX_ATTRIBUTES, softmax_grad)},
+    [OP_SOFTMAX] = {"softmax", "x reach", "max_part max exps sum_part sum p",
+                    "rows columns causal scale_bits", 1, 6, SOFTMAX_ATTRIBUTES, COUNTS_OPTIONAL,
+                    op_check_softmax},
+    [OP_SOFTMAX_GRAD] = {"softmax-grad", "p dp reach", "dot_part dot dx",
+                         "rows columns causal scale_bits", 2, 3, SOFTMAX_ATTRIBUTES,
+                         COUNTS_OPTIONAL, op_check_softmax_grad},
     [OP_CROSS_ENTROPY] = {"cross-entropy", "x target", "max_part max exps sum_part sum loss",
                           "rows columns", FIXED(2, 6, CROSS_ENTROPY_ATTRIBUTES, cross_entropy)},
     [OP_CROSS_ENTROPY_GRAD] = {"cross-entropy-grad", "x target max sum dloss", "dx", "rows columns",

@@ -9,6 +9,8 @@
 
 struct op_checker;
 
+/* COUNTS_OPTIONAL: one input more may stand there (SOFTMAX). COUNTS_MORE: all counts may exceed the
+ * minima (SPLIT, CONCAT). */
 struct op_spec {
     const char *name;
     const char *inputs;     /* names, separated by spaces; a last "..." repeats */
@@ -17,7 +19,7 @@ struct op_spec {
     uint8_t input_count_min;
     uint8_t output_count_min;
     uint8_t attribute_count_min;
-    bool variadic; /* counts may exceed the minima (SPLIT, CONCAT) */
+    enum { COUNTS_EXACT, COUNTS_OPTIONAL, COUNTS_MORE } counts;
     void (*check)(struct op_checker *checker);
 };
 

@@ -170,11 +170,25 @@ static void take_broadcast(struct cut *cut)
 
 /* ---- rows -------------------------------------------------------------------- */
 
-/* What each tensor has per row: 'a' all columns, 'p' parts of a fold, 'r' one number; 'c': no rows.
- */
-static const char *row_tensors(enum op_kind kind)
+/* The rows that read one element of a softmax's reach; 0: it has none. */
+static uint64_t reach_sharers(const struct slice *slice)
 {
-    switch ((int)kind) {
+    const struct op *op = &slice->op;
+    const uint32_t slot = softmax_reach_input(op->kind);
+
+    if ((op->kind != OP_SOFTMAX && op->kind != OP_SOFTMAX_GRAD) || op->input_count <= slot) {
+        return 0;
+    }
+    return (uint64_t)op->attributes[ROWS] / slice->tensors[slot].count;
+}
+
+/* What each tensor has per row: 'a' all columns, 'p' parts of a fold, 'r' one number, 'h' a reach;
+ * 'c': no rows. */
+static const char *row_tensors(const struct slice *slice)
+{
+    const bool reach = reach_sharers(slice) > 0;
+
+    switch ((int)slice->op.kind) {
     case OP_ROW_SUM:
         return "apr";
     case OP_LAYER_NORM:
@@ -186,9 +200,9 @@ static const char *row_tensors(enum op_kind kind)
     case OP_RMS_NORM_GRAD:
         return "aacrpraa";
     case OP_SOFTMAX:
-        return "aprapra";
+        return reach ? "ahprapra" : "aprapra";
     case OP_SOFTMAX_GRAD:
-        return "aapra";
+        return reach ? "aahpra" : "aapra";
     case OP_CROSS_ENTROPY:
         return "arpraprr";
     case OP_CROSS_ENTROPY_GRAD:
@@ -198,30 +212,37 @@ static const char *row_tensors(enum op_kind kind)
     }
 }
 
-/* Rows per unit. A causal softmax is cut at whole periods, since row r sees r % causal columns. */
-static uint64_t row_unit(const struct op *op)
+/* Rows per unit. A causal softmax is cut at whole periods, since row r sees r % causal columns; with
+ * a reach, at whole turns of it. */
+static uint64_t row_unit(const struct slice *slice)
 {
+    const struct op *op = &slice->op;
     const bool masked = op->kind == OP_SOFTMAX || op->kind == OP_SOFTMAX_GRAD;
     const uint64_t causal = masked ? (uint64_t)op->attributes[SOFTMAX_CAUSAL] : 0;
+    const uint64_t sharers = reach_sharers(slice);
 
-    return causal == 0 ? 1 : causal;
+    return causal == 0 ? 1 : sharers == 0 ? causal : causal * sharers;
 }
 
 static void take_rows(struct cut *cut)
 {
     const struct op *op = &cut->whole->op;
-    const char *tensors = row_tensors(op->kind);
+    const char *tensors = row_tensors(cut->whole);
+    const uint64_t unit = row_unit(cut->whole);
+    const uint64_t sharers = reach_sharers(cut->whole);
     const uint64_t rows = (uint64_t)op->attributes[ROWS];
     const uint64_t columns = (uint64_t)op->attributes[COLUMNS];
-    const uint64_t first = cut->first * row_unit(op);
-    const uint64_t end = least(cut->last * row_unit(op), rows);
+    const uint64_t first = cut->first * unit;
+    const uint64_t end = least(cut->last * unit, rows);
 
     for (uint32_t i = 0; tensors[i] != '\0'; i++) {
         const uint64_t width = tensors[i] == 'a'   ? columns
                                : tensors[i] == 'p' ? fold_chunks(columns)
                                                    : 1;
 
-        if (tensors[i] != 'c') {
+        if (tensors[i] == 'h') {
+            view_run(cut, i, first / sharers, end / sharers);
+        } else if (tensors[i] != 'c') {
             view_run(cut, i, first * width, end * width);
         }
     }
@@ -458,7 +479,7 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         lengths[0] = broadcast_of(whole).units;
         break;
     case FAMILY_ROWS:
-        lengths[0] = ceiling((uint64_t)attributes[ROWS], row_unit(op));
+        lengths[0] = ceiling((uint64_t)attributes[ROWS], row_unit(whole));
         break;
     case FAMILY_GATHER:
         lengths[0] = (uint64_t)attributes[GATHER_WIDTH];

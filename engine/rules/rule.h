@@ -16,7 +16,7 @@
 #include "engine/ops/op.h"
 
 /* Changes with any rule, kind or attribute; a job names the version that it needs. */
-#define RULES_VERSION 1
+#define RULES_VERSION 2
 
 /* Where a rule reads elements: memory, or a function (the referee's proofs, a recorder). */
 struct operand {
@@ -44,16 +44,23 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
  * A rule that folds a long axis may read too much for one transaction, so it can run in parts: the
  * ranges [0, part), [part, 2 part), ... of the axis, the last of them perhaps shorter. Joining the
  * values of all parts gives the element.
+ *
+ * A part of a sum reads only its own exponents. All parts of a sum have one exponent, which is
+ * given to them: any that is not above those of the part's blocks, and not more than the window of
+ * contraction.h below them, gives the same element. A block outside makes the part `unfit`.
  */
 enum rule_fold {
     RULE_WHOLE = 0, /* no axis: the rule runs in one part */
     RULE_SUM,       /* a contraction: integers, modulo 2^64 */
-    RULE_MAXIMUM,   /* the peak of a piece */
+    RULE_MAXIMUM,   /* the peak of a piece, the exponent of a block */
 };
 
-#define RULE_PART_OF_SUM     UINT64_C(1024) /* elements; doubled until RULE_PARTS_MAX suffices */
-#define RULE_PART_OF_MAXIMUM UINT64_C(16)
-#define RULE_PARTS_MAX       2048
+/* Elements of a part; doubled until RULE_PARTS_MAX parts suffice. A piece is read through a view,
+ * so each of its elements may lie in a leaf of its own; sums and peaks lie side by side. */
+#define RULE_PART_OF_SUM       UINT64_C(1024)
+#define RULE_PART_OF_PIECE     UINT64_C(16)
+#define RULE_PART_OF_EXPONENTS UINT64_C(1024)
+#define RULE_PARTS_MAX         2048
 
 struct rule_axis {
     enum rule_fold fold;
@@ -66,6 +73,7 @@ struct rule_part {
     enum rule_fold fold;
     bool settled;  /* the element is `bits`, whatever the sum (causal, poison) */
     uint32_t bits; /* when settled */
+    bool unfit;    /* a block's exponent does not go with that of the sum */
     int exponent;  /* of the sum, the same in every part */
     int64_t value; /* of this part: the sum (two's complement), the maximum */
 };
@@ -73,14 +81,23 @@ struct rule_part {
 /* The axis of the element of output number `output` at index. */
 void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index);
 
-/* The part over [from, to) of an element that has an axis. An empty range reads only what every
- * part reads. */
-void rule_element_range(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                        uint64_t index, uint64_t from, uint64_t to);
+/* What all parts of an element have in common. It reads all exponents of a row, so only who has the
+ * whole row asks. A maximum has exponent 0. */
+struct rule_base {
+    bool settled;
+    uint32_t bits;     /* when settled */
+    uint32_t poisoned; /* when settled to a NaN: a part that settles it */
+    int exponent;
+};
+void rule_element_base(struct rule_base *base, const struct rule_call *call, uint32_t output,
+                       uint64_t index);
 
-/* Part `number` of the axis. */
+/* Is the element what it is by its place alone (behind the causal edge)? Reads nothing. */
+bool rule_element_is_edge(const struct rule_call *call, uint32_t output, uint64_t index);
+
+/* Part `number` of the axis, of a sum with this exponent. */
 void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                       uint64_t index, uint32_t number);
+                       uint64_t index, uint32_t number, int exponent);
 
 /* Adds the value of other parts to this one. */
 void rule_part_join(struct rule_part *part, int64_t value);

@@ -56,39 +56,72 @@ void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, 
         uint64_t left = (uint64_t)shape.k - start;
 
         *axis = axis_of(RULE_MAXIMUM, left < (uint64_t)shape.piece ? left : (uint64_t)shape.piece,
-                        RULE_PART_OF_MAXIMUM);
+                        RULE_PART_OF_PIECE);
+    } else if (op->kind == OP_QUANTIZE && output == 1) {
+        shape = contraction_shape_of(op);
+        *axis = axis_of(RULE_MAXIMUM, (uint64_t)shape.pieces, RULE_PART_OF_EXPONENTS);
     }
 }
 
-void rule_element_range(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                        uint64_t index, uint64_t from, uint64_t to)
+void rule_element_base(struct rule_base *base, const struct rule_call *call, uint32_t output,
+                       uint64_t index)
 {
-    static rule_part_function *const parts[OP_KIND_COUNT] = {
-        [OP_QUANTIZE] = rule_quantize_peak_part,
-        [OP_CONTRACT] = rule_contract_part,
-        [OP_CONTRACT_ONES] = rule_contract_ones_part,
-        [OP_CONTRACT_ONEHOT] = rule_contract_onehot_part,
+    static rule_base_function *const bases[OP_KIND_COUNT] = {
+        [OP_CONTRACT] = rule_contract_base,
+        [OP_CONTRACT_ONES] = rule_contract_ones_base,
+        [OP_CONTRACT_ONEHOT] = rule_contract_onehot_base,
     };
+    struct rule_part part = {.fold = RULE_SUM};
     struct rule_axis axis;
 
+    *base = (struct rule_base){0};
     rule_axis_of(&axis, call->op, output, index);
-    assert(axis.fold != RULE_WHOLE && from <= to && to <= axis.length);
-    *part = (struct rule_part){.fold = axis.fold};
-    parts[call->op->kind](part, call, index, from, to);
+    assert(axis.fold != RULE_WHOLE);
+    if (axis.fold == RULE_SUM) {
+        base->poisoned = (uint32_t)(bases[call->op->kind](&part, call, index) / axis.part);
+        base->settled = part.settled;
+        base->bits = part.bits;
+        base->exponent = part.exponent;
+    }
+}
+
+static rule_part_function *part_rule(enum op_kind kind, uint32_t output)
+{
+    switch ((int)kind) {
+    case OP_QUANTIZE:
+        return output == 0 ? rule_quantize_peak_part : rule_quantize_exponent_part;
+    case OP_CONTRACT:
+        return rule_contract_part;
+    case OP_CONTRACT_ONES:
+        return rule_contract_ones_part;
+    default:
+        return rule_contract_onehot_part;
+    }
+}
+
+bool rule_element_is_edge(const struct rule_call *call, uint32_t output, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_SUM};
+
+    if (call->op->kind == OP_CONTRACT) {
+        part_rule(call->op->kind, output)(&part, call, index, 0, 0);
+    }
+    return part.settled;
 }
 
 void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                       uint64_t index, uint32_t number)
+                       uint64_t index, uint32_t number, int exponent)
 {
     struct rule_axis axis;
 
     rule_axis_of(&axis, call->op, output, index);
-    assert(number < axis.parts);
+    assert(axis.fold != RULE_WHOLE && number < axis.parts);
     uint64_t from = number * axis.part;
     uint64_t left = axis.length - from;
 
-    rule_element_range(part, call, output, index, from,
-                       from + (left < axis.part ? left : axis.part));
+    *part = (struct rule_part){.fold = axis.fold, .exponent = exponent};
+    part_rule(call->op->kind, output)(part, call, index, from,
+                                      from + (left < axis.part ? left : axis.part));
 }
 
 void rule_part_join(struct rule_part *part, int64_t value)

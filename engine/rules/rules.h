@@ -44,13 +44,22 @@ RULE rule_function rule_quantize_integer;
 RULE rule_function rule_contract;
 RULE rule_function rule_contract_ones;
 RULE rule_function rule_contract_onehot;
-/* As rule_element_range(); the caller has zeroed *part. */
+/* As rule_element_part(), over [from, to); the caller has set fold and exponent and zeroed the
+ * rest. */
 typedef void rule_part_function(struct rule_part *part, const struct rule_call *call,
                                 uint64_t index, uint64_t from, uint64_t to);
 RULE rule_part_function rule_quantize_peak_part;
+RULE rule_part_function rule_quantize_exponent_part;
 RULE rule_part_function rule_contract_part;
 RULE rule_part_function rule_contract_ones_part;
 RULE rule_part_function rule_contract_onehot_part;
+/* Sets settled, bits and exponent of a zeroed part; returns the element of the axis that poisons,
+ * or 0. */
+typedef uint64_t rule_base_function(struct rule_part *part, const struct rule_call *call,
+                                    uint64_t index);
+RULE rule_base_function rule_contract_base;
+RULE rule_base_function rule_contract_ones_base;
+RULE rule_base_function rule_contract_onehot_base;
 
 /* rules_rows.c */
 RULE rule_function rule_row_sum_part;

@@ -60,27 +60,33 @@ RULE uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
     return rule_part_finish(&part);
 }
 
-RULE uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
+/* The largest of the block's own peaks, or top - W: each peak counts as it is in its block, and
+ * less by W elsewhere. */
+RULE void rule_quantize_exponent_part(struct rule_part *part, const struct rule_call *call,
+                                      uint64_t index, uint64_t from, uint64_t to)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t row = index / (uint64_t)shape.blocks;
-    int64_t first = (int64_t)(index % (uint64_t)shape.blocks) * shape.block_span;
-    int64_t end = first + shape.block_span;
+    uint64_t first = index % (uint64_t)shape.blocks * (uint64_t)shape.block_span;
+    uint64_t end = first + (uint64_t)shape.block_span;
     const struct operand *peaks = &call->outputs[QUANTIZE_PEAKS_OUT];
-    int top = exponent_at(peaks, row * (uint64_t)shape.pieces);
-    int own = INT16_MIN;
 
-    for (int64_t p = 0; p < shape.pieces; p++) {
-        int peak = exponent_at(peaks, row * (uint64_t)shape.pieces + (uint64_t)p);
+    part->value = INT32_MIN;
+    for (uint64_t p = from; p < to; p++) {
+        int peak = exponent_at(peaks, row * (uint64_t)shape.pieces + p);
 
-        top = peak > top ? peak : top;
-        if (p >= first && p < end) {
-            own = peak > own ? peak : own;
-        }
+        peak -= p >= first && p < end ? 0 : shape.window;
+        part->value = peak > part->value ? peak : part->value;
     }
-    int least = top - shape.window;
+}
 
-    return (uint32_t)(own > least ? own : least);
+RULE uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_MAXIMUM};
+
+    rule_quantize_exponent_part(&part, call, index, 0,
+                                (uint64_t)contraction_shape_of(call->op).pieces);
+    return rule_part_finish(&part);
 }
 
 /* RNE(magnitude * 2^shift), or limit if that is smaller; magnitude < 2^24. */
@@ -143,37 +149,54 @@ struct product_row {
     const struct operand *exponents;
     uint64_t q_start;
     uint64_t exponent_start;
-    int lowest;
-    bool poison;
 };
 
 static RULE struct product_row row_open(const struct contraction_shape *shape,
                                         const struct operand *q, const struct operand *exponents,
                                         uint64_t row)
 {
-    struct product_row opened = {.q = q,
-                                 .exponents = exponents,
-                                 .q_start = row * (uint64_t)shape->k,
-                                 .exponent_start = row * (uint64_t)shape->blocks};
-
-    opened.lowest = exponent_at(exponents, opened.exponent_start);
-    for (int64_t b = 0; b < shape->blocks; b++) {
-        int exponent = exponent_at(exponents, opened.exponent_start + (uint64_t)b);
-
-        opened.lowest = exponent < opened.lowest ? exponent : opened.lowest;
-        opened.poison |= exponent == EXPONENT_POISON;
-    }
-    return opened;
+    return (struct product_row){.q = q,
+                                .exponents = exponents,
+                                .q_start = row * (uint64_t)shape->k,
+                                .exponent_start = row * (uint64_t)shape->blocks};
 }
 
-static RULE int row_shift(const struct product_row *row, int64_t block)
+static RULE int row_exponent(const struct product_row *row, int64_t block)
 {
-    return exponent_at(row->exponents, row->exponent_start + (uint64_t)block) - row->lowest;
+    return exponent_at(row->exponents, row->exponent_start + (uint64_t)block);
 }
 
 static RULE int64_t row_q(const struct product_row *row, int64_t k)
 {
     return (int32_t)operand_get(row->q, row->q_start + (uint64_t)k);
+}
+
+/* Settles the element, whatever the sum. */
+static RULE void settle(struct rule_part *part, uint32_t bits)
+{
+    part->settled = true;
+    part->bits = bits;
+}
+
+/* The lowest exponent of a row, all of which is read. A poisoned one settles the part; returns where
+ * one is, in elements. */
+static RULE uint64_t row_lowest(int *lowest, struct rule_part *part,
+                                const struct contraction_shape *shape,
+                                const struct product_row *row)
+{
+    uint64_t poisoned = 0;
+
+    *lowest = INT16_MAX;
+    for (int64_t b = 0; b < shape->blocks; b++) {
+        int exponent = row_exponent(row, b);
+
+        if (exponent == EXPONENT_POISON) {
+            settle(part, FLOAT_NAN_BITS);
+            poisoned = (uint64_t)(b * shape->block);
+        }
+        *lowest = exponent < *lowest ? exponent : *lowest;
+    }
+    return poisoned;
 }
 
 static RULE struct quantized_row row_memory(const struct contraction_shape *shape,
@@ -197,31 +220,29 @@ static RULE void block_cut(int64_t *start, int64_t *end, const struct contractio
     *end = *end > to ? to : *end;
 }
 
-static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struct product_row *a,
-                              const struct product_row *b, int64_t from, int64_t to)
+/* The place of a sum's unit in the exponent of the sum, for a product of `rows` integers. */
+static RULE int unit_place(const struct contraction_shape *shape, int rows)
 {
-    bool whole = from == 0 && to == shape->k;
-    uint64_t sum = 0;
+    return rows * (shape->bits - 1);
+}
 
-    if (whole && a->q->memory != NULL && b->q->memory != NULL && a->exponents->memory != NULL &&
-        b->exponents->memory != NULL) {
-        struct quantized_row rows[2] = {row_memory(shape, a), row_memory(shape, b)};
+/* Adds the terms of block i, shifted as its exponents say; a poisoned one settles the part. */
+static RULE void add_block(struct rule_part *part, const struct contraction_shape *shape,
+                           const struct product_row *rows, int row_count, int64_t i, uint64_t terms)
+{
+    int shift = -part->exponent - unit_place(shape, row_count);
 
-        return (uint64_t)contraction_partial(shape, &rows[0], &rows[1], 0, shape->blocks);
-    }
-    for (int64_t i = from / shape->block; i * shape->block < to; i++) {
-        int shift = row_shift(a, i) + row_shift(b, i);
-        uint64_t part = 0;
-        int64_t start;
-        int64_t end;
+    for (int r = 0; r < row_count; r++) {
+        int exponent = row_exponent(&rows[r], i);
 
-        block_cut(&start, &end, shape, i, from, to);
-        for (int64_t k = start; k < end; k++) {
-            part += (uint64_t)(row_q(a, k) * row_q(b, k));
+        if (exponent == EXPONENT_POISON) {
+            settle(part, FLOAT_NAN_BITS);
         }
-        sum += shift < 64 ? part << shift : 0;
+        shift += exponent;
     }
-    return sum;
+    part->unfit |= shift < 0 || shift > row_count * shape->window;
+    part->value =
+        (int64_t)((uint64_t)part->value + (shift >= 0 && shift < 64 ? terms << shift : 0));
 }
 
 /* Batch, row and column of the element that is stored at an index. */
@@ -264,37 +285,96 @@ static RULE struct product_place product_place_of(const int64_t *attributes, uin
     };
 }
 
-/* Settles the element, whatever the sum. */
-static RULE void settle(struct rule_part *part, uint32_t bits)
+/* The two rows of an element of a product; false: it is behind the causal edge. */
+static RULE bool product_rows(struct product_row rows[2], const struct contraction_shape *shape,
+                              const struct rule_call *call, uint64_t index)
 {
-    part->settled = true;
-    part->bits = bits;
+    const int64_t *attributes = call->op->attributes;
+    const int64_t *dims = &attributes[CONTRACT_DIMS];
+    struct product_place place = product_place_of(attributes, index);
+    uint64_t causal = (uint64_t)attributes[CONTRACT_CAUSAL];
+
+    if (causal > 0 && place.n > place.m % causal) {
+        return false;
+    }
+    uint64_t row_a = place.batch * (uint64_t)(dims[2] * dims[3]) + place.m;
+    uint64_t row_b = place.batch * (uint64_t)(dims[4] * dims[5]) + place.n;
+
+    rows[0] = row_open(shape, &call->inputs[0], &call->inputs[1], row_a);
+    rows[1] = row_open(shape, &call->inputs[2], &call->inputs[3], row_b);
+    return true;
+}
+
+/* The exponent of a sum over rows, or what settles it. */
+static RULE uint64_t rows_base(struct rule_part *part, const struct contraction_shape *shape,
+                               const struct product_row *rows, int row_count)
+{
+    uint64_t poisoned = 0;
+
+    part->exponent = -unit_place(shape, row_count);
+    for (int r = 0; r < row_count; r++) {
+        int lowest;
+        uint64_t found = row_lowest(&lowest, part, shape, &rows[r]);
+
+        poisoned = found > poisoned ? found : poisoned;
+        part->exponent += lowest;
+    }
+    return poisoned;
+}
+
+RULE uint64_t rule_contract_base(struct rule_part *part, const struct rule_call *call,
+                                 uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    if (!product_rows(rows, &shape, call, index)) {
+        settle(part, 0);
+        return 0;
+    }
+    return rows_base(part, &shape, rows, 2);
+}
+
+RULE uint64_t rule_contract_ones_base(struct rule_part *part, const struct rule_call *call,
+                                      uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
+
+    return rows_base(part, &shape, &row, 1);
+}
+
+RULE uint64_t rule_contract_onehot_base(struct rule_part *part, const struct rule_call *call,
+                                        uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    uint64_t width = (uint64_t)call->op->attributes[ONEHOT_WIDTH];
+    struct product_row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
+
+    return rows_base(part, &shape, &row, 1);
 }
 
 RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
                              uint64_t from, uint64_t to)
 {
-    const int64_t *attributes = call->op->attributes;
-    const int64_t *dims = &attributes[CONTRACT_DIMS];
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct product_place place = product_place_of(attributes, index);
-    uint64_t causal = (uint64_t)attributes[CONTRACT_CAUSAL];
+    struct product_row rows[2];
 
-    if (causal > 0 && place.n > place.m % causal) {
+    if (!product_rows(rows, &shape, call, index)) {
         settle(part, 0);
         return;
     }
-    uint64_t row_a = place.batch * (uint64_t)(dims[2] * dims[3]) + place.m;
-    uint64_t row_b = place.batch * (uint64_t)(dims[4] * dims[5]) + place.n;
-    struct product_row a = row_open(&shape, &call->inputs[0], &call->inputs[1], row_a);
-    struct product_row b = row_open(&shape, &call->inputs[2], &call->inputs[3], row_b);
+    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
+        uint64_t terms = 0;
+        int64_t start;
+        int64_t end;
 
-    if (a.poison || b.poison) {
-        settle(part, FLOAT_NAN_BITS);
-        return;
+        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
+        for (int64_t k = start; k < end; k++) {
+            terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
+        }
+        add_block(part, &shape, rows, 2, i, terms);
     }
-    part->value = (int64_t)rows_sum(&shape, &a, &b, (int64_t)from, (int64_t)to);
-    part->exponent = a.lowest + b.lowest - 2 * (shape.bits - 1);
 }
 
 RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call *call,
@@ -303,26 +383,17 @@ RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call
     struct contraction_shape shape = contraction_shape_of(call->op);
     struct product_row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
 
-    if (row.poison) {
-        settle(part, FLOAT_NAN_BITS);
-        return;
-    }
-    uint64_t sum = 0;
-
     for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
-        int shift = row_shift(&row, i);
-        uint64_t block = 0;
+        uint64_t terms = 0;
         int64_t start;
         int64_t end;
 
         block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
         for (int64_t k = start; k < end; k++) {
-            block += (uint64_t)row_q(&row, k);
+            terms += (uint64_t)row_q(&row, k);
         }
-        sum += shift < 64 ? block << shift : 0;
+        add_block(part, &shape, &row, 1, i, terms);
     }
-    part->value = (int64_t)sum;
-    part->exponent = row.lowest - (shape.bits - 1);
 }
 
 RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_call *call,
@@ -333,30 +404,52 @@ RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_ca
     uint64_t word = index / width;
     struct product_row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
 
-    if (row.poison) {
-        settle(part, FLOAT_NAN_BITS);
-        return;
-    }
-    uint64_t sum = 0;
+    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
+        uint64_t terms = 0;
+        int64_t start;
+        int64_t end;
 
-    for (uint64_t k = from; k < to; k++) {
-        if (operand_get(&call->inputs[0], k) == word) {
-            int shift = row_shift(&row, (int64_t)k / shape.block);
-
-            sum += shift < 64 ? (uint64_t)row_q(&row, (int64_t)k) << shift : 0;
+        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
+        for (int64_t k = start; k < end; k++) {
+            if (operand_get(&call->inputs[0], (uint64_t)k) == word) {
+                terms += (uint64_t)row_q(&row, k);
+            }
         }
+        add_block(part, &shape, &row, 1, i, terms);
     }
-    part->value = (int64_t)sum;
-    part->exponent = row.lowest - (shape.bits - 1);
 }
 
 /* ---- whole rows ---- */
+
+/* Rows in memory, which a machine has, are added faster. */
+static RULE void product_in_memory(struct rule_part *part, const struct rule_call *call,
+                                   uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        if (call->inputs[i].memory == NULL) {
+            rule_contract_part(part, call, index, from, to);
+            return;
+        }
+    }
+    if (product_rows(rows, &shape, call, index)) {
+        struct quantized_row in_memory[2] = {row_memory(&shape, &rows[0]),
+                                             row_memory(&shape, &rows[1])};
+
+        part->value = contraction_partial(&shape, &in_memory[0], &in_memory[1], 0, shape.blocks);
+    }
+}
 
 RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
 {
     struct rule_part part = {.fold = RULE_SUM};
 
-    rule_contract_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    (void)rule_contract_base(&part, call, index);
+    if (!part.settled) {
+        product_in_memory(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    }
     return rule_part_finish(&part);
 }
 
@@ -364,7 +457,10 @@ RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
 {
     struct rule_part part = {.fold = RULE_SUM};
 
-    rule_contract_ones_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    (void)rule_contract_ones_base(&part, call, index);
+    if (!part.settled) {
+        rule_contract_ones_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    }
     return rule_part_finish(&part);
 }
 
@@ -372,6 +468,10 @@ RULE uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
 {
     struct rule_part part = {.fold = RULE_SUM};
 
-    rule_contract_onehot_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    (void)rule_contract_onehot_base(&part, call, index);
+    if (!part.settled) {
+        rule_contract_onehot_part(&part, call, index, 0,
+                                  (uint64_t)contraction_shape_of(call->op).k);
+    }
     return rule_part_finish(&part);
 }

@@ -78,15 +78,17 @@ RULE uint32_t rule_rotary(const struct rule_call *call, uint64_t index)
     uint64_t width = (uint64_t)attributes[ROTARY_WIDTH];
     uint64_t across = width * (uint64_t)attributes[ROTARY_HEADS];
     uint64_t t = index / across % (uint64_t)attributes[ROTARY_LENGTH];
-    uint64_t pair = index & ~UINT64_C(1); /* across and width are even */
-    uint64_t angle = t * width + (pair % across) % width;
-    float x0 = rule_input(call, 0, pair);
-    float x1 = rule_input(call, 0, pair + 1);
-    float c = rule_input(call, 1, angle);
-    float s = rule_input(call, 1, angle + 1);
+    uint64_t place = index % width; /* in its head */
+    uint64_t apart = attributes[ROTARY_HALVES] != 0 ? width / 2 : 1;
+    uint64_t pair = apart == 1 ? place / 2 : place % apart; /* width 2 is the same pair in both */
+    uint64_t first = index - place + (apart == 1 ? 2 * pair : pair);
+    float x0 = rule_input(call, 0, first);
+    float x1 = rule_input(call, 0, first + apart);
+    float c = rule_input(call, 1, t * width + 2 * pair);
+    float s = rule_input(call, 1, t * width + 2 * pair + 1);
 
     s = attributes[ROTARY_INVERSE] != 0 ? -s : s;
-    if (index == pair) {
+    if (index == first) {
         return real_to_bits(fmaf(x0, c, -(x1 * s)));
     }
     return real_to_bits(fmaf(x0, s, x1 * c));

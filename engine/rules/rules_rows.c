@@ -27,13 +27,13 @@ struct span {
     uint64_t end; /* = first where no column of the chunk is visible */
 };
 
-/* visible: how many columns of the row take part. */
+/* The part of a chunk in the columns begin .. end-1 of the row. */
 static RULE struct span span_of_chunk(const struct rule_call *call, uint64_t row, uint64_t chunk,
-                                      uint64_t visible)
+                                      uint64_t begin, uint64_t end)
 {
     uint64_t start = row * columns_of(call);
-    uint64_t from = chunk * FOLD_CHUNK;
-    uint64_t to = from + FOLD_CHUNK < visible ? from + FOLD_CHUNK : visible;
+    uint64_t from = chunk * FOLD_CHUNK > begin ? chunk * FOLD_CHUNK : begin;
+    uint64_t to = (chunk + 1) * FOLD_CHUNK < end ? (chunk + 1) * FOLD_CHUNK : end;
 
     from = from < to ? from : to;
     return (struct span){.row = row, .first = start + from, .end = start + to};
@@ -44,18 +44,18 @@ static RULE struct span span_of_part(const struct rule_call *call, uint64_t inde
 {
     uint64_t chunks = fold_chunks(columns_of(call));
 
-    return span_of_chunk(call, index / chunks, index % chunks, columns_of(call));
+    return span_of_chunk(call, index / chunks, index % chunks, 0, columns_of(call));
 }
 
-/* The fold of the first `chunks` parts of the row. */
+/* The fold of the parts first .. end-1 of the row. */
 static RULE float fold_parts(const struct rule_call *call, uint32_t part_output, uint64_t row,
-                             uint64_t chunks)
+                             uint64_t first, uint64_t end)
 {
     uint64_t stride = fold_chunks(columns_of(call));
     struct fold fold;
 
     fold_init(&fold);
-    for (uint64_t c = 0; c < chunks; c++) {
+    for (uint64_t c = first; c < end; c++) {
         fold_add(&fold, rule_output(call, part_output, row * stride + c));
     }
     return fold_total(&fold);
@@ -66,7 +66,7 @@ static RULE float mean_of_parts(const struct rule_call *call, uint32_t part_outp
 {
     uint64_t columns = columns_of(call);
 
-    return fold_parts(call, part_output, row, fold_chunks(columns)) / (float)columns;
+    return fold_parts(call, part_output, row, 0, fold_chunks(columns)) / (float)columns;
 }
 
 /* ---- row sum ------------------------------------------------------------- */
@@ -85,7 +85,7 @@ RULE uint32_t rule_row_sum_part(const struct rule_call *call, uint64_t index)
 
 RULE uint32_t rule_row_sum(const struct rule_call *call, uint64_t index)
 {
-    return real_to_bits(fold_parts(call, 0, index, fold_chunks(columns_of(call))));
+    return real_to_bits(fold_parts(call, 0, index, 0, fold_chunks(columns_of(call))));
 }
 
 /* ---- layer norm: inputs x, gain, bias ------------------------------------ */
@@ -294,31 +294,45 @@ static RULE uint32_t maximum_of_parts(const struct rule_call *call, uint32_t par
 
 enum { SOFTMAX_MAX_PART, SOFTMAX_MAX, SOFTMAX_EXPS, SOFTMAX_SUM_PART, SOFTMAX_SUM };
 
-/* How many columns row r sees; at least one. */
-static RULE uint64_t softmax_visible(const struct rule_call *call, uint64_t row)
+/* The columns that a row sees. */
+static RULE struct softmax_span softmax_seen(const struct rule_call *call, uint64_t row)
 {
-    uint64_t columns = columns_of(call);
-    uint64_t causal = (uint64_t)call->op->attributes[SOFTMAX_CAUSAL];
+    const struct op *op = call->op;
+    const struct operand *reach = &call->inputs[softmax_reach_input(op->kind)];
 
-    if (causal == 0 || row % causal >= columns) {
-        return columns;
+    if (op->input_count <= softmax_reach_input(op->kind)) {
+        return softmax_span_of(op->attributes, row, UINT32_MAX);
     }
-    return row % causal + 1;
+    return softmax_span_of(
+        op->attributes, row,
+        operand_get(reach, softmax_reach_index(op->attributes, reach->count, row)));
 }
 
 static RULE bool softmax_sees(const struct rule_call *call, uint64_t index)
 {
-    uint64_t columns = columns_of(call);
+    uint64_t column = index % columns_of(call);
+    struct softmax_span seen = softmax_seen(call, index / columns_of(call));
 
-    return index % columns < softmax_visible(call, index / columns);
+    return seen.from <= column && column < seen.end;
 }
 
 static RULE struct span softmax_span(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(columns_of(call));
     uint64_t row = index / chunks;
+    struct softmax_span seen = softmax_seen(call, row);
 
-    return span_of_chunk(call, row, index % chunks, softmax_visible(call, row));
+    return span_of_chunk(call, row, index % chunks, seen.from, seen.end);
+}
+
+/* The fold of those parts of a row that have a column it sees. */
+static RULE uint32_t softmax_fold_parts(const struct rule_call *call, uint32_t part_output,
+                                        uint64_t row)
+{
+    struct softmax_span seen = softmax_seen(call, row);
+
+    return real_to_bits(
+        fold_parts(call, part_output, row, seen.from / FOLD_CHUNK, fold_chunks(seen.end)));
 }
 
 RULE uint32_t rule_softmax_max_part(const struct rule_call *call, uint64_t index)
@@ -366,9 +380,7 @@ RULE uint32_t rule_softmax_sum_part(const struct rule_call *call, uint64_t index
 
 RULE uint32_t rule_softmax_sum(const struct rule_call *call, uint64_t index)
 {
-    uint64_t chunks = fold_chunks(softmax_visible(call, index));
-
-    return real_to_bits(fold_parts(call, SOFTMAX_SUM_PART, index, chunks));
+    return softmax_fold_parts(call, SOFTMAX_SUM_PART, index);
 }
 
 RULE uint32_t rule_softmax(const struct rule_call *call, uint64_t index)
@@ -402,9 +414,7 @@ RULE uint32_t rule_softmax_grad_dot_part(const struct rule_call *call, uint64_t 
 
 RULE uint32_t rule_softmax_grad_dot(const struct rule_call *call, uint64_t index)
 {
-    uint64_t chunks = fold_chunks(softmax_visible(call, index));
-
-    return real_to_bits(fold_parts(call, SOFTMAX_GRAD_DOT_PART, index, chunks));
+    return softmax_fold_parts(call, SOFTMAX_GRAD_DOT_PART, index);
 }
 
 RULE uint32_t rule_softmax_grad(const struct rule_call *call, uint64_t index)
@@ -468,7 +478,7 @@ RULE uint32_t rule_cross_entropy_sum(const struct rule_call *call, uint64_t inde
 {
     uint64_t chunks = fold_chunks(columns_of(call));
 
-    return real_to_bits(fold_parts(call, CROSS_ENTROPY_SUM_PART, index, chunks));
+    return real_to_bits(fold_parts(call, CROSS_ENTROPY_SUM_PART, index, 0, chunks));
 }
 
 RULE uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
@@ -477,7 +487,7 @@ RULE uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
     uint32_t target = operand_get(&call->inputs[1], index);
 
     if (target >= columns) {
-        return FLOAT_NAN_BITS;
+        return target == TARGET_IGNORED ? 0 : FLOAT_NAN_BITS;
     }
     float maximum = rule_output(call, CROSS_ENTROPY_MAX, index);
     float wanted = rule_input(call, 0, index * columns + target) - maximum;
@@ -494,7 +504,7 @@ RULE uint32_t rule_cross_entropy_grad(const struct rule_call *call, uint64_t ind
     uint32_t target = operand_get(&call->inputs[1], row);
 
     if (target >= columns) {
-        return FLOAT_NAN_BITS;
+        return target == TARGET_IGNORED ? 0 : FLOAT_NAN_BITS;
     }
     float e = scalar_exp(rule_input(call, 0, index) - rule_input(call, 2, row));
     float p = e * (1.0f / rule_input(call, 3, row));

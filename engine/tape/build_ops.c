@@ -44,6 +44,7 @@ uint32_t build_step(struct builder *builder)
         memcpy(scope, builder->scope, sizeof(scope));
         build_scope(builder, "");
         builder->step = build_tensor(builder, "step", DTYPE_U32, ROLE_STATE, 1, &one);
+        build_init(builder, builder->step, (struct init){.kind = INIT_ZEROS});
         op = op_begin(OP_STEP_NEXT, 1, &builder->step);
         build_after(builder, builder->step, build_one(builder, &op, &shape));
         build_scope(builder, scope);
@@ -240,7 +241,7 @@ uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x
 }
 
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
-                      uint64_t heads)
+                      uint64_t heads, bool halves)
 {
     uint32_t inputs[2] = {x, table};
     struct op op = op_begin(OP_ROTARY, 2, inputs);
@@ -249,6 +250,7 @@ uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint6
     op_attribute(&op, heads);
     op_attribute(&op, length == 0 ? 0 : element_count(builder, table) / length);
     op_attribute(&op, 0);
+    op_attribute(&op, halves);
     return build_like(builder, &op, x);
 }
 
@@ -308,9 +310,11 @@ static void exponential_shapes(const struct builder *builder, struct output_shap
     shapes[2] = shape_like(builder, x);
 }
 
-uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal)
+uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,
+                       uint32_t reach)
 {
-    struct op op = op_begin(OP_SOFTMAX, 1, &x);
+    uint32_t inputs[2] = {x, reach};
+    struct op op = op_begin(OP_SOFTMAX, reach == TENSOR_NONE ? 1 : 2, inputs);
     struct output_shape shapes[6];
     uint64_t rows;
     uint64_t chunks;

@@ -44,6 +44,9 @@ uint32_t build_step(struct builder *builder);
 /* Names the next value of a state tensor. A state without one never changes. */
 void build_after(struct builder *builder, uint32_t state, uint32_t after);
 
+/* How the first value of a state tensor is drawn. A state without a rule must be given. */
+void build_init(struct builder *builder, uint32_t state, struct init init);
+
 /* Makes an operation's output readable after the step, under a name. */
 void build_output(struct builder *builder, const char *name, uint32_t tensor);
 
@@ -80,10 +83,13 @@ void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint3
 uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
                           float epsilon);
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
-/* Rows are the last axis; causal is 0 or the period of op.h. */
-uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal);
+/* Rows are the last axis; causal is 0 or the period of op.h. reach: how many columns before its own
+ * a row sees at most, u32 (sequences, period); or TENSOR_NONE. */
+uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,
+                       uint32_t reach);
+/* Turns the pairs of neighbours in each head, or, with halves, of the elements half a head apart. */
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
-                      uint64_t heads);
+                      uint64_t heads, bool halves);
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
                        uint64_t seed);
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,

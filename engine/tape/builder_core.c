@@ -148,25 +148,41 @@ uint32_t build_tensor(struct builder *builder, const char *name, enum dtype dtyp
         grow(builder, &tape->states, sizeof(*tape->states), tape->state_count,
              builder->state_room)) {
         builder->state_room = next_room(tape->state_count, builder->state_room);
-        tape->states[tape->state_count++] = (struct state_pair){id, id};
+        tape->states[tape->state_count++] = (struct state_pair){.before = id, .after = id};
     }
     return id;
 }
 
-void build_after(struct builder *builder, uint32_t state, uint32_t after)
+/* NULL, and the builder fails, where the tensor is not a state. */
+static struct state_pair *find_state(struct builder *builder, uint32_t state)
 {
-    if (builder_failed(builder)) {
-        return;
-    }
-    for (uint32_t i = builder->tape.state_count; i > 0; i--) {
+    for (uint32_t i = builder->tape.state_count; !builder_failed(builder) && i > 0; i--) {
         if (builder->tape.states[i - 1].before == state) {
-            builder->tape.states[i - 1].after = after;
-            memcpy(builder->tape.tensors[after].name, builder->tape.tensors[state].name,
-                   sizeof(builder->tape.tensors[after].name));
-            return;
+            return &builder->tape.states[i - 1];
         }
     }
     builder_fail(builder, STATUS_BAD_FORMAT, "tensor %u is not a state", state);
+    return NULL;
+}
+
+void build_after(struct builder *builder, uint32_t state, uint32_t after)
+{
+    struct state_pair *pair = find_state(builder, state);
+
+    if (pair != NULL) {
+        pair->after = after;
+        memcpy(builder->tape.tensors[after].name, builder->tape.tensors[state].name,
+               sizeof(builder->tape.tensors[after].name));
+    }
+}
+
+void build_init(struct builder *builder, uint32_t state, struct init init)
+{
+    struct state_pair *pair = find_state(builder, state);
+
+    if (pair != NULL) {
+        pair->init = init;
+    }
 }
 
 void build_output(struct builder *builder, const char *name, uint32_t tensor)

@@ -154,11 +154,27 @@ static void fill_normal(float *out, uint64_t count, double std, uint64_t seed, u
     }
 }
 
+bool init_is_sound(const struct init *init)
+{
+    bool has_value =
+        init->kind == INIT_CONSTANT || init->kind == INIT_UNIFORM || init->kind == INIT_NORMAL;
+
+    return (unsigned)init->kind <= INIT_NORMAL && (has_value || init->value_bits == 0) &&
+           (init->value_bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
+}
+
+bool init_is_nonzero(const struct init *init)
+{
+    return init->kind == INIT_ONES || (init->value_bits & UINT32_C(0x7fffffff)) != 0;
+}
+
 void init_fill(float *out, uint64_t count, const struct init *init, uint64_t seed, uint32_t stream)
 {
     float value = real_from_bits(init->value_bits);
 
     switch (init->kind) {
+    case INIT_NONE:
+        break;
     case INIT_ZEROS:
         fill_constant(out, count, 0.0f);
         return;
@@ -175,5 +191,5 @@ void init_fill(float *out, uint64_t count, const struct init *init, uint64_t see
         fill_normal(out, count, value, seed, stream);
         return;
     }
-    assert(!"no such kind of initialization");
+    assert(!"no rule of initialization");
 }

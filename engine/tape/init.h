@@ -22,12 +22,14 @@
 #ifndef ENGINE_TAPE_INIT_H
 #define ENGINE_TAPE_INIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define INIT_STEP UINT32_MAX
 
 enum init_kind {
-    INIT_ZEROS = 0, /* +0 */
+    INIT_NONE = 0, /* no rule: a first state must be given */
+    INIT_ZEROS,    /* +0 */
     INIT_ONES,
     INIT_CONSTANT, /* value: the constant */
     INIT_UNIFORM,  /* value: the limit; uniform in -limit .. limit */
@@ -36,10 +38,17 @@ enum init_kind {
 
 struct init {
     enum init_kind kind;
-    uint32_t value_bits; /* binary32, finite; means what the kind says */
+    uint32_t value_bits; /* binary32, finite; means what the kind says, else 0 */
 };
 
-/* Tensors with different streams draw different numbers. Uses OpenMP's default threads. */
+/* Is it of a known kind, with a finite value, and none where the kind has no value? */
+bool init_is_sound(const struct init *init);
+
+/* Can the rule give another number than zero? */
+bool init_is_nonzero(const struct init *init);
+
+/* The kind must not be INIT_NONE. Tensors with different streams draw different numbers. Uses
+ * OpenMP's default threads. */
 void init_fill(float *out, uint64_t count, const struct init *init, uint64_t seed, uint32_t stream);
 
 #endif /* ENGINE_TAPE_INIT_H */

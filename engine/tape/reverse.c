@@ -234,6 +234,7 @@ static void grad_rotary(struct reverse *reverse, uint32_t dy)
     op_attribute(&op, attribute(reverse, ROTARY_HEADS));
     op_attribute(&op, attribute(reverse, ROTARY_WIDTH));
     op_attribute(&op, 1 - attribute(reverse, ROTARY_INVERSE));
+    op_attribute(&op, attribute(reverse, ROTARY_HALVES));
     op.output_count = 1;
     build_op(reverse->builder, &op, &shape);
     add_to_input(reverse, 0, op.outputs[0]);
@@ -457,8 +458,9 @@ static void grad_norm(struct reverse *reverse, uint32_t dy)
 
 static void grad_softmax(struct reverse *reverse, uint32_t dy)
 {
-    uint32_t inputs[2] = {reverse->op->outputs[5], dy};
-    struct op op = op_begin(OP_SOFTMAX_GRAD, 2, inputs);
+    const bool reach = reverse->op->input_count > 1;
+    uint32_t inputs[3] = {reverse->op->outputs[5], dy, reach ? reverse->op->inputs[1] : 0};
+    struct op op = op_begin(OP_SOFTMAX_GRAD, reach ? 3 : 2, inputs);
     uint64_t rows = attribute(reverse, ROWS);
     struct output_shape shapes[3] = {
         shape_matrix(DTYPE_F32, rows, fold_chunks(attribute(reverse, COLUMNS))),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/rules/evidence_bound.h"
 
 void tape_free(struct tape *tape)
 {
@@ -13,6 +14,21 @@ void tape_free(struct tape *tape)
         free(tape->ops);
         free(tape->states);
         free(tape);
+    }
+}
+
+void tape_first_value(void *bytes, const struct tape *tape, uint32_t state, uint64_t seed)
+{
+    const struct tensor *tensor = &tape->tensors[state];
+    uint32_t at = 0;
+
+    while (tape->states[at].before != state) {
+        at++;
+    }
+    if (tensor->dtype == DTYPE_F32) {
+        init_fill(bytes, tensor->count, &tape->states[at].init, seed, state);
+    } else {
+        memset(bytes, 0, tensor->count * dtype_size(tensor->dtype));
     }
 }
 
@@ -170,6 +186,9 @@ static enum status check_order(const struct tape *tape, uint32_t *makers, struct
     for (uint32_t at = 0; at < tape->op_count; at++) {
         enum status status = op_check(&tape->ops[at], tape->tensors, tape->tensor_count, error);
 
+        if (status == STATUS_OK) {
+            status = evidence_bound_check(&tape->ops[at], tape->tensors, error);
+        }
         if (status != STATUS_OK) {
             (void)error_wrap(error, "operation %u", at);
             return status;
@@ -215,6 +234,14 @@ static enum status check_states(const struct tape *tape, struct error *error)
             return error_set(error, STATUS_BAD_FORMAT,
                              "the next value of state '%s' is not a temporary of the same name",
                              before->name);
+        }
+        if (!init_is_sound(&tape->states[at].init) ||
+            (before->dtype != DTYPE_F32 && tape->states[at].init.kind > INIT_ZEROS)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "state '%s' has no sound rule for its first value: kind %u, value "
+                             "0x%08x, type %s",
+                             before->name, (unsigned)tape->states[at].init.kind,
+                             tape->states[at].init.value_bits, dtype_name(before->dtype));
         }
         at++;
     }

@@ -14,6 +14,7 @@
 #define ENGINE_TAPE_TAPE_H
 
 #include "engine/ops/op.h"
+#include "engine/tape/init.h"
 
 #define TAPE_TENSORS_MAX 1000000u
 #define TAPE_OPS_MAX     500000u
@@ -23,8 +24,9 @@
 #define TENSOR_NONE UINT32_MAX
 
 struct state_pair {
-    uint32_t before; /* the state tensor */
-    uint32_t after;  /* the tensor that holds its next value; before itself if it never changes */
+    uint32_t before;  /* the state tensor */
+    uint32_t after;   /* the tensor that holds its next value; before itself if it never changes */
+    struct init init; /* how its first value is drawn, from the stream `before` */
 };
 
 struct tape {
@@ -42,6 +44,9 @@ void tape_free(struct tape *tape);
 
 /* Is the tape sound? The error names the operation or the tensor that is not. */
 MUST_CHECK enum status tape_check(const struct tape *tape, struct error *error);
+
+/* Draws the first value of a state tensor that has a rule. */
+void tape_first_value(void *bytes, const struct tape *tape, uint32_t state, uint64_t seed);
 
 /*
  * The canonical bytes (docs/FORMATS.md): equal tapes have equal bytes and the reverse.

@@ -4,7 +4,7 @@
  * Tape, all integers big-endian:
  *
  *     SIZE  MEANING
- *     8     "LSTAPE" 0x00 0x01
+ *     8     "LSTAPE" 0x00 0x02
  *     4x4   tensor count, operation count, state count, loss (0xffffffff: none)
  *           each tensor:
  *     1+n   length of the name, the name
@@ -17,6 +17,7 @@
  *     4o    output tensors
  *           each state:
  *     4+4   before, after
+ *     1+4   how its first value is drawn: kind, bits of the value
  *
  * No bytes follow.
  */
@@ -27,7 +28,9 @@
 #include "engine/tape/tape.h"
 
 #define MAGIC_SIZE 8
-static const uint8_t magic[MAGIC_SIZE] = {'L', 'S', 'T', 'A', 'P', 'E', 0, 1};
+static const uint8_t magic[MAGIC_SIZE] = {'L', 'S', 'T', 'A', 'P', 'E', 0, 2};
+
+#define STATE_SIZE 13
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -47,7 +50,7 @@ static uint64_t op_size(const struct op *op)
 
 uint64_t tape_encoded_size(const struct tape *tape)
 {
-    uint64_t size = MAGIC_SIZE + 16 + 8 * (uint64_t)tape->state_count;
+    uint64_t size = MAGIC_SIZE + 16 + STATE_SIZE * (uint64_t)tape->state_count;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         size += 1 + strlen(tape->tensors[id].name) + 3 + 8 * (uint64_t)tape->tensors[id].rank;
@@ -107,6 +110,8 @@ void tape_encode(uint8_t *bytes, const struct tape *tape)
     for (uint32_t i = 0; i < tape->state_count; i++) {
         at = put(at, tape->states[i].before, 4);
         at = put(at, tape->states[i].after, 4);
+        at = put(at, (uint64_t)tape->states[i].init.kind, 1);
+        at = put(at, tape->states[i].init.value_bits, 4);
     }
     assert((uint64_t)(at - bytes) == tape_encoded_size(tape));
 }
@@ -219,6 +224,8 @@ static enum status read_tables(struct tape_reader *reader, struct tape *tape, st
     for (uint32_t i = 0; i < tape->state_count; i++) {
         tape->states[i].before = (uint32_t)take(reader, 4);
         tape->states[i].after = (uint32_t)take(reader, 4);
+        tape->states[i].init.kind = (enum init_kind)take(reader, 1);
+        tape->states[i].init.value_bits = (uint32_t)take(reader, 4);
     }
     if (reader->truncated) {
         return truncated(reader, "the states, of which there are", tape->state_count, error);
@@ -239,6 +246,12 @@ static enum status read_head(struct tape_reader *reader, struct tape *tape, stru
         return error_set(error, STATUS_OVER_LIMIT, "a tape of %llu bytes is over the limit of %llu",
                          (unsigned long long)reader->size, (unsigned long long)TAPE_BYTES_MAX);
     }
+    if (reader->size >= MAGIC_SIZE && memcmp(reader->bytes, magic, MAGIC_SIZE - 1) == 0 &&
+        reader->bytes[MAGIC_SIZE - 1] != magic[MAGIC_SIZE - 1]) {
+        return error_set(error, STATUS_REFUSED,
+                         "a tape of version %u; this program reads version %u",
+                         reader->bytes[MAGIC_SIZE - 1], magic[MAGIC_SIZE - 1]);
+    }
     if (reader->size < MAGIC_SIZE + 16 || memcmp(reader->bytes, magic, MAGIC_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are not a tape");
     }
@@ -248,7 +261,7 @@ static enum status read_head(struct tape_reader *reader, struct tape *tape, stru
     tape->state_count = (uint32_t)take(reader, 4);
     tape->loss = (uint32_t)take(reader, 4);
     least = 5 * (uint64_t)tape->tensor_count + 5 * (uint64_t)tape->op_count +
-            8 * (uint64_t)tape->state_count;
+            STATE_SIZE * (uint64_t)tape->state_count;
     if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||
         least > reader->size - reader->at) {
         return error_set(error, STATUS_BAD_FORMAT,

@@ -113,6 +113,19 @@ static void say_op(struct tape_text *text, const struct tape *tape, const struct
     say(text, "\n");
 }
 
+static void say_first_value(struct tape_text *text, const struct init *init)
+{
+    static const char *const names[] = {"", "zeros", "ones", "value", "uniform", "normal"};
+
+    if (init->kind == INIT_NONE) {
+        return;
+    }
+    say(text, ", first %s", names[init->kind]);
+    if (init->kind >= INIT_CONSTANT) {
+        say(text, " %.9g", (double)real_from_bits(init->value_bits));
+    }
+}
+
 static void say_lasting(struct tape_text *text, const struct tape *tape)
 {
     uint32_t pair = 0;
@@ -126,13 +139,14 @@ static void say_lasting(struct tape_text *text, const struct tape *tape)
         say(text, "%s %%%u '%s'", role_name(tensor->role), id, tensor->name);
         say_shape(text, tensor);
         if (tensor->role == ROLE_STATE) {
-            uint32_t after = tape->states[pair++].after;
+            uint32_t after = tape->states[pair].after;
 
             if (after == id) {
                 say(text, " never changes");
             } else {
                 say(text, " becomes %%%u", after);
             }
+            say_first_value(text, &tape->states[pair++].init);
         }
         say(text, "\n");
     }

@@ -101,6 +101,29 @@ out:
     return status;
 }
 
+/* The metadata of a checkpoint: these texts and nothing more. */
+struct label {
+    char job[HEX_SIZE(DIGEST_SIZE)];
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    char step[24];
+    char rules[12];
+    struct safetensors_text texts[4]; /* point into the label */
+};
+#define LABEL_TEXTS (sizeof(((struct label *)NULL)->texts) / sizeof(struct safetensors_text))
+
+static void label_init(struct label *label, const struct bundle *bundle, uint64_t step,
+                       const struct digest *root)
+{
+    hex_encode(label->job, bundle->job->id.bytes, DIGEST_SIZE);
+    hex_encode(label->root, root->bytes, DIGEST_SIZE);
+    (void)snprintf(label->step, sizeof(label->step), "%" PRIu64, step);
+    (void)snprintf(label->rules, sizeof(label->rules), "%" PRIu32, bundle->job->rules_version);
+    label->texts[0] = (struct safetensors_text){"lockstep.job", label->job};
+    label->texts[1] = (struct safetensors_text){"lockstep.step", label->step};
+    label->texts[2] = (struct safetensors_text){"lockstep.root", label->root};
+    label->texts[3] = (struct safetensors_text){"lockstep.rules", label->rules};
+}
+
 static enum status write_file(struct bundle *bundle, const struct supply *supply, uint64_t step,
                               const struct digest *root, struct error *error)
 {
@@ -108,15 +131,11 @@ static enum status write_file(struct bundle *bundle, const struct supply *supply
     uint32_t *order = calloc((size_t)tape->state_count + 1, sizeof(*order));
     struct safetensors_entry *entries = calloc((size_t)tape->state_count + 1, sizeof(*entries));
     char context[BUNDLE_CONTEXT_MAX];
-    char job_text[HEX_SIZE(DIGEST_SIZE)];
-    char root_text[HEX_SIZE(DIGEST_SIZE)];
-    char step_text[24];
-    const struct safetensors_text texts[] = {
-        {"lockstep.job", job_text}, {"lockstep.step", step_text}, {"lockstep.root", root_text}};
+    struct label label;
     const struct safetensors_plan plan = {.entries = entries,
                                           .entry_count = tape->state_count,
-                                          .texts = texts,
-                                          .text_count = sizeof(texts) / sizeof(texts[0]),
+                                          .texts = label.texts,
+                                          .text_count = LABEL_TEXTS,
                                           .key = bundle_encryption_key(bundle),
                                           .context = context};
     enum status status = STATUS_OK;
@@ -125,9 +144,7 @@ static enum status write_file(struct bundle *bundle, const struct supply *supply
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a checkpoint");
     } else {
         bundle_checkpoint_name(context, step);
-        hex_encode(job_text, bundle->job->id.bytes, DIGEST_SIZE);
-        hex_encode(root_text, root->bytes, DIGEST_SIZE);
-        (void)snprintf(step_text, sizeof(step_text), "%" PRIu64, step);
+        label_init(&label, bundle, step, root);
         order_states(order, tape);
         for (uint32_t i = 0; i < tape->state_count; i++) {
             safetensors_describe(&entries[i], &tape->tensors[tape->states[order[i]].before]);
@@ -196,27 +213,21 @@ out:
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Does the metadata name this job, this step and this root, and nothing more? */
+/* Does the metadata name this job, this step, this root and these rules, and nothing more? */
 static bool says_what_it_is(const struct safetensors *file, const struct bundle *bundle,
                             uint64_t step, const struct digest *root)
 {
-    char job_text[HEX_SIZE(DIGEST_SIZE)];
-    char root_text[HEX_SIZE(DIGEST_SIZE)];
-    char step_text[24];
-    const struct safetensors_text texts[] = {
-        {"lockstep.job", job_text}, {"lockstep.step", step_text}, {"lockstep.root", root_text}};
+    struct label label;
 
-    hex_encode(job_text, bundle->job->id.bytes, DIGEST_SIZE);
-    hex_encode(root_text, root->bytes, DIGEST_SIZE);
-    (void)snprintf(step_text, sizeof(step_text), "%" PRIu64, step);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        const char *found = safetensors_metadata(file, texts[i].key);
+    label_init(&label, bundle, step, root);
+    for (size_t i = 0; i < LABEL_TEXTS; i++) {
+        const char *found = safetensors_metadata(file, label.texts[i].key);
 
-        if (found == NULL || strcmp(found, texts[i].value) != 0) {
+        if (found == NULL || strcmp(found, label.texts[i].value) != 0) {
             return false;
         }
     }
-    return safetensors_metadata_count(file) == sizeof(texts) / sizeof(texts[0]) &&
+    return safetensors_metadata_count(file) == LABEL_TEXTS &&
            file->entry_count == bundle->job->tape->state_count;
 }
 

@@ -3,7 +3,8 @@
  *
  * Operation: 0 kind (2), 2 attributes a (1), 3 inputs i (1), 4 outputs o (1), 5 attributes (8 a),
  * then of each input and each output: type (1), role (1), place (4), elements (8), label (32).
- * State: 0 0xffff (2), 2 state (4), 6 states (4), 10 next (4), 14 label (32).
+ * State: 0 0xffff (2), 2 state (4), 6 states (4), 10 next (4), 14 label (32),
+ * 46 kind of its first value (1), 47 bits of the value (4).
  */
 #include "proofs/commit/descriptor.h"
 
@@ -144,6 +145,8 @@ static size_t write_state(uint8_t *bytes, const struct descriptor_places *places
     endian_store_be32(bytes + 10, places->of[tape->states[state].after]);
     descriptor_label_hash(&label, &tape->tensors[tape->states[state].before]);
     memcpy(bytes + 14, label.bytes, DIGEST_SIZE);
+    bytes[46] = (uint8_t)tape->states[state].init.kind;
+    endian_store_be32(bytes + 47, tape->states[state].init.value_bits);
     return DESCRIPTOR_STATE_SIZE;
 }
 
@@ -188,8 +191,10 @@ static enum status read_state(struct descriptor *descriptor, struct reader *read
     descriptor->state_count = reader_u32(reader);
     descriptor->next = reader_u32(reader);
     reader_copy(reader, descriptor->label.bytes, DIGEST_SIZE);
+    descriptor->init.kind = (enum init_kind)reader_u8(reader);
+    descriptor->init.value_bits = reader_u32(reader);
     TRY(reader_end(reader, error, "the descriptor of a state"));
-    if (descriptor->state >= descriptor->state_count) {
+    if (descriptor->state >= descriptor->state_count || !init_is_sound(&descriptor->init)) {
         return error_set(error, STATUS_BAD_FORMAT, "the descriptor of state %u of %u",
                          descriptor->state, descriptor->state_count);
     }

@@ -6,7 +6,7 @@
  * touches it holds where the tensor's root stands (among the items of a trace, the data or the
  * constants) and the hash of the tensor's label. So a reader of the descriptor knows the header of
  * every operand but for the root. The descriptor of a state says which item of a trace holds its
- * next value. docs/FORMATS.md, section 4.1, has the bytes.
+ * next value and how the first is drawn. docs/FORMATS.md, section 4.1, has the bytes.
  *
  * Bytes from outside are hostile: descriptor_read() bounds and checks everything, and rules can run
  * on what it accepts.
@@ -21,7 +21,7 @@
 #define DESCRIPTOR_OPERANDS_MAX (OP_INPUTS_MAX + OP_OUTPUTS_MAX)
 /* In place of the kind of an operation. */
 #define DESCRIPTOR_STATE        0xffff
-#define DESCRIPTOR_STATE_SIZE   46
+#define DESCRIPTOR_STATE_SIZE   51
 
 /* The label of a tensor: its header from this byte on (dims, type, name; not tag and tree root). */
 #define DESCRIPTOR_LABEL_AT  64
@@ -78,6 +78,7 @@ struct descriptor {
     uint32_t state_count;
     uint32_t next; /* the item of the trace that holds its next value; `state` if it stays */
     struct digest label;
+    struct init init;
 };
 
 /* Reads exactly size bytes; checks an operation as op_check() does. */

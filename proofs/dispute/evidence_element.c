@@ -16,9 +16,6 @@
 #include "proofs/dispute/trace_query.h"
 #include "proofs/hash/sha256.h"
 
-/* Rows of so many blocks are walked without a look at whether their leaves are there. */
-#define BLOCKS_UNASKED (UINT64_C(1) << 20)
-
 /* ---- operands ----------------------------------------------------------- */
 
 /* Memory for the proof of the leaves of one operand. */
@@ -337,38 +334,51 @@ static void rule_call_make(struct rule_call *call, struct evidence_reader *in)
     }
 }
 
+/* Are `count` elements of every row's q, or its exponents, there? Of one-hots' q only what stands at
+ * the word's places is read, and all words. */
+static bool rows_are_shown(const struct evidence_reader *in, enum op_kind kind, bool exponents,
+                           uint64_t count)
+{
+    if (kind == OP_CONTRACT_ONEHOT) {
+        return could_hold(in, exponents ? 2 : 0, count);
+    }
+    return could_hold(in, exponents, count) &&
+           (kind != OP_CONTRACT || could_hold(in, 2 + exponents, count));
+}
+
+/* Of a whole sum all exponents are read, and the rest unless they settle it. */
+static bool sum_is_shown(const struct evidence_reader *in, const struct rule_call *call,
+                         const struct target *target)
+{
+    uint64_t block = (uint64_t)contraction_shape_of(call->op).block;
+    uint64_t blocks = (target->to - 1) / block - target->from / block + 1;
+    struct rule_base base;
+
+    if (rule_element_is_edge(call, target->output, target->element)) {
+        return true;
+    }
+    if (!rows_are_shown(in, call->op->kind, true, blocks)) {
+        return false;
+    }
+    if (in->kind == EVIDENCE_ELEMENT) {
+        rule_element_base(&base, call, target->output, target->element);
+        if (base.settled) {
+            return true;
+        }
+    }
+    return rows_are_shown(in, call->op->kind, false, target->to - target->from);
+}
+
 /* Hostile sizes must not make a loop that finds nothing long: what is read must be there. */
-static bool range_is_shown(struct evidence_reader *in, const struct rule_call *call,
+static bool range_is_shown(const struct evidence_reader *in, const struct rule_call *call,
                            const struct target *target)
 {
-    static const uint8_t contract[] = {0, 2};
-    static const uint8_t ones[] = {0};
-    static const uint8_t onehot[] = {0}; /* the words; of q only what stands at the word's places */
-    enum op_kind kind = call->op->kind;
-    const uint8_t *rows = kind == OP_CONTRACT ? contract : kind == OP_CONTRACT_ONES ? ones : onehot;
-    uint64_t blocks;
-    struct rule_part part;
-
-    if (target->axis.fold != RULE_SUM) {
-        /* A piece is short; but a row has any number of peaks. */
-        return kind != OP_QUANTIZE || target->output != 1 ||
-               could_hold(in, 1, (uint64_t)contraction_shape_of(call->op).pieces);
+    if (target->axis.fold == RULE_SUM) {
+        return sum_is_shown(in, call, target);
     }
-    blocks = (uint64_t)contraction_shape_of(call->op).blocks;
-    for (uint32_t i = 0; i < (kind == OP_CONTRACT ? 2 : 1); i++) {
-        uint32_t exponents = kind == OP_CONTRACT_ONEHOT ? 2 : 2 * i + 1;
-
-        if (blocks > BLOCKS_UNASKED && !could_hold(in, exponents, blocks)) {
-            return false;
-        }
-    }
-    rule_element_range(&part, call, target->output, target->element, target->from, target->from);
-    for (uint32_t i = 0; i < (kind == OP_CONTRACT ? 2 : 1) && !part.settled; i++) {
-        if (!could_hold(in, rows[i], target->to - target->from)) {
-            return false;
-        }
-    }
-    return true;
+    /* A piece is short; but a row has any number of peaks. */
+    return call->op->kind != OP_QUANTIZE || target->output != 1 ||
+           could_hold(in, 1, target->to - target->from);
 }
 
 static void judge_whole(struct evidence_reader *in, const struct rule_call *call,
@@ -381,8 +391,6 @@ static void judge_whole(struct evidence_reader *in, const struct rule_call *call
     ruling->answer = ruling->wanted == ruling->found ? EVIDENCE_NOT_GUILTY : EVIDENCE_UPHELD;
 }
 
-/* A part is false when it does not come to what the reply says, or has another exponent there than
- * that of all parts. What no sum can change is judged by itself. */
 static enum evidence_reason judge_part(struct evidence_reader *in, const struct rule_call *call,
                                        const struct target *target)
 {
@@ -395,7 +403,6 @@ static enum evidence_reason judge_part(struct evidence_reader *in, const struct 
     struct partial_sums_reply reply;
     struct rule_part part;
     struct digest hash;
-    bool same;
 
     partial_sums_query_write(bytes, &query, &queried);
     partial_sums_reply_hash(&hash, bytes, sizeof(bytes), target->reply, target->reply_size);
@@ -403,15 +410,11 @@ static enum evidence_reason judge_part(struct evidence_reader *in, const struct 
         partial_sums_check(&reply, &queried, target->reply, target->reply_size) != VERDICT_VALID) {
         return EVIDENCE_NOT_REPLIED;
     }
-    rule_element_part(&part, call, target->output, target->element, target->part);
-    if (part.settled) {
-        same = part.bits == ruling->found;
-    } else {
-        same = !reply.none && reply.exponent == part.exponent &&
-               partial_sums_value(&reply, target->part) == part.value;
-    }
+    rule_element_part(&part, call, target->output, target->element, target->part, reply.exponent);
     ruling->wanted = ruling->found;
-    ruling->answer = same ? EVIDENCE_NOT_GUILTY : EVIDENCE_UPHELD;
+    ruling->answer = partial_sums_is_false(&part, &reply, target->part, ruling->found)
+                         ? EVIDENCE_UPHELD
+                         : EVIDENCE_NOT_GUILTY;
     return EVIDENCE_FINE;
 }
 

@@ -380,17 +380,6 @@ out:
     return writing_end(&writing, status);
 }
 
-/* Is this part another than the accused replied? */
-static bool part_is_false(const struct rule_part *part, const struct partial_sums_reply *reply,
-                          uint32_t number, uint32_t found)
-{
-    if (part->settled) {
-        return part->bits != found;
-    }
-    return reply->none || reply->exponent != part->exponent ||
-           partial_sums_value(reply, number) != part->value;
-}
-
 /* Runs the rule part by part until one is false. */
 static enum status find_false_part(uint32_t *number, struct witness *witness,
                                    const struct evidence_target *target, const uint8_t *reply,
@@ -411,8 +400,9 @@ static enum status find_false_part(uint32_t *number, struct witness *witness,
     for (*number = 0; *number < axis.parts && witness->status == STATUS_OK; ++*number) {
         struct rule_part part;
 
-        rule_element_part(&part, &witness->call, target->output, target->element, *number);
-        if (part_is_false(&part, &read, *number, parts.bits)) {
+        rule_element_part(&part, &witness->call, target->output, target->element, *number,
+                          read.exponent);
+        if (partial_sums_is_false(&part, &read, *number, parts.bits)) {
             return witness->status;
         }
     }
@@ -453,7 +443,7 @@ enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
 
     TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
     writing.witness.round++;
-    rule_element_part(&ignored, &writing.witness.call, target->output, target->element, part);
+    rule_element_part(&ignored, &writing.witness.call, target->output, target->element, part, 0);
     (void)witness_found(&writing.witness, target);
     TRY_OUT(writing.witness.status);
     status = put_witness(&writing.writer, &writing.witness, &heading, size_max);

@@ -1,8 +1,9 @@
 /*
  * partial_sums.c - see partial_sums.h.
  *
- * A reply: nothing, of an element that is the NaN of rules; else 0 exponent of the sum (4, two's
- * complement; of a maximum 0), 4 what each part comes to (8 each, two's complement).
+ * A reply: of an element that is the NaN of rules, 0 a part that is poisoned (4); else 0 exponent of
+ * the sum (4, two's complement; of a maximum 0), 4 what each part comes to (8 each, two's
+ * complement).
  */
 #include "proofs/dispute/partial_sums.h"
 
@@ -76,7 +77,8 @@ enum verdict partial_sums_check(struct partial_sums_reply *reply,
     *reply = (struct partial_sums_reply){.none = target->fold == RULE_SUM &&
                                                  target->bits == FLOAT_NAN_BITS};
     if (reply->none) {
-        return size == 0 ? VERDICT_VALID : VERDICT_INVALID;
+        reply->poisoned = size == 4 ? endian_load_be32(bytes) : UINT32_MAX;
+        return reply->poisoned < target->count ? VERDICT_VALID : VERDICT_INVALID;
     }
     if (size != 4 + 8 * (size_t)target->count) {
         return VERDICT_INVALID;
@@ -90,22 +92,36 @@ enum verdict partial_sums_check(struct partial_sums_reply *reply,
     return finish(target, reply) == target->bits ? VERDICT_VALID : VERDICT_INVALID;
 }
 
+bool partial_sums_is_false(const struct rule_part *part, const struct partial_sums_reply *reply,
+                           uint32_t number, uint32_t bits)
+{
+    if (part->settled) {
+        return part->bits != bits;
+    }
+    if (reply->none) {
+        return number == reply->poisoned;
+    }
+    return part->unfit || partial_sums_value(reply, number) != part->value;
+}
+
 size_t partial_sums_write(uint8_t *bytes, const struct rule_call *call, uint32_t output,
                           uint64_t element)
 {
     struct rule_axis axis;
-    struct rule_part part;
+    struct rule_base base;
+    struct rule_part part = {.value = 0};
 
     rule_axis_of(&axis, call->op, output, element);
-    rule_element_range(&part, call, output, element, 0, 0);
-    if (part.settled && part.bits == FLOAT_NAN_BITS) {
-        return 0;
+    rule_element_base(&base, call, output, element);
+    if (base.settled && base.bits == FLOAT_NAN_BITS) {
+        endian_store_be32(bytes, base.poisoned);
+        return 4;
     }
     /* Of any other element that no sum can change, zeros give the bits: it is a zero. */
-    endian_store_be32(bytes, (uint32_t)part.exponent);
+    endian_store_be32(bytes, base.settled ? 0 : (uint32_t)base.exponent);
     for (uint32_t i = 0; i < axis.parts; i++) {
-        if (!part.settled) {
-            rule_element_part(&part, call, output, element, i);
+        if (!base.settled) {
+            rule_element_part(&part, call, output, element, i, base.exponent);
         }
         endian_store_be64(bytes + 4 + 8 * (size_t)i, (uint64_t)part.value);
     }

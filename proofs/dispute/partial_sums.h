@@ -31,7 +31,8 @@ struct partial_sums_target {
 
 /* A reply that was checked. Borrows the bytes that it was read from. */
 struct partial_sums_reply {
-    bool none; /* the element is a NaN, which no sum is: there is nothing to put together */
+    bool none; /* the element is a NaN, which no sum is: part `poisoned` has what makes it one */
+    uint32_t poisoned;
     int exponent;
     const uint8_t *values;
 };
@@ -56,6 +57,14 @@ MUST_CHECK enum verdict partial_sums_check(struct partial_sums_reply *reply,
 
 /* The value of part `number`, below the target's count. */
 int64_t partial_sums_value(const struct partial_sums_reply *reply, uint32_t number);
+
+/*
+ * Does part `number`, as the rule gives it with the reply's exponent, show that the reply or the
+ * element `bits` is false? A sum whose every part is as replied is the element: each fits the
+ * window, so nothing wraps, and none is poisoned.
+ */
+bool partial_sums_is_false(const struct rule_part *part, const struct partial_sums_reply *reply,
+                           uint32_t number, uint32_t bits);
 
 /*
  * Writes the reply of an honest accused about an element with the bits that the rule gives of

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/endian.h"
+#include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 
 static const char prefix[] = "transformer.";
@@ -240,40 +241,72 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     return status;
 }
 
-static bool is_foreign_llama(const struct safetensors *file)
+/* Who wrote the weights of a Llama. */
+enum origin {
+    ORIGIN_OURS, /* or no Llama */
+    ORIGIN_OLD,  /* this program, under other rules */
+    ORIGIN_FOREIGN,
+};
+
+static enum origin origin_of(const struct safetensors *file)
 {
+    const char *rules = safetensors_metadata(file, "lockstep.rules");
+    bool llama = false;
+
     for (uint32_t i = 0; i < file->entry_count; i++) {
-        if (ends_with(file->entries[i].name, ".self_attn.q_proj.weight")) {
-            return safetensors_metadata(file, "lockstep.job") == NULL;
-        }
+        llama = llama || ends_with(file->entries[i].name, ".self_attn.q_proj.weight");
     }
-    return false;
+    if (!llama) {
+        return ORIGIN_OURS;
+    }
+    if (safetensors_metadata(file, "lockstep.job") == NULL) {
+        return ORIGIN_FOREIGN;
+    }
+    return rules == NULL || strtoul(rules, NULL, 10) != RULES_VERSION ? ORIGIN_OLD : ORIGIN_OURS;
 }
 
-enum status first_state_check_origin(const struct tape *tape, const char *path, struct error *error)
+enum status first_state_check_origin(const struct tape *tape, const char *path, bool stated,
+                                     struct error *error)
 {
     struct safetensors file;
     bool rotates = false;
-    bool foreign;
+    bool halves = true;
+    enum origin origin;
 
     for (uint32_t i = 0; i < tape->op_count; i++) {
-        rotates = rotates || tape->ops[i].kind == OP_ROTARY;
+        if (tape->ops[i].kind == OP_ROTARY) {
+            rotates = true;
+            halves = halves && tape->ops[i].attributes[ROTARY_HALVES] != 0;
+        }
     }
     if (!rotates || safetensors_open(&file, NULL, path) != STATUS_OK) {
         return STATUS_OK; /* first_state_open() says what is wrong with the file */
     }
-    foreign = is_foreign_llama(&file);
+    origin = origin_of(&file);
     safetensors_close(&file);
-    if (!foreign) {
-        return STATUS_OK;
+    if (origin == ORIGIN_OLD) {
+        return error_set(error, STATUS_REFUSED,
+                         "%s: a Llama of other rules than version %d: its rotary pairs may be "
+                         "others, and it would be another network",
+                         path, RULES_VERSION);
     }
-    (void)error_set(error, STATUS_REFUSED,
-                    "%s: the weights of a Llama from another program: they pair the halves of a "
-                    "head where this model pairs neighbours, and it would be another network",
-                    path);
-    error_advise(error, "begin a Llama with a checkpoint of this program or without --first-state; "
-                        "GPT-2 takes published weights");
-    return STATUS_REFUSED;
+    if (origin == ORIGIN_FOREIGN && !halves) {
+        return error_set(error, STATUS_REFUSED,
+                         "%s: the weights of a Llama from another program: they pair the halves of "
+                         "a head where this tape pairs neighbours, and it would be another network",
+                         path);
+    }
+    if (origin == ORIGIN_FOREIGN && !stated) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "%s: the weights of a Llama from another program: the file does not say "
+                        "how it turns and norms, and with other numbers it would be another "
+                        "network",
+                        path);
+        error_advise(error, "give --rotary-base and --norm-epsilon as its config.json has them "
+                            "(rope_theta, rms_norm_eps); a model with rope_scaling does not fit");
+        return STATUS_REFUSED;
+    }
+    return STATUS_OK;
 }
 
 void first_state_close(struct first_state *first)
@@ -306,8 +339,19 @@ enum status first_state_read(void *bytes, const struct first_state *first, uint3
     return STATUS_OK;
 }
 
-static enum status tensor_root(struct digest *root, const struct first_state *first, uint32_t state,
-                               struct error *error)
+static bool has_nonzero(const float *values, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (values[i] != 0.0f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* *nonzero becomes true where the tensor holds a binary32 other than zero. */
+static enum status tensor_root(struct digest *root, bool *nonzero, const struct first_state *first,
+                               uint32_t state, struct error *error)
 {
     const struct tensor *tensor = &first->tape->tensors[first->tape->states[state].before];
     void *bytes = malloc(commit_tensor_size(tensor));
@@ -318,6 +362,7 @@ static enum status tensor_root(struct digest *root, const struct first_state *fi
     }
     TRY_OUT(first_state_read(bytes, first, state, error));
     commit_tensor_root(root, COMMIT_TENSOR, tensor, bytes, 0);
+    *nonzero = *nonzero || (tensor->dtype == DTYPE_F32 && has_nonzero(bytes, tensor->count));
 out:
     free(bytes);
     return status;
@@ -326,14 +371,24 @@ out:
 enum status first_state_root(struct digest *root, const struct first_state *first,
                              struct error *error)
 {
+    const struct tape *tape = first->tape;
     struct commit_roots roots;
+    const char *zero = NULL;
+    bool nonzero = false;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < first->tape->state_count; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct tensor *state = &tape->tensors[tape->states[i].before];
         struct digest item;
 
-        TRY(tensor_root(&item, first, i, error));
+        TRY(tensor_root(&item, &nonzero, first, i, error));
         TRY(commit_roots_add(&roots, &item));
+        zero = zero == NULL && state->dtype == DTYPE_F32 ? state->name : zero;
+    }
+    if (zero != NULL && !nonzero) {
+        return error_set(error, STATUS_REFUSED,
+                         "%s: every number is zero, from '%s' on: nothing would be trained",
+                         first->file.path, zero);
     }
     commit_roots_end(&roots, root);
     return STATUS_OK;

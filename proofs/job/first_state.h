@@ -29,17 +29,21 @@ MUST_CHECK enum status first_state_open(struct first_state *first, const struct 
                                         const char *path, struct error *error);
 void first_state_close(struct first_state *first); /* a zero-filled one is allowed */
 
-/* Refuses the file of a Llama that another program wrote. It has our names and shapes, and another
- * order of rotary pairs: published weights pair the halves of a head, ours pair neighbours. Ours
- * are known by "lockstep.job" in their metadata. A file that cannot be read passes. */
+/*
+ * Refuses the weights of a Llama that would silently be another network: of this program under
+ * other rules ("lockstep.rules" in the metadata); of another program, without "lockstep.job", where
+ * the tape pairs neighbours (published weights pair the halves of a head), or where the user has
+ * not stated the base of the rotation and the epsilon of the norms, which no weight file holds.
+ * A tape states both itself. A file that cannot be read passes.
+ */
 MUST_CHECK enum status first_state_check_origin(const struct tape *tape, const char *path,
-                                                struct error *error);
+                                                bool stated, struct error *error);
 
 /* The whole tensor of state number `state`; bytes has room for it. */
 MUST_CHECK enum status first_state_read(void *bytes, const struct first_state *first,
                                         uint32_t state, struct error *error);
 
-/* The root of the state that the file gives. */
+/* The root of the state that the file gives; refuses a state of zeros alone. */
 MUST_CHECK enum status first_state_root(struct digest *root, const struct first_state *first,
                                         struct error *error);
 

@@ -16,7 +16,6 @@ void job_free(struct job *job)
         free(job->constants[i]);
     }
     free(job->constants);
-    free(job->draws);
     free(job);
 }
 
@@ -49,15 +48,7 @@ uint64_t job_segment_end(const struct job *job, uint64_t segment)
 
 void job_first_state(void *bytes, const struct job *job, uint32_t tensor)
 {
-    const struct tensor *shape = &job->tape->tensors[tensor];
-
-    for (uint32_t i = 0; i < job->draw_count; i++) {
-        if (job->draws[i].tensor == tensor) {
-            init_fill(bytes, shape->count, &job->draws[i].init, job->seed, job->draws[i].stream);
-            return;
-        }
-    }
-    memset(bytes, 0, shape->count * dtype_size(shape->dtype));
+    tape_first_value(bytes, job->tape, tensor, job->seed);
 }
 
 /* ---- the view for people ------------------------------------------------ */

@@ -11,10 +11,10 @@
 #include <jansson.h>
 
 #include "base/digest.h"
-#include "engine/tape/init.h"
 #include "engine/tape/tape.h"
 
-#define JOB_MAGIC       "LSJOB\0\0\1" /* eight bytes: a header begins with them */
+#define JOB_MAGIC       "LSJOB\0\0\2" /* eight bytes: a header begins with them */
+#define JOB_FORMAT      2             /* the last of them */
 #define JOB_HEADER_SIZE 216
 #define JOB_DATA_MAX    8 /* data tensors of a tape */
 #define JOB_STEPS_MAX   UINT64_C(4294967294)
@@ -24,13 +24,6 @@ struct job_requirements {
     uint64_t memory;             /* bytes */
     uint32_t compute_capability; /* of a CUDA device, as 90 for 9.0; 0: any backend */
     uint32_t contraction_rate;   /* 10^9 multiply-adds a second at 14 bits */
-};
-
-/* One state tensor's first value, drawn from stream; states without a draw begin as zeros. */
-struct job_draw {
-    uint32_t tensor;
-    uint32_t stream;
-    struct init init;
 };
 
 struct job {
@@ -45,9 +38,7 @@ struct job {
     uint32_t data_count;
     struct digest first_state_root;
     bool first_state_given; /* not drawn: it is the checkpoint before step 0 */
-    uint64_t seed;
-    struct job_draw *draws;
-    uint32_t draw_count;
+    uint64_t seed;          /* 0 where nothing is drawn */
     /* Derived: */
     uint8_t header[JOB_HEADER_SIZE];
     struct digest id;

@@ -2,7 +2,7 @@
  * job_file.c - see job_file.h.
  *
  *     OFFSET  SIZE  MEANING
- *     0       8     "LSJOB" 0x00 0x00 0x01
+ *     0       8     "LSJOB" 0x00 0x00 0x02
  *     8       4     version of the rules
  *     12      8     steps
  *     20      8     steps of a segment
@@ -20,8 +20,7 @@
  *             ...   the constants, in the tape's order, one after another
  *             32d   the roots of the data tensors, in the tape's order
  *             1     1: the first state is given as a checkpoint; 0: it is drawn
- *             8+4   seed; number of draws
- *             13    each draw: tensor (4), stream (4), kind (1), value bits (4)
+ *             8     the seed of the tape's draws; 0 where the first state is given
  */
 #include "proofs/job/job_file.h"
 
@@ -35,8 +34,8 @@
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/descriptor.h"
-#include "proofs/commit/element.h"
 #include "proofs/hash/sha256.h"
+#include "proofs/job/job_check.h"
 
 #define BODY_DIGEST_AT 88
 
@@ -66,13 +65,6 @@ static enum status encode_body(struct buffer *bytes, const struct job *job, stru
     }
     buffer_add_u8(bytes, job->first_state_given);
     buffer_add_u64(bytes, job->seed);
-    buffer_add_u32(bytes, job->draw_count);
-    for (uint32_t i = 0; i < job->draw_count; i++) {
-        buffer_add_u32(bytes, job->draws[i].tensor);
-        buffer_add_u32(bytes, job->draws[i].stream);
-        buffer_add_u8(bytes, (uint8_t)job->draws[i].init.kind);
-        buffer_add_u32(bytes, job->draws[i].init.value_bits);
-    }
     return buffer_check(bytes, error, "the job file");
 }
 
@@ -95,57 +87,7 @@ out:
     return status;
 }
 
-/* ---- checks and the header ---------------------------------------------- */
-
-static enum status check_terms(const struct job *job, struct error *error)
-{
-    uint32_t data = job_tensors(NULL, 0, job, ROLE_DATA);
-
-    if (job->rules_version != RULES_VERSION) {
-        return error_set(error, STATUS_REFUSED,
-                         "the job is made for version %u of the rules; this program knows %d",
-                         job->rules_version, RULES_VERSION);
-    }
-    if (job->steps == 0 || job->steps > JOB_STEPS_MAX || job->segment_length == 0 ||
-        job->segment_length > job->steps) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%llu steps in segments of %llu: there must be 1 to %llu steps, and a "
-                         "segment no longer than all of them",
-                         (unsigned long long)job->steps, (unsigned long long)job->segment_length,
-                         (unsigned long long)JOB_STEPS_MAX);
-    }
-    if (data != job->data_count || data > JOB_DATA_MAX) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%u roots of data for a tape with %u data tensors (at most %d)",
-                         job->data_count, data, JOB_DATA_MAX);
-    }
-    if (job->tape->state_count == 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "the tape has no state to commit to");
-    }
-    if (job_tensors(NULL, 0, job, ROLE_INPUT) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "the tape needs inputs that no job gives");
-    }
-    return STATUS_OK;
-}
-
-static enum status check_constants(const struct job *job, struct error *error)
-{
-    uint32_t at = 0;
-
-    for (uint32_t id = 0; id < job->tape->tensor_count; id++) {
-        const struct tensor *tensor = &job->tape->tensors[id];
-
-        if (tensor->role != ROLE_CONSTANT) {
-            continue;
-        }
-        if (tensor->dtype == DTYPE_F32 && !element_all_finite(job->constants[at], tensor->count)) {
-            return error_set(error, STATUS_BAD_FORMAT,
-                             "the constant '%s' holds a NaN or an infinity", tensor->name);
-        }
-        at++;
-    }
-    return STATUS_OK;
-}
+/* ---- the header --------------------------------------------------------- */
 
 static struct digest constants_root(const struct job *job)
 {
@@ -224,8 +166,9 @@ enum status job_complete(struct job *job, struct error *error)
     struct digest body;
     enum status status;
 
-    TRY(check_terms(job, error));
-    TRY(check_constants(job, error));
+    TRY(job_check_terms(job, error));
+    TRY(job_check_constants(job, error));
+    TRY(job_check_program(job, error));
     if (!job->first_state_given) {
         TRY(drawn_state_root(job, error));
     }
@@ -289,7 +232,7 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
         job->constants[job->constant_count++] = copy;
     }
 
-    enum status status = check_constants(job, error);
+    enum status status = job_check_constants(job, error);
 
     if (status != STATUS_OK) {
         (void)error_wrap(error, "the constants before byte %zu", reader->at);
@@ -297,46 +240,16 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
     return status;
 }
 
-static bool draw_is_sound(const struct job *job, const struct job_draw *draw)
-{
-    return draw->tensor < job->tape->tensor_count &&
-           job->tape->tensors[draw->tensor].role == ROLE_STATE &&
-           job->tape->tensors[draw->tensor].dtype == DTYPE_F32 &&
-           (unsigned)draw->init.kind <= INIT_NORMAL &&
-           (draw->init.value_bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
-}
-
-static enum status read_draws(struct job *job, struct reader *reader, struct error *error)
+static enum status read_draw(struct job *job, struct reader *reader, struct error *error)
 {
     uint8_t given = reader_u8(reader);
-    uint32_t count;
 
     job->first_state_given = given == 1;
     job->seed = reader_u64(reader);
-    count = reader_u32(reader);
-    if (given > 1 || count > job->tape->state_count || (given == 1 && count != 0)) {
+    if (given > 1 || (given == 1 && job->seed != 0)) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "before byte %zu: %u draws for %u states, flag %u", reader->at, count,
-                         job->tape->state_count, given);
-    }
-    job->draws = calloc((size_t)count + 1, sizeof(*job->draws));
-    if (job->draws == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for %u draws", count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        struct job_draw *draw = &job->draws[i];
-
-        draw->tensor = reader_u32(reader);
-        draw->stream = reader_u32(reader);
-        draw->init.kind = (enum init_kind)reader_u8(reader);
-        draw->init.value_bits = reader_u32(reader);
-        /* The ids rise: a tensor has one draw, and a job one encoding. */
-        if (reader->failed || !draw_is_sound(job, draw) ||
-            (i > 0 && draw->tensor <= job->draws[i - 1].tensor)) {
-            return error_set(error, STATUS_BAD_FORMAT, "draw %u, before byte %zu, makes no sense",
-                             i, reader->at);
-        }
-        job->draw_count++;
+                         "before byte %zu: a first state with flag %u and the seed %llu",
+                         reader->at, given, (unsigned long long)job->seed);
     }
     return STATUS_OK;
 }
@@ -348,7 +261,7 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
     TRY(read_tape(job, reader, error));
     TRY(read_constants(job, reader, error));
     job->data_count = job_tensors(NULL, 0, job, ROLE_DATA);
-    status = check_terms(job, error);
+    status = job_check_terms(job, error);
     if (status != STATUS_OK) {
         (void)error_wrap(error, "the terms from byte 8 on");
         return status;
@@ -356,8 +269,9 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
     for (uint32_t i = 0; i < job->data_count; i++) {
         reader_copy(reader, job->data_roots[i].bytes, DIGEST_SIZE);
     }
-    TRY(read_draws(job, reader, error));
-    return reader_end(reader, error, "the job");
+    TRY(read_draw(job, reader, error));
+    TRY(reader_end(reader, error, "the job"));
+    return job_check_program(job, error);
 }
 
 /* The byte at which two different headers differ first. */
@@ -377,6 +291,11 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
     const uint8_t *body = reader->bytes + reader->at;
     struct digest body_digest;
 
+    if (header != NULL && memcmp(header, JOB_MAGIC, 7) == 0 && header[7] < JOB_FORMAT) {
+        return error_set(error, STATUS_REFUSED,
+                         "a job of version %u of the format; this program knows %d", header[7],
+                         JOB_FORMAT);
+    }
     if (header == NULL || memcmp(header, JOB_MAGIC, 8) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "byte 0: these bytes are not a job");
     }
@@ -388,6 +307,7 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
                          BODY_DIGEST_AT);
     }
     job->rules_version = endian_load_be32(header + 8);
+    TRY(job_check_rules(job, error));
     job->steps = endian_load_be64(header + 12);
     job->segment_length = endian_load_be64(header + 20);
     job->requirements.memory = endian_load_be64(header + 28);

@@ -12,23 +12,15 @@ static enum status take_model(struct job *job, struct model *model, struct error
     job->tape = model->tape;
     model->tape = NULL;
     job->constants = calloc((size_t)model->constant_count + 1, sizeof(*job->constants));
-    job->draws = calloc((size_t)model->parameter_count + 1, sizeof(*job->draws));
-    if (job->constants == NULL || job->draws == NULL) {
+    if (job->constants == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
     }
     for (uint32_t i = 0; i < model->constant_count; i++) {
         job->constants[job->constant_count++] = model->constants[i].bytes;
     }
     model->constant_count = 0;
-    if (job->first_state_given) {
-        return STATUS_OK; /* Nothing is drawn: the seed has no meaning. */
-    }
-    job->seed = model->options.seed;
-    for (uint32_t i = 0; i < model->parameter_count; i++) {
-        uint32_t tensor = model->parameters[i].tensor;
-
-        job->draws[job->draw_count++] =
-            (struct job_draw){tensor, tensor, model->parameters[i].init};
+    if (!job->first_state_given) {
+        job->seed = model->options.seed;
     }
     return STATUS_OK;
 }
@@ -47,6 +39,7 @@ static struct job *job_of_terms(const struct job_terms *terms)
     job->data_count = terms->data_count;
     memcpy(job->data_roots, terms->data_roots, sizeof(job->data_roots));
     job->first_state_given = terms->first_state_given;
+    job->seed = terms->first_state_given ? 0 : terms->seed;
     job->first_state_root = terms->first_state_root;
     return job;
 }

@@ -13,6 +13,7 @@ struct job_terms {
     struct job_requirements requirements;
     struct digest data_roots[JOB_DATA_MAX];
     uint32_t data_count;
+    uint64_t seed;          /* of a first state that is drawn; a model brings its own */
     bool first_state_given; /* not drawn; first_state_root is its root */
     struct digest first_state_root;
 };
@@ -26,7 +27,8 @@ MUST_CHECK enum status job_from_model(struct job **job, struct model *model,
 
 /*
  * Makes a job of a checked tape and its constants, in the order of the tape's constant tensors. A
- * state that is not given begins as zeros. Takes tape, constants and each of them, also on failure.
+ * first state that is not given is drawn by the tape's rules from the seed. Takes tape, constants
+ * and each of them, also on failure.
  */
 MUST_CHECK enum status job_from_tape(struct job **job, struct tape *tape, void **constants,
                                      uint32_t constant_count, const struct job_terms *terms,

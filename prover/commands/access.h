@@ -31,6 +31,7 @@
          .kind = OPTION_TEXT,                                                                      \
          .value = "NAME",                                                                          \
          .fallback = "cpu",                                                                        \
+         .choices = "cpu|cuda|auto",                                                               \
          .help = "what computes: cpu, cuda, cuda:N, or auto for a GPU where one starts"},          \
         {.name = "threads",                                                                        \
          .kind = OPTION_INTEGER,                                                                   \

@@ -39,8 +39,8 @@ static void log_changes(const struct poster *poster, const struct solver_view *b
         if (now->trouble[0] == '\0') {
             log_info(poster->log, "ledger", "job %s: the trouble is over", poster->job);
         } else {
-            log_warn(poster->log, "ledger", "job %s: %s; training goes on, and posting retries",
-                     poster->job, now->trouble);
+            log_warn(poster->log, "ledger", "job %s: %s%s", poster->job, now->trouble,
+                     now->gone ? "" : "; training goes on, and posting retries");
         }
     }
     if (now->disputed > before->disputed) {
@@ -73,7 +73,7 @@ static void *post(void *context)
     struct poster *poster = context;
     struct solver_view before = {0};
 
-    while (!atomic_load(poster->stopping)) {
+    while (!atomic_load(poster->stopping) && !before.gone) {
         struct solver_view now;
         struct error error;
 

@@ -1,6 +1,7 @@
 /* session.c - see session.h. */
 #include "prover/post/session.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #define NOTE_URL         "ledger"
 #define NOTE_REGISTRY    "ledger.registry"
 #define NOTE_FIRST_BLOCK "ledger.first-block"
+#define NOTE_CHAIN       "ledger.chain"
 #define NOTE_JOB         "ledger.job"
 #define NOTE_ACCOUNT     "ledger.account"
 
@@ -55,15 +57,16 @@ static enum status read_place(struct session *session, struct chain_ledger_place
                               struct bundle *bundle, struct error *error)
 {
     char number[FILE_PATH_MAX];
+    char chain[FILE_PATH_MAX];
     char key[FILE_PATH_MAX];
 
     TRY(read_note(session->url, bundle, NOTE_URL, error));
     TRY(read_note(session->registry, bundle, NOTE_REGISTRY, error));
     TRY(read_note(number, bundle, NOTE_FIRST_BLOCK, error));
+    TRY(read_note(chain, bundle, NOTE_CHAIN, error));
     TRY(read_note(key, bundle, NOTE_JOB, error));
-    if (key[0] != '\0') {
-        session->has_job = hex_data_read_exactly(session->job.bytes, HASH32_SIZE, key) == STATUS_OK;
-    }
+    session->has_job = hex_data_read_exactly(session->job.bytes, HASH32_SIZE, key) == STATUS_OK &&
+                       uint256_parse_quantity(&session->chain, chain) == STATUS_OK;
     place->first_height = strtoull(number, NULL, 10);
     place->url = session->url[0] == '\0' ? NULL : session->url;
     place->registry = session->registry;
@@ -121,6 +124,7 @@ static enum status find_job(struct session *session, struct game_terms *found,
     TRY_OUT(
         terms_find(&session->job, found, ledger, named, named == NULL ? &job->id : NULL, error));
     TRY_OUT(terms_check(found, job, error));
+    session->chain = ledger_get_game(ledger)->chain;
 out:
     ledger_close(ledger);
     return status;
@@ -196,6 +200,7 @@ enum status session_remember(struct session *session, struct bundle *bundle, str
     char url[FILE_PATH_MAX];
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
+    static_assert(sizeof(text) >= UINT256_HEX_SIZE, "room for the number of a chain");
     session->bundle = bundle;
     TRY(whole_url(url, session->ledger.url, error));
     TRY(bundle_set_note(bundle, NOTE_URL, url, error));
@@ -205,6 +210,8 @@ enum status session_remember(struct session *session, struct bundle *bundle, str
     }
     (void)snprintf(text, sizeof(text), "%" PRIu64, session->ledger.first_height);
     TRY(bundle_set_note(bundle, NOTE_FIRST_BLOCK, text, error));
+    uint256_print_quantity(text, &session->chain);
+    TRY(bundle_set_note(bundle, NOTE_CHAIN, text, error));
     hex_write(text, session->job.bytes, HASH32_SIZE, true);
     TRY(bundle_set_note(bundle, NOTE_JOB, text, error));
     if (session->signer != NULL) {
@@ -216,11 +223,12 @@ enum status session_remember(struct session *session, struct bundle *bundle, str
 
 /* ---- segments ------------------------------------------------------------------------ */
 
-/* EIP-712. The key of the job covers client and id; the domain covers the contract. */
+/* EIP-712. The domain and the key of the job each cover the chain and the registry. */
 static struct hash32 segment_message(const struct session *session, uint64_t segment,
                                      uint64_t steps, const struct digest *root)
 {
-    struct hash32 domain = typed_domain("Lockstep", "1", 0, &session->ledger.registry);
+    struct hash32 domain =
+        typed_domain("Lockstep", "1", &session->chain, &session->ledger.registry);
     struct typed_struct typed;
     struct hash32 hash;
 
@@ -234,27 +242,28 @@ static struct hash32 segment_message(const struct session *session, uint64_t seg
     return typed_message_hash(&domain, &hash);
 }
 
-/* A segment has one signature; an existing one for the same root stays. */
+/* A segment has one signature: that of the ledger it was posted to last. */
 static enum status sign_segment(struct session *session, uint64_t segment, uint64_t steps,
                                 const struct digest *root, struct error *error)
 {
-    uint8_t bytes[BUNDLE_SIGNATURE_MAX];
+    struct hash32 message = segment_message(session, segment, steps, root);
+    uint8_t found[BUNDLE_SIGNATURE_MAX];
+    uint8_t bytes[SIGNATURE_SIZE];
     size_t size = 0;
     struct digest signed_root;
     struct signature signature;
-    struct hash32 message;
     enum status status =
-        bundle_segment_signature(&signed_root, bytes, &size, session->bundle, segment, error);
+        bundle_segment_signature(&signed_root, found, &size, session->bundle, segment, error);
 
-    if (status == STATUS_OK && digest_equal(&signed_root, root)) {
-        return STATUS_OK;
-    }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
-    message = segment_message(session, segment, steps, root);
-    TRY(signer_sign(session->signer, &signature, &message, error));
+    TRY(signer_sign(session->signer, &signature, &message, error)); /* twice gives the same bytes */
     signature_to_bytes(bytes, &signature);
+    if (status == STATUS_OK && digest_equal(&signed_root, root) && size == sizeof(bytes) &&
+        memcmp(found, bytes, size) == 0) {
+        return STATUS_OK;
+    }
     return bundle_segment_sign(session->bundle, segment, bytes, SIGNATURE_SIZE, error);
 }
 
@@ -300,12 +309,25 @@ static enum status add_segment(struct session *session, uint64_t segment, uint64
     return solver_add(session->solver, &list, diverged, error);
 }
 
+static enum status ledger_is_gone(const struct solver_view *view, struct error *error)
+{
+    (void)error_set(error, STATUS_GONE, "%s", view->trouble);
+    error_advise(error, "put the ledger's file back to its place, then 'lockstep prover resume'");
+    return STATUS_GONE;
+}
+
 enum status session_add(struct session *session, struct error *error)
 {
     const struct job *job = bundle_job(session->bundle);
+    struct solver_view view;
     uint64_t count;
     uint64_t diverged_steps;
+    double spent;
 
+    poster_look(session->poster, &view, &spent);
+    if (view.gone) {
+        return ledger_is_gone(&view, error);
+    }
     TRY(count_segments(&count, &diverged_steps, session->bundle, error));
     if (session->signing) {
         TRY(bundle_flush(session->bundle, error)); /* on disk before it is posted */
@@ -433,7 +455,10 @@ enum status session_wait(struct session *session, struct solver_view *view,
         if (session->notify != NULL) {
             notify_alive(session->notify);
         }
-        if (view->read && (view->lost_for_good || view->contradicted) && view->pending == 0) {
+        if (view->gone) {
+            status = ledger_is_gone(view, error);
+        } else if (view->read && (view->lost_for_good || view->contradicted) &&
+                   view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
         } else if (timeout_s != 0 && progress_now() > end_s &&
                    !(session->outlasts_outages && view->unreachable)) {

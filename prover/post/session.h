@@ -70,7 +70,8 @@ struct session {
     char registry[FILE_PATH_MAX];
     struct signer *signer; /* NULL: only reading */
     struct hash32 job;
-    bool has_job;
+    struct uint256 chain; /* the job's ledger, for signatures */
+    bool has_job;         /* and its chain */
     struct solver *solver;
     struct respond *respond; /* owned; NULL: claims are not answered */
     struct poster *poster;

@@ -448,18 +448,22 @@ static void look(struct solver *solver)
     }
 }
 
+static bool is_embedded(const struct solver *solver)
+{
+    return strncmp(solver->options.ledger.url, "local:", strlen("local:")) == 0;
+}
+
 /* A reorganization can undo a conviction; then the claim must be answered. */
 static void judge_loss(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     const struct ledger_options *ledger = &solver->options.ledger;
     struct solver_view *view = &solver->view;
-    bool embedded = strncmp(ledger->url, "local:", strlen("local:")) == 0;
     size_t length = strlen(view->trouble);
 
     solver->held |= view->ours || address_equal(&record->last_accepted, &solver->options.account);
     view->lost_for_good =
-        view->lost && (!solver->held || embedded ||
+        view->lost && (!solver->held || is_embedded(solver) ||
                        solver->clock.height >= record->changed_height + ledger->depth);
     if (view->lost && !view->lost_for_good) {
         (void)snprintf(view->trouble + length, sizeof(view->trouble) - length,
@@ -547,6 +551,8 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     solver->view.hopeless = 0;
     status = go_round(solver, error);
     solver->view.unreachable = status == STATUS_UNREACHABLE;
+    solver->view.gone |= status == STATUS_GONE || (status == STATUS_NOT_FOUND &&
+                                                   solver->ledger == NULL && is_embedded(solver));
     if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
         solver->view.trouble[0] = '\0';
         solver->view.collected = false;

@@ -47,8 +47,8 @@ MUST_CHECK enum status solver_add(struct solver *solver, const struct game_hashe
 
 /*
  * One round. Whatever prevents a move (no endpoint, a full disk, a refusal) goes into
- * view->trouble; the status is STATUS_OK, and the next round tries again. Only STATUS_NO_MEMORY is
- * a failure.
+ * view->trouble; the status is STATUS_OK, and the next round tries again. A ledger whose file is gone
+ * is gone for good: view->gone. Only STATUS_NO_MEMORY is a failure.
  */
 MUST_CHECK enum status solver_round(struct solver *solver, struct solver_view *view,
                                     struct error *error);

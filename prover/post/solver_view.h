@@ -12,6 +12,7 @@
 struct solver_view {
     bool read;             /* the ledger was read at least once */
     bool unreachable;      /* the ledger cannot be reached now */
+    bool gone;             /* the ledger's file is not there any more */
     enum game_phase phase; /* of the job */
     bool ours;             /* we are, or at its end were, its solver */
     bool lost;             /* it is another's, or open and we do not take it */

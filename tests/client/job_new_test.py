@@ -76,7 +76,10 @@ def job_is_made_again_from_its_tape():
     roots, first = again["roots"], ask("job", "show", path("a.job"))["roots"]
     for key in ("program", "constants", "data"):
         assert roots[key] == first[key], key
-    assert roots["first_state"] != first["first_state"]  # zeros: nothing draws it
+    assert again["id"] == ask("job", "show", path("a.job"))["id"]
+    again = ask(*words[:-1], path("t7.job"), "--data", DATA, "--seed", "7")
+    assert again["roots"]["program"] == first["program"]
+    assert again["roots"]["first_state"] != first["first_state"]
     ask("job", "new", "--tape", DATA, "--data", DATA, "--out", path("u.job"), wanted=1)
     # The state of a run gives the tape what the model's draws gave.
     run("a.job", "a.run")
@@ -87,6 +90,33 @@ def job_is_made_again_from_its_tape():
     assert given["roots"]["first_state"] == steps[3]["state_root"]
     run("g.job", "g.run", "--first-state", state)
     assert ask("bundle", "steps", path("g.run"))["steps"][0]["state_root"] == steps[4]["state_root"]
+
+
+def tape_that_would_train_nothing_is_refused():
+    words = ["--constants", path("a.safetensors"), "--data", DATA, "--segment", "4", "--out",
+             path("nothing.job")]
+    with open(path("a.tape"), "rb") as file:
+        tape = file.read()
+    states = struct.unpack_from(">I", tape, 16)[0]
+    rules = len(tape) - 13 * states  # of each state: two tensors, kind and value
+    for kinds, text in (([0] * states, "no rule by which"),  # 0: none; 1: zeros
+                        ([1] * states, "every number of the first state is zero")):
+        changed = bytearray(tape)
+        for at, kind in enumerate(kinds):
+            changed[rules + 13 * at + 8:rules + 13 * at + 13] = bytes([kind, 0, 0, 0, 0])
+        with open(path("n.tape"), "wb") as file:
+            file.write(changed)
+        said = ask("job", "new", "--tape", path("n.tape"), "--steps", "12", *words, wanted=1)
+        assert text in said["error"]["message"], said
+        assert "--first-state" in json.dumps(said), said
+    said = ask("job", "new", "--tape", path("a.tape"), "--steps", "13", *words, wanted=1)
+    assert "ends after 12 of the job's 13 steps" in said["error"]["message"], said
+    assert not os.path.exists(path("nothing.job"))
+    changed[7] = 1
+    with open(path("n.tape"), "wb") as file:
+        file.write(changed)
+    said = ask("job", "new", "--tape", path("n.tape"), "--steps", "12", *words, wanted=1)
+    assert "version 1" in said["error"]["message"], said
 
 
 def write_gpt2(name, prefix, drop=None, extra=None):
@@ -153,9 +183,10 @@ def gpt2_of_hugging_face_is_a_first_state():
     new_job("p.job", "--positions", "9", "--first-state", path("hub.safetensors"), wanted=1)
 
 
-def published_llama_is_refused_and_our_own_is_taken():
-    """Its file has our names and shapes: it would train another network, and nobody would know."""
-    words = ["--model", "llama", "--heads", "2"]  # a head of four: pairs of halves or of neighbours
+def llama_is_a_first_state_only_where_it_is_the_same_network():
+    """Weights say neither their rotary base nor their norms' epsilon, nor which rules made them:
+    a wrong one would train another network, and nobody would know."""
+    words = ["--model", "llama", "--heads", "2"]
     new_job("llama.job", *words)
     run("llama.job", "llama.run")
     checkpoint = os.path.join(path("llama.run"), "checkpoints", "000000000012.safetensors")
@@ -165,22 +196,38 @@ def published_llama_is_refused_and_our_own_is_taken():
         data = file.read()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
-    header["__metadata__"] = {"format": "pt"}  # as Hugging Face writes them
-    text = json.dumps(header).encode()
-    with open(path("published.safetensors"), "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+    ours = header["__metadata__"]
+
+    def with_metadata(name, metadata):
+        text = json.dumps(header | {"__metadata__": metadata}).encode()
+        with open(path(name), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+        return path(name)
+
+    published = with_metadata("published.safetensors", {"format": "pt"})  # as Hugging Face writes
+    both = ["--rotary-base", "500000", "--norm-epsilon", "1e-6"]
     # It is told before any advice about shapes, which would lead nowhere.
-    for more in ([], ["--hidden", "64"]):
-        error = new_job("other.job", *words, *more, "--first-state", path("published.safetensors"),
-                        wanted=1)["error"]
-        assert "another network" in error["message"] and "checkpoint" in error["advice"], error
+    for more in ([], ["--hidden", "64"], both[:2], both[2:]):
+        error = new_job("other.job", *words, *more, "--first-state", published, wanted=1)["error"]
+        assert "another network" in error["message"] and "rope_theta" in error["advice"], error
     assert not os.path.exists(path("other.job"))
+    made = new_job("published.job", *words, *both, "--first-state", published)
+    assert made["roots"]["first_state"] == taken["roots"]["first_state"]
+    assert made["roots"]["program"] != taken["roots"]["program"]  # another epsilon
+    for metadata in ({k: v for k, v in ours.items() if k != "lockstep.rules"},
+                     ours | {"lockstep.rules": "1"}):
+        error = new_job("old.job", *words, *both, "--first-state",
+                        with_metadata("old.safetensors", metadata), wanted=1)["error"]
+        assert "other rules" in error["message"], error
+    for wrong in (["--rotary-base", "1"], ["--norm-epsilon", "0"]):
+        assert "rotary base" in new_job("w.job", *words, *wrong, wanted=3)["error"]["message"]
 
 
 sys.exit(main([
     jobs_are_made_shown_and_never_replaced,
     options_that_change_nothing_are_refused,
     job_is_made_again_from_its_tape,
+    tape_that_would_train_nothing_is_refused,
     gpt2_of_hugging_face_is_a_first_state,
-    published_llama_is_refused_and_our_own_is_taken,
+    llama_is_a_first_state_only_where_it_is_the_same_network,
 ]))

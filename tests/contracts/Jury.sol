@@ -12,14 +12,14 @@ import {Philox} from "./Philox.sol";
 contract Jury {
     uint256 internal constant FAILED = 1 << 64;
     uint256 internal constant SETTLED = 1 << 65;
+    uint256 internal constant UNFIT = 1 << 66;
 
     ////////////////////////////////////////////////////////////////
     //                           Rules                            //
     ////////////////////////////////////////////////////////////////
 
     /// @param cases Each: size (4); evidence.
-    /// @return results Each: gas used (from bit 128 on), exponent of a part (32 bits), SETTLED,
-    /// FAILED; the element, what a part comes to, or the selector of an error (64 bits).
+    /// @return results Each: gas used (from bit 128 on), UNFIT, SETTLED, FAILED; the element, what a part comes to, or the selector of an error (64 bits).
     function hear(IParts rules, bytes calldata cases)
         external
         view
@@ -56,7 +56,7 @@ contract Jury {
         if (part.settled) {
             return used | SETTLED | part.bits;
         }
-        return used | uint256(uint32(int32(part.exponent))) << 96 | uint64(int64(part.value));
+        return used | (part.unfit ? UNFIT : 0) | uint64(int64(part.value));
     }
 
     function philox(uint256[] calldata inputs) external pure returns (uint256[] memory blocks) {

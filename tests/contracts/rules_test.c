@@ -131,7 +131,7 @@ static void check_part(const struct jury_answer *answer, const struct rule_part 
     if (same && part->settled) {
         same = answer->value == part->bits;
     } else if (same) {
-        same = answer->value == (uint64_t)part->value && answer->exponent == part->exponent;
+        same = answer->value == (uint64_t)part->value && answer->unfit == part->unfit;
     }
     if (!same) {
         fail_msg("%s: part %u %s %08llx", op_kind_name(kind), number,
@@ -159,12 +159,13 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
         shown_random(&shown, &seed, kinds[i % 4]);
         target = shown_random_target(&shown, &seed);
         if (shown.op.kind == OP_QUANTIZE) {
-            target.output = 0;
-            target.element = test_random_below(&seed, shown.operands[1].count);
+            target.output = (uint32_t)test_random_below(&seed, 2);
+            target.element = test_random_below(&seed, shown.operands[1 + target.output].count);
         }
         axis = shown_case_axis(&shown, &target);
         many += axis.parts > 1;
         target.is_part = true;
+        target.beside = i % 3 == 0 ? (int32_t)test_random_below(&seed, 100) - 50 : 0;
         for (target.part = 0; target.part < axis.parts; target.part++) {
             add_target(&rules, &shown, &target);
         }

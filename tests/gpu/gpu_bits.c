@@ -176,8 +176,8 @@ static struct tape *function_tape(uint64_t count)
     build_output(builder, "add", build_add(builder, x, y, 1));
     build_output(builder, "mul", build_mul(builder, x, y, 1));
     build_output(builder, "scale", build_scale(builder, x, 0x1.fp-3f));
-    build_output(builder, "softmax", build_softmax(builder, x, 0.125f, 0));
-    build_output(builder, "causal", build_softmax(builder, y, 0.125f, 64));
+    build_output(builder, "softmax", build_softmax(builder, x, 0.125f, 0, TENSOR_NONE));
+    build_output(builder, "causal", build_softmax(builder, y, 0.125f, 64, TENSOR_NONE));
     build_output(builder, "layer", build_layer_norm(builder, x, gain, gain, 1e-5f));
     build_output(builder, "rms", build_rms_norm(builder, y, gain, 1e-5f));
     build_output(builder, "linear", build_linear(builder, x, weight));

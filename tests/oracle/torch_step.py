@@ -136,13 +136,15 @@ def rms_norm(x, gain):
 
 
 def rotate(x):
-    """Pairs (2j, 2j+1) of each head turn by time * 10000^(-2j/d)."""
+    """As published Llama weights want it: x cos + rotate_half(x) sin, where the halves of a head
+    are the pairs and pair j turns by time * 10000^(-2j/d)."""
     time, d = x.shape[2], x.shape[3]
     angles = torch.arange(time).double()[:, None] * 10000.0 ** (
         -torch.arange(0, d, 2).double() / d
     )
-    pairs = torch.view_as_complex(x.reshape(*x.shape[:3], d // 2, 2).contiguous())
-    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(3)
+    angles = torch.cat((angles, angles), dim=-1)
+    half = torch.cat((-x[..., d // 2:], x[..., : d // 2]), dim=-1)
+    return x * angles.cos() + half * angles.sin()
 
 
 def llama(case, p, tokens):

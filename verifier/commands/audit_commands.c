@@ -34,6 +34,7 @@ static const struct option_spec options[] = {
      .kind = OPTION_TEXT,
      .value = "NAME",
      .fallback = "cpu",
+     .choices = "cpu|cuda|auto",
      .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
     {.name = "threads",
      .kind = OPTION_INTEGER,

@@ -175,24 +175,28 @@ static enum status open_node(struct running_node *running, struct error *error)
     return status;
 }
 
-static void work(struct running_node *running)
+/* Until a stop. STATUS_GONE: the ledger's file or one of the node's own is not there any more. */
+static enum status work(struct running_node *running, struct error *error)
 {
     while (!stop_requested(&running->setup.stop)) {
-        struct error error;
         bool busy = false;
 
-        error_init(&error);
+        error_init(error);
         notify_alive(&running->notify);
-        if (node_round(&running->setup.node, &busy, &error) == STATUS_OK) {
+        if (node_round(&running->setup.node, &busy, error) == STATUS_OK) {
             node_setup_wait(&running->setup, busy ? 0 : IDLE_MS);
             continue;
         }
+        if (error->status == STATUS_GONE) {
+            return STATUS_GONE;
+        }
         /* A full disk may have room later; a node that ends would miss deadlines. */
-        if (error.status != STATUS_STOPPED) {
-            log_error(running->setup.context->log, "verifier", "%s", error.text);
+        if (error->status != STATUS_STOPPED) {
+            log_error(running->setup.context->log, "verifier", "%s", error->text);
         }
         (void)stop_wait(&running->setup.stop, TROUBLE_MS / 1000.0);
     }
+    return STATUS_OK;
 }
 
 /* ---- the self-test -------------------------------------------------------- */
@@ -286,9 +290,10 @@ static int run_run(struct command_context *context)
         if (status == STATUS_OK) {
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             notify_ready(&running->notify, "following the ledger");
-            work(running);
+            status = work(running, &error);
             notify_stopping(&running->notify);
             log_info(context->log, "verifier", "stopped");
+            code = status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
         } else if (status == STATUS_STOPPED) {
             log_info(context->log, "verifier", "%s", error.text);
         } else {

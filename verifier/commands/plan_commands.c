@@ -51,6 +51,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "NAME",
      .fallback = "cpu",
+     .choices = "cpu|cuda|auto",
      .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
     {.name = "threads",
      .kind = OPTION_INTEGER,

@@ -46,6 +46,7 @@ enum node_file {
          .kind = OPTION_TEXT,                                                                      \
          .value = "NAME",                                                                          \
          .fallback = "cpu",                                                                        \
+         .choices = "cpu|cuda|auto",                                                               \
          .help = "where checks compute: cpu, cuda, cuda:N, several with commas, or auto. A "       \
                  "difference that a GPU finds is run again on the CPU"},                           \
         {.name = "device-memory",                                                                  \

@@ -30,7 +30,7 @@ static enum status each_row(struct node_snapshot *snapshot, struct store *store,
 {
     sqlite3_stmt *row = key == NULL ? database_query(&store->sql, error, query, "")
                                     : database_query(&store->sql, error, query, "b", key);
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = row == NULL ? error->status : STATUS_OK;
 
     while (status == STATUS_OK) {
         status = database_step(&store->sql, row, error);

@@ -83,7 +83,7 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
     *rows = json_array();
     row = database_query(&store->sql, error, text, "");
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     while (status == STATUS_OK) {
         status = database_step(&store->sql, row, error);
@@ -186,7 +186,7 @@ static enum status sum_payments(json_t *object, struct store *store, struct erro
         char text[WEI_TEXT_SIZE];
         wei sum = 0;
 
-        status = row == NULL ? STATUS_IO : STATUS_OK;
+        status = row == NULL ? error->status : STATUS_OK;
         while (status == STATUS_OK) {
             wei amount = 0;
 

@@ -117,7 +117,7 @@ static enum status read_task(struct store *store, struct task *task, sqlite3_stm
 
     memset(task, 0, sizeof(*task));
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&store->sql, row, error);
     if (status == STATUS_OK) {

@@ -334,7 +334,7 @@ static enum status one_segment(struct store *store, struct store_segment *segmen
     enum status status;
 
     if (row == NULL) {
-        return STATUS_IO;
+        return error->status;
     }
     status = database_step(&store->sql, row, error);
     if (status == STATUS_OK) {

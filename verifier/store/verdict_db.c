@@ -369,7 +369,7 @@ enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct
                        "SELECT * FROM verdicts ORDER BY chain, contract, job, segment,"
                        " before, root, step",
                        "");
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = row == NULL ? error->status : STATUS_OK;
 
     while (status == STATUS_OK) {
         status = database_step(&verdicts->sql, row, error);

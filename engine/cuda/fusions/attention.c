@@ -91,7 +91,8 @@ static bool attention_at(struct attention_match *found, const struct fusion *fus
     const bool forward = rows->kind == OP_SOFTMAX;
     uint32_t *ats = found->ats;
 
-    if ((!forward && rows->kind != OP_SOFTMAX_GRAD) || !fusion_may_take(fusion, at) ||
+    if ((!forward && rows->kind != OP_SOFTMAX_GRAD) || launch_has_reach(rows) ||
+        !fusion_may_take(fusion, at) ||
         strips_rows_of(fusion->facts.shared_max, (uint64_t)rows->attributes[COLUMNS]) == 0) {
         return false;
     }

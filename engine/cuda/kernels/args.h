@@ -122,6 +122,8 @@ struct rows_args {
     uint64_t rows;
     uint64_t columns;
     uint64_t causal;
+    const uint32_t *reach; /* of kernel_rows: a softmax's; or NULL */
+    uint64_t reach_count;
     uint32_t kind;     /* enum op_kind */
     uint32_t constant; /* epsilon or scale: bits */
 };

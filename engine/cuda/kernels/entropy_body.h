@@ -195,6 +195,12 @@ struct entropy_range {
     uint32_t least;
 };
 
+/* The loss of a row whose target is no column, and its gradient's elements. */
+static RULE inline float entropy_without(uint32_t target)
+{
+    return target == TARGET_IGNORED ? 0.0f : real_from_bits(FLOAT_NAN_BITS);
+}
+
 /* A piece of the gradient; the magnitude of its largest is returned. */
 static RULE inline uint32_t entropy_gradient(const struct entropy *row,
                                              const struct entropy_chunk *part, uint32_t piece,
@@ -209,7 +215,7 @@ static RULE inline uint32_t entropy_gradient(const struct entropy *row,
         float p = part->area[c] * slope->inverse;
 
         p = part->first + c == slope->target ? p - 1.0f : p;
-        p = slope->target < row->columns ? p * slope->dloss : real_from_bits(FLOAT_NAN_BITS);
+        p = slope->target < row->columns ? p * slope->dloss : entropy_without(slope->target);
         p = real_stored(p);
         if (c < part->count) {
             const uint32_t magnitude = magnitude_of(p);
@@ -373,8 +379,7 @@ static RULE inline void entropy_row(const struct entropy *row, const struct entr
         entropy_number(args->maximum, row->row, maximum);
         entropy_number(args->sum, row->row, sum);
         entropy_number(args->loss, row->row,
-                       known ? scalar_log(sum) - (wanted - maximum)
-                             : real_from_bits(FLOAT_NAN_BITS));
+                       known ? scalar_log(sum) - (wanted - maximum) : entropy_without(target));
     }
     slope.inverse = 1.0f / sum;
 

@@ -248,7 +248,7 @@ KERNEL_LIMITED(kernel_held, struct held_args, BLOCK_THREADS)
     for (held.row = (uint64_t)block_index() * ROWS_WARPS + warp; args.rows.rows > held.row;
          held.row += (uint64_t)grid_size() * ROWS_WARPS) {
         held.first = held.row * held.columns;
-        held.visible = (uint32_t)visible_columns(&args.rows, held.row);
+        held.visible = (uint32_t)seen_columns(&args.rows, held.row).end;
         switch (args.rows.kind) {
         case OP_LAYER_NORM:
         case OP_RMS_NORM:

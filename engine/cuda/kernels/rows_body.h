@@ -9,7 +9,8 @@
 struct team {
     uint64_t row;
     uint64_t columns;
-    uint64_t visible; /* columns that take part */
+    uint64_t begin; /* columns that take part: begin .. visible-1 */
+    uint64_t visible;
     uint64_t chunks;  /* of all columns: the stride of parts */
     uint32_t warp;    /* in the team */
     uint32_t warps;
@@ -120,6 +121,21 @@ static RULE inline float row_fold_step(const struct rows_args *args, enum row_va
     return fmaf(a, b, lane);
 }
 
+/* The columns of a chunk that take part: from .. end-1, none where from >= end. */
+static RULE inline uint64_t team_from(const struct team *team, uint64_t chunk)
+{
+    const uint64_t from = chunk * FOLD_CHUNK;
+
+    return from < team->begin ? team->begin : from;
+}
+
+static RULE inline uint64_t team_end(const struct team *team, uint64_t chunk)
+{
+    const uint64_t end = (chunk + 1) * FOLD_CHUNK;
+
+    return end < team->visible ? end : team->visible;
+}
+
 /* The fold of the row's parts, which go to output `part`; every thread gets it. */
 static RULE inline float team_fold(const struct team *team, const struct rows_args *args,
                                    enum row_value what, uint32_t part,
@@ -129,21 +145,21 @@ static RULE inline float team_fold(const struct team *team, const struct rows_ar
     float total = -0.0f;
 
     for (uint64_t chunk = team->warp; chunk < team->chunks; chunk += team->warps) {
-        const uint64_t from = chunk * FOLD_CHUNK;
-        const uint64_t end = from + FOLD_CHUNK < team->visible ? from + FOLD_CHUNK : team->visible;
+        const uint64_t from = team_from(team, chunk);
+        const uint64_t end = team_end(team, chunk);
         float lane = -0.0f;
 
         for (uint64_t c = from + team->lane; c < end; c += CUDA_WARP) {
             lane = row_fold_step(args, what, numbers, team->row * team->columns + c, c, lane);
         }
-        lane = chunk < seen ? real_stored(warp_fold(lane)) : 0.0f;
+        lane = from < end ? real_stored(warp_fold(lane)) : 0.0f;
         if (team->lane == 0) {
             team->parts[chunk] = lane;
             out_f32(args, part, team->row * team->chunks + chunk, lane);
         }
     }
     team_barrier(team);
-    for (uint64_t chunk = team->lane; chunk < seen; chunk += CUDA_WARP) {
+    for (uint64_t chunk = team->begin / FOLD_CHUNK + team->lane; chunk < seen; chunk += CUDA_WARP) {
         total = total + team->parts[chunk];
     }
     total = warp_fold(total);
@@ -157,8 +173,8 @@ static RULE inline float team_maximum(const struct team *team, const struct rows
     float maximum = -INFINITY;
 
     for (uint64_t chunk = team->warp; chunk < team->chunks; chunk += team->warps) {
-        const uint64_t from = chunk * FOLD_CHUNK;
-        const uint64_t end = from + FOLD_CHUNK < team->visible ? from + FOLD_CHUNK : team->visible;
+        const uint64_t from = team_from(team, chunk);
+        const uint64_t end = team_end(team, chunk);
         float lane = -INFINITY;
 
         for (uint64_t c = from + team->lane; c < end; c += CUDA_WARP) {
@@ -289,7 +305,7 @@ static RULE inline void team_softmax(const struct team *team, const struct rows_
     {
         const uint64_t at = team->row * team->columns + c;
 
-        if (c >= team->visible) {
+        if (c < team->begin || c >= team->visible) {
             out_f32(args, 2, at, 0.0f);
             out_f32(args, 5, at, 0.0f);
         } else if (args->outputs[5] != NULL) {
@@ -310,8 +326,9 @@ static RULE inline void team_softmax_grad(const struct team *team, const struct 
         const uint64_t at = team->row * team->columns + c;
 
         out_f32(args, 2, at,
-                c < team->visible ? (in_f32(args, 0, at) * (in_f32(args, 1, at) - dot)) * scale
-                                  : 0.0f);
+                team->begin <= c && c < team->visible
+                    ? (in_f32(args, 0, at) * (in_f32(args, 1, at) - dot)) * scale
+                    : 0.0f);
     }
 }
 
@@ -320,7 +337,7 @@ static RULE inline void team_cross_entropy(const struct team *team, const struct
     const struct row_numbers numbers = {team_maximum(team, args, 1.0f), 1.0f};
     const uint32_t target = ((const uint32_t *)args->inputs[1])[team->row];
     const float sum = real_stored(team_fold(team, args, ROW_EXPONENTS, 3, &numbers));
-    float loss = real_from_bits(FLOAT_NAN_BITS);
+    float loss = target == TARGET_IGNORED ? 0.0f : real_from_bits(FLOAT_NAN_BITS);
 
     team_number(team, args, 1, numbers.mean);
     team_number(team, args, 4, sum);
@@ -332,12 +349,17 @@ static RULE inline void team_cross_entropy(const struct team *team, const struct
     team_number(team, args, 5, loss);
 }
 
-static RULE inline uint64_t visible_columns(const struct rows_args *args, uint64_t row)
+static RULE inline struct softmax_span seen_columns(const struct rows_args *args, uint64_t row)
 {
-    if (args->causal == 0 || row % args->causal >= args->columns) {
-        return args->columns;
+    /* ROWS, COLUMNS, SOFTMAX_CAUSAL */
+    const int64_t attributes[] = {(int64_t)args->rows, (int64_t)args->columns,
+                                  (int64_t)args->causal};
+    uint32_t reach = UINT32_MAX;
+
+    if (args->reach != NULL) {
+        reach = args->reach[softmax_reach_index(attributes, args->reach_count, row)];
     }
-    return row % args->causal + 1;
+    return softmax_span_of(attributes, row, reach);
 }
 
 /* grid: any; block: ROWS_WARPS warps. A warp takes a row of one chunk, a block a longer one. */
@@ -360,7 +382,10 @@ KERNEL(kernel_rows, struct rows_args)
 
     /* Turned round: C++ would take a < after .row for a template of the rules' struct row. */
     for (; args.rows > team.row; team.row += stride) {
-        team.visible = visible_columns(&args, team.row);
+        const struct softmax_span seen = seen_columns(&args, team.row);
+
+        team.begin = seen.from;
+        team.visible = seen.end;
         switch (args.kind) {
         case OP_ROW_SUM:
             team_number(&team, &args, 1, team_fold(&team, &args, ROW_X, 0, &none));

@@ -35,9 +35,16 @@ uint32_t launch_rows_result(const struct op *op)
     }
 }
 
+bool launch_has_reach(const struct op *op)
+{
+    return (op->kind == OP_SOFTMAX || op->kind == OP_SOFTMAX_GRAD) &&
+           op->input_count > softmax_reach_input(op->kind);
+}
+
 bool launch_can_hold(const struct op *op)
 {
-    return launch_rows_result(op) != ROWS_NO_RESULT && op->attributes[COLUMNS] <= HELD_MAX;
+    return launch_rows_result(op) != ROWS_NO_RESULT && op->attributes[COLUMNS] <= HELD_MAX &&
+           !launch_has_reach(op);
 }
 
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op)
@@ -50,6 +57,12 @@ struct rows_args launch_rows_args(const struct launcher *launcher, const struct 
     if (op->kind == OP_SOFTMAX || op->kind == OP_SOFTMAX_GRAD) {
         args.causal = (uint64_t)attributes[SOFTMAX_CAUSAL];
         args.constant = (uint32_t)attributes[SOFTMAX_SCALE_BITS];
+        if (launch_has_reach(op)) {
+            const uint32_t slot = softmax_reach_input(op->kind);
+
+            args.reach = input_memory(launcher, op, slot);
+            args.reach_count = launcher->tape->tensors[op->inputs[slot]].count;
+        }
     } else if (op->kind == OP_LAYER_NORM || op->kind == OP_RMS_NORM) {
         args.constant = (uint32_t)attributes[NORM_EPSILON_BITS];
     }

@@ -11,6 +11,9 @@ bool launch_is_rows(enum op_kind kind);
 /* The output that is the rows' result: the normed rows, p, or the gradient of x. */
 uint32_t launch_rows_result(const struct op *op);
 
+/* Is it a softmax, or its gradient, whose rows have a reach? */
+bool launch_has_reach(const struct op *op);
+
 /* Can a warp hold such rows in its registers? */
 bool launch_can_hold(const struct op *op);
 

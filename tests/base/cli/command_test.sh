@@ -64,6 +64,65 @@ run bash -c '. "$1"; COMP_WORDS=(lockstep doctor --js); COMP_CWORD=2; _lockstep
     echo "${COMPREPLY[@]}"; COMP_WORDS=(lockstep doc); COMP_CWORD=1; _lockstep
     echo "${COMPREPLY[@]}"' bash "$dir/completion"
 check "completion_finds_commands_and_flags" 0 'says out "--json" && says out "doctor"'
+# Each shell is asked for what it offers behind some words; the last of them is being typed.
+cat >"$dir/ask.bash" <<'END'
+. "$1"
+offer() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    compopt() { echo "no files"; } # only a running completion has options
+    _lockstep
+    echo "${COMPREPLY[@]}"
+}
+END
+cat >"$dir/ask.zsh" <<'END'
+compadd() { shift; print -- "$@" }
+_describe() { local -a all; all=("${(@P)argv[-1]}"); print -- ${all%%:*} }
+_files() { print files }
+compset() { }
+offer() {
+    words=("$@") CURRENT=$# PREFIX=${@[-1]}
+    source "$completion"
+}
+completion=$1
+END
+cat >"$dir/ask.fish" <<'END'
+source $argv[1]
+function offer
+    complete -C "$argv" | string split -f1 \t | string join ' '
+end
+END
+for shell in bash zsh fish; do
+    if ! command -v $shell >/dev/null 2>&1; then
+        skip "${shell}_offers_what_fits" "$shell is not installed"
+        continue
+    fi
+    "$L" help --completion --shell $shell >"$dir/completion"
+    sign="'--model='"
+    [ $shell != bash ] || sign="--model = ''"
+    echo "
+        offer lockstep job new --model ''
+        offer lockstep job new $sign
+        offer lockstep verifier run --mode ''
+        offer lockstep prover run --device ''
+        offer lockstep audit --log-level ''
+        offer lockstep help ''
+        offer lockstep help ledger ''
+        offer lockstep job new --steps ''
+        true" >>"$dir/ask.$shell"
+    # No config of ours: zsh -f and fish --no-config read none, bash reads none for a script.
+    case $shell in
+    zsh) flags=-f ;;
+    fish) flags=--no-config ;;
+    *) flags= ;;
+    esac
+    # shellcheck disable=SC2086 # no flag is no word
+    (cd "$dir" && HOME=$dir XDG_DATA_HOME=$dir/x XDG_CONFIG_HOME=$dir/x $shell $flags "$dir/ask.$shell" \
+        "$dir/completion") >"$dir/out" 2>"$dir/err"
+    code=$?
+    check "${shell}_offers_what_fits" 0 'silent err && [ "$(grep -c "gpt2.*llama\|llama.*gpt2" "$dir/out")" = 2 ] &&
+        says out "observe" && says out "cuda" && says out "debug" && says out "verifier" &&
+        says out "faucet" && ! says out "completion"'
+done
 if [ -w /dev/full ]; then
     "$L" help >/dev/full 2>"$dir/err"
     code=$?

@@ -1,7 +1,8 @@
 /*
  * Goal: a kept statement behaves like a new one.
  * Method: run the same texts again with other parameters, inside each other, after failures, beside
- * another connection that writes and changes tables, and more of them than are kept.
+ * another connection that writes and changes tables, and more of them than are kept. And a file that
+ * is deleted or replaced while it is open takes nothing more.
  */
 #include "base/io/database.h"
 
@@ -281,6 +282,68 @@ static void test_damage_in_a_foreign_file_is_a_bad_format(void **state)
     assert_int_equal(database_open(&scene.sql, scene.path, "", &scene.error), STATUS_IO);
 }
 
+/* Removes the file, or puts another one at its path. */
+static void lose(const struct scene *scene, bool replace)
+{
+    char other[FILE_PATH_MAX + 8];
+    FILE *file;
+
+    (void)snprintf(other, sizeof(other), "%s.other", scene->path);
+    if (!replace) {
+        assert_int_equal(remove(scene->path), 0);
+        return;
+    }
+    file = fopen(other, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(rename(other, scene->path), 0);
+}
+
+static void test_a_file_that_is_lost_takes_nothing_more(void **state)
+{
+    (void)state;
+    for (int replace = 0; replace < 2; replace++) {
+        struct scene scene;
+        int64_t count = 0;
+
+        open_scene(&scene, replace ? "replaced.db" : "deleted.db");
+        insert(&scene, 1, "one");
+        must(&scene, database_begin(&scene.sql, &scene.error));
+        insert(&scene, 2, "two");
+        lose(&scene, replace);
+        /* A commit into it would be believed, and lost. */
+        assert_int_equal(database_end(&scene.sql, STATUS_OK, &scene.error), STATUS_GONE);
+        assert_non_null(strstr(scene.error.text, scene.path));
+        assert_false(database_in_transaction(&scene.sql));
+        assert_int_equal(database_begin(&scene.sql, &scene.error), STATUS_GONE);
+        assert_int_equal(database_run(&scene.sql, &scene.error, "DELETE FROM t", ""), STATUS_GONE);
+        /* Nor is it read: it may be another's by now. */
+        assert_int_equal(
+            database_number(&scene.sql, &count, 0, &scene.error, "SELECT count(*) FROM t", ""),
+            STATUS_GONE);
+        assert_null(database_query(&scene.sql, &scene.error, "SELECT a FROM t", ""));
+        assert_int_equal(scene.error.status, STATUS_GONE);
+        database_close(&scene.sql);
+    }
+}
+
+static void test_a_file_that_comes_back_is_used_again(void **state)
+{
+    struct scene scene;
+    char aside[FILE_PATH_MAX + 8];
+
+    (void)state;
+    open_scene(&scene, "aside.db");
+    insert(&scene, 1, "one");
+    (void)snprintf(aside, sizeof(aside), "%s.aside", scene.path);
+    assert_int_equal(rename(scene.path, aside), 0);
+    assert_int_equal(database_begin(&scene.sql, &scene.error), STATUS_GONE);
+    assert_int_equal(rename(aside, scene.path), 0);
+    insert(&scene, 2, "two");
+    assert_int_equal(number(&scene, "SELECT count(*) FROM t"), 2);
+    database_close(&scene.sql);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +356,8 @@ int main(void)
         cmocka_unit_test(test_more_texts_than_places_are_all_right),
         cmocka_unit_test(test_a_digest_and_nothing_are_bound),
         cmocka_unit_test(test_damage_in_a_foreign_file_is_a_bad_format),
+        cmocka_unit_test(test_a_file_that_is_lost_takes_nothing_more),
+        cmocka_unit_test(test_a_file_that_comes_back_is_used_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

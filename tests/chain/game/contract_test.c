@@ -35,6 +35,7 @@ struct world {
     struct anvil *anvil;
     struct rpc *rpc;
     struct address registry;
+    struct game_place place; /* of the registry */
     struct address accounts[ACCOUNTS];
     struct game_terms terms;
     struct hash32 job;
@@ -55,6 +56,7 @@ static void set_up(struct world *world)
         signer_free(signer);
     }
     world->registry = anvil_deploy(world->rpc, 0, REGISTRY_CODE, &world->accounts[REFEREE], "0x0");
+    world->place = anvil_place(world->rpc, &world->registry);
 }
 
 static void tear_down(struct world *world)
@@ -178,7 +180,7 @@ static void open_and_accept(struct world *world, uint64_t salt)
     move.terms = world->terms;
     move.value = game_escrow(&world->terms);
     done(world, CLIENT, &move);
-    world->job = game_job_key(&world->accounts[CLIENT], &world->terms.job_id, salt);
+    world->job = game_job_key(&world->place, &world->accounts[CLIENT], &world->terms.job_id, salt);
     move = about(GAME_ACCEPT, &world->job);
     move.value = world->terms.stake;
     done(world, SOLVER, &move);
@@ -377,7 +379,7 @@ static void test_reentrancy_pays_once(void **state)
     move.value = game_escrow(&move.terms);
     act(&world, &thief, &move);
     move = about(GAME_CANCEL, NULL);
-    move.key = game_job_key(&thief, &world.terms.job_id, 2);
+    move.key = game_job_key(&world.place, &thief, &world.terms.job_id, 2);
     act(&world, &thief, &move);
     move = about(GAME_WITHDRAW, NULL);
     move.account = thief;
@@ -405,7 +407,7 @@ static void test_a_target_that_takes_no_money_loses_none(void **state)
     move.value = game_escrow(&move.terms);
     done(&world, EVE, &move);
     move = about(GAME_CANCEL, NULL);
-    move.key = game_job_key(&world.accounts[EVE], &world.terms.job_id, 2);
+    move.key = game_job_key(&world.place, &world.accounts[EVE], &world.terms.job_id, 2);
     assert_int_equal(refused_to(&world, BOB, &move), GAME_NOT_YOURS);
     done(&world, EVE, &move);
     move = about(GAME_WITHDRAW, NULL);
@@ -596,7 +598,7 @@ static void play_the_end(struct world *world)
     move.value = game_escrow(&move.terms);
     done(world, CLIENT, &move);
     move = about(GAME_CANCEL, NULL);
-    move.key = game_job_key(&world->accounts[CLIENT], &world->terms.job_id, 3);
+    move.key = game_job_key(&world->place, &world->accounts[CLIENT], &world->terms.job_id, 3);
     done(world, CLIENT, &move);
 }
 

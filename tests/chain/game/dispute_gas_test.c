@@ -78,7 +78,7 @@ static struct tape *product(int64_t m, int64_t n, int64_t k)
                                .outputs = {4}};
     memcpy(tape->ops[0].attributes, attributes, sizeof(attributes));
     for (uint32_t i = 0; i < 4; i++) {
-        tape->states[tape->state_count++] = (struct state_pair){i, i};
+        tape->states[tape->state_count++] = (struct state_pair){.before = i, .after = i};
     }
     return tape;
 }
@@ -108,7 +108,7 @@ static struct tape *column(int64_t rows, int64_t columns)
                                .inputs = {0},
                                .outputs = {1, 2, 3}};
     memcpy(tape->ops[0].attributes, attributes, sizeof(attributes));
-    tape->states[tape->state_count++] = (struct state_pair){0, 0};
+    tape->states[tape->state_count++] = (struct state_pair){.before = 0, .after = 0};
     return tape;
 }
 
@@ -239,7 +239,7 @@ static struct tape *tape_of(const struct shown_case *shown)
                            : ROLE_TEMPORARY,
                    operand->count);
         if (input && !data) {
-            tape->states[tape->state_count++] = (struct state_pair){i, i};
+            tape->states[tape->state_count++] = (struct state_pair){.before = i, .after = i};
         }
     }
     tape->op_count = 1;

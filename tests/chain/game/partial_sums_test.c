@@ -66,7 +66,10 @@ static void exhibit_with_parts(struct exhibit *exhibit, struct evidence_target *
                                enum op_kind kind, uint64_t *seed, uint64_t *random)
 {
     for (;;) {
-        exhibit_of_kind(exhibit, kind, (enum random_mood)(*seed % MOOD_COUNT), *seed);
+        /* Exponents that no QUANTIZE gives are lies of another operation. */
+        uint32_t moods = kind == OP_QUANTIZE ? MOOD_COUNT : MOOD_WILD;
+
+        exhibit_of_kind(exhibit, kind, (enum random_mood)(*seed % moods), *seed);
         exhibit_any_target(target, exhibit, random);
         ++*seed;
         if (exhibit_axis(exhibit, target).parts > 1) {

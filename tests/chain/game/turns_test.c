@@ -257,6 +257,7 @@ static bool play(struct search *search, const struct game_move *move, uint32_t p
 {
     struct twins *twins = &search->court.twins;
     struct local_game game = {.store = &twins->store,
+                              .place = twins->place,
                               .sender = twins->players[player],
                               .referee = twins->referee,
                               .judges = true,

@@ -251,7 +251,8 @@ static void test_typed_message_of_the_standard(void **state)
     struct hash32 cow_hash = keccak256("cow", 3);
     struct address contract = hex_address("cccccccccccccccccccccccccccccccccccccccc");
     struct address cow = hex_address("cd2a3d9f938e13cd947ec05abc7fe734df8dd826");
-    struct hash32 domain = typed_domain("Ether Mail", "1", 1, &contract);
+    struct uint256 chain = uint256_of(1);
+    struct hash32 domain = typed_domain("Ether Mail", "1", &chain, &contract);
     struct hash32 from = hash_person("Cow", "cd2a3d9f938e13cd947ec05abc7fe734df8dd826");
     struct hash32 to = hash_person("Bob", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
     struct hash32 known;

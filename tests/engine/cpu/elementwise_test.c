@@ -8,6 +8,7 @@
  * pinned vectors.
  */
 #include <math.h>
+#include <string.h>
 
 #include "engine/ops/kernel.h"
 #include "tests/support/numeric/float_case.h"
@@ -113,11 +114,11 @@ static void test_fill_kernel_copies_the_bits(void **state)
 }
 
 static void rotary_init(struct float_case *one, uint64_t seed, enum float_fill fill, int64_t length,
-                        int64_t heads, int64_t width, int64_t inverse)
+                        int64_t heads, int64_t width, int64_t inverse, int64_t halves)
 {
     uint64_t count = (uint64_t)(3 * length * heads * width);
 
-    float_case_init(one, OP_ROTARY, 4, (int64_t[]){length, heads, width, inverse});
+    float_case_init(one, OP_ROTARY, 5, (int64_t[]){length, heads, width, inverse, halves});
     float_case_fill(&seed, float_case_input(one, count), count, fill);
     float_case_fill(&seed, float_case_input(one, (uint64_t)(length * width)),
                     (uint64_t)(length * width), fill);
@@ -130,16 +131,18 @@ static void test_rotary_kernel_gives_the_rules_bits(void **state)
     for (int64_t width = 2; width <= LENGTH_RUN; width += 2) {
         struct float_case one;
 
-        rotary_init(&one, (uint64_t)width, width % 4 == 0 ? FLOAT_PLAIN : FLOAT_NASTY, 5, 3, width,
-                    width % 3 == 0);
-        float_case_check(&one);
-        float_case_release(&one);
+        for (int64_t halves = 0; halves < 2; halves++) {
+            rotary_init(&one, (uint64_t)width, width % 4 == 0 ? FLOAT_PLAIN : FLOAT_NASTY, 5, 3,
+                        width, width % 3 == 0, halves);
+            float_case_check(&one);
+            float_case_release(&one);
+        }
     }
-    for (int64_t inverse = 0; inverse < 2; inverse++) {
+    for (int64_t form = 0; form < 4; form++) {
         struct float_case one;
 
         /* Two threads: heads are the items that are cut. */
-        rotary_init(&one, 17, FLOAT_NASTY, 2048, 4, 2, inverse);
+        rotary_init(&one, 17, FLOAT_NASTY, 2048, 4, 2, form % 2, form / 2);
         float_case_check(&one);
         float_case_release(&one);
     }
@@ -278,15 +281,15 @@ static void test_invalid_sums_give_the_one_stored_nan(void **state)
     float_case_release(&one);
 }
 
-static void test_rotary_turns_by_the_tables_angle_and_back(void **state)
+static void check_turns(int64_t halves)
 {
     enum { LENGTH = 6, HEADS = 2, WIDTH = 8, HALF = WIDTH / 2, COUNT = 3 * LENGTH * HEADS * WIDTH };
     struct float_case there;
     struct float_case back;
+    const int apart = halves != 0 ? HALF : 1;
 
-    (void)state;
-    rotary_init(&there, 23, FLOAT_PLAIN, LENGTH, HEADS, WIDTH, 0);
-    rotary_init(&back, 23, FLOAT_PLAIN, LENGTH, HEADS, WIDTH, 1);
+    rotary_init(&there, 23, FLOAT_PLAIN, LENGTH, HEADS, WIDTH, 0, halves);
+    rotary_init(&back, 23, FLOAT_PLAIN, LENGTH, HEADS, WIDTH, 1, halves);
     for (int i = 0; i < LENGTH * WIDTH / 2; i++) {
         for (int k = 0; k < 2; k++) {
             float angle = k == 0 ? cosf((float)i) : sinf((float)i);
@@ -295,24 +298,31 @@ static void test_rotary_turns_by_the_tables_angle_and_back(void **state)
         }
     }
     float_case_rules(&there);
-    for (int i = 0; i < COUNT; i += 2) {
+    for (int at = 0; at < COUNT / 2; at++) {
+        int head = at / HALF;
+        int pair = at % HALF;
+        int i = head * WIDTH + (halves != 0 ? pair : 2 * pair);
         const float *x = (const float *)there.inputs[0] + i;
-        int t = i / (HEADS * WIDTH) % LENGTH;
-        int pair = i % WIDTH / 2;
-        double angle = t * HALF + pair;
+        const float *y = there.expected[0] + i;
+        double angle = head / HEADS % LENGTH * HALF + pair;
 
-        assert_true(fabs(there.expected[0][i] - (x[0] * cos(angle) - x[1] * sin(angle))) < 4e-6);
-        assert_true(fabs(there.expected[0][i + 1] - (x[0] * sin(angle) + x[1] * cos(angle))) <
-                    4e-6);
-        ((float *)back.inputs[0])[i] = there.expected[0][i];
-        ((float *)back.inputs[0])[i + 1] = there.expected[0][i + 1];
+        assert_true(fabs(y[0] - (x[0] * cos(angle) - x[apart] * sin(angle))) < 4e-6);
+        assert_true(fabs(y[apart] - (x[0] * sin(angle) + x[apart] * cos(angle))) < 4e-6);
     }
+    memcpy(back.inputs[0], there.expected[0], COUNT * sizeof(float));
     float_case_rules(&back);
     for (int i = 0; i < COUNT; i++) {
         assert_true(fabsf(back.expected[0][i] - ((const float *)there.inputs[0])[i]) < 4e-6f);
     }
     float_case_release(&there);
     float_case_release(&back);
+}
+
+static void test_rotary_turns_by_the_tables_angle_and_back(void **state)
+{
+    (void)state;
+    check_turns(0);
+    check_turns(1);
 }
 
 struct pinned {

@@ -40,6 +40,7 @@ static void add_targets(struct float_case *one, uint64_t *seed, uint64_t rows, u
 
     for (uint64_t r = 0; r < rows; r++) {
         target[r] = (uint32_t)test_random_below(seed, columns + (r % 7 == 3));
+        target[r] = r % 5 == 4 ? TARGET_IGNORED : target[r];
     }
 }
 
@@ -151,6 +152,91 @@ static void test_causal_kernels_give_the_rules_bits(void **state)
     /* The first half of the rows does not see the last chunks. */
     check_shape(FLOAT_PLAIN, 1100, 1100, 1100);
     check_shape(FLOAT_FINITE, 12, 2100, 2100);
+}
+
+/* A softmax of `sequences` times `heads` times `length` rows with a reach. */
+static void check_reach(enum op_kind kind, enum float_fill fill, uint64_t sequences, uint64_t heads,
+                        uint64_t length)
+{
+    struct float_case one;
+    uint64_t seed = sequences * 131 + heads * 17 + length;
+    uint32_t *reach;
+
+    rows_init(&one, kind, &seed, fill, sequences * heads * length, length, (int64_t)length);
+    reach = float_case_input_u32(&one, sequences * length);
+    for (uint64_t i = 0; i < sequences * length; i++) {
+        reach[i] = i % 11 == 3 ? UINT32_MAX : (uint32_t)test_random_below(&seed, length + 2);
+    }
+    float_case_check(&one);
+    float_case_release(&one);
+}
+
+static void test_kernels_with_a_reach_give_the_rules_bits(void **state)
+{
+    static const enum op_kind both[] = {OP_SOFTMAX, OP_SOFTMAX_GRAD};
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        for (uint64_t length = 1; length <= 70; length += length < 20 ? 1 : 7) {
+            check_reach(both[k], FLOAT_PLAIN, 2, 3, length);
+            check_reach(both[k], FLOAT_NASTY, 3, 1, length);
+        }
+        /* Rows that see no column of the first chunk, or of the last. */
+        check_reach(both[k], FLOAT_PLAIN, 1, 1, 2100);
+    }
+}
+
+/* A row sees its own place and as many before it as its reach says, and its probabilities are those
+ * of a softmax over them. */
+static void test_softmax_with_a_reach_is_the_softmax_of_what_it_sees(void **state)
+{
+    enum { SEQUENCES = 2, HEADS = 3, LENGTH = 9 };
+    struct float_case one;
+    uint64_t seed = 5;
+    uint32_t *reach;
+
+    (void)state;
+    rows_init(&one, OP_SOFTMAX, &seed, FLOAT_PLAIN, SEQUENCES * HEADS * LENGTH, LENGTH, LENGTH);
+    reach = float_case_input_u32(&one, SEQUENCES * LENGTH);
+    for (uint64_t i = 0; i < SEQUENCES * LENGTH; i++) {
+        reach[i] = (uint32_t)(i * 5 % 7);
+    }
+    float_case_rules(&one);
+    for (int r = 0; r < SEQUENCES * HEADS * LENGTH; r++) {
+        const float *x = (const float *)one.inputs[0] + r * LENGTH;
+        int place = r % LENGTH;
+        int back = (int)reach[r / (HEADS * LENGTH) * LENGTH + place];
+        double sum = 0.0;
+
+        for (int c = 0; c <= place; c++) {
+            sum += c >= place - back ? exp((double)x[c] * 0.125) : 0.0;
+        }
+        for (int c = 0; c < LENGTH; c++) {
+            double p = c <= place && c >= place - back ? exp((double)x[c] * 0.125) / sum : 0.0;
+
+            assert_true(fabs((double)one.expected[5][r * LENGTH + c] - p) < 1e-6);
+        }
+    }
+    float_case_release(&one);
+}
+
+static void test_ignored_target_has_no_loss_and_no_gradient(void **state)
+{
+    struct float_case one;
+    uint64_t seed = 9;
+
+    (void)state;
+    rows_init(&one, OP_CROSS_ENTROPY, &seed, FLOAT_NASTY, 10, 33, 0);
+    float_case_rules(&one);
+    assert_int_equal(float_bits(one.expected[5][4]), 0);
+    assert_int_equal(float_bits(one.expected[5][9]), 0);
+    float_case_release(&one);
+    rows_init(&one, OP_CROSS_ENTROPY_GRAD, &seed, FLOAT_NASTY, 10, 33, 0);
+    float_case_rules(&one);
+    for (int c = 0; c < 33; c++) {
+        assert_int_equal(float_bits(one.expected[0][4 * 33 + c]), 0);
+    }
+    float_case_release(&one);
 }
 
 /* Most rows hold one special value only. */
@@ -395,7 +481,7 @@ static void test_target_outside_the_vocabulary_gives_nan(void **state)
     assert_true(isfinite(one.expected[5][1]));
     float_case_release(&one);
     rows_init(&one, OP_CROSS_ENTROPY_GRAD, &seed, FLOAT_PLAIN, 2, 5, 0);
-    ((uint32_t *)one.inputs[1])[0] = 0xffffffff;
+    ((uint32_t *)one.inputs[1])[0] = TARGET_IGNORED - 1;
     float_case_check(&one);
     assert_int_equal(float_bits(one.expected[0][4]), FLOAT_NAN_BITS);
     float_case_release(&one);
@@ -481,6 +567,9 @@ int main(void)
         cmocka_unit_test(test_kernels_give_the_rules_bits_for_every_small_width),
         cmocka_unit_test(test_kernels_give_the_rules_bits_around_chunks),
         cmocka_unit_test(test_causal_kernels_give_the_rules_bits),
+        cmocka_unit_test(test_kernels_with_a_reach_give_the_rules_bits),
+        cmocka_unit_test(test_softmax_with_a_reach_is_the_softmax_of_what_it_sees),
+        cmocka_unit_test(test_ignored_target_has_no_loss_and_no_gradient),
         cmocka_unit_test(test_kernels_give_the_rules_bits_on_rows_of_one_value),
         cmocka_unit_test(test_layer_norm_is_close_to_double_precision),
         cmocka_unit_test(test_norm_gradients_agree_with_finite_differences),

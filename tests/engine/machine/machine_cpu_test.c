@@ -386,7 +386,7 @@ static void test_poisoned_control_changes_no_model_and_no_single_rule(void **sta
                                 tensor->count * dtype_size(tensor->dtype));
         }
         for (uint32_t k = 0; k < small.model.parameter_count; k++) {
-            uint32_t id = small.model.parameters[k].tensor;
+            uint32_t id = small.model.parameters[k];
             size_t size = small.model.tape->tensors[id].count * sizeof(float);
             void *values[2] = {malloc(size), malloc(size)};
 
@@ -610,7 +610,7 @@ static void test_poisoned_weight_spreads_alike(void **state)
         open_small(&small, kind);
         for (int isa = 0; isa < ISA_COUNT; isa++) {
             char digest[SMALL_DIGEST_TEXT];
-            uint32_t id = small.model.parameters[small.model.parameter_count / 2].tensor;
+            uint32_t id = small.model.parameters[small.model.parameter_count / 2];
             struct machine *machine;
 
             if (!isa_available((enum isa)isa)) {

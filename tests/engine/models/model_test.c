@@ -345,8 +345,8 @@ static void check_inference(enum model_kind kind)
     small_machine_steps(trainer, 3);
     assert_int_equal(inference.model.parameter_count, training.model.parameter_count);
     for (uint32_t i = 0; i < inference.model.parameter_count; i++) {
-        uint32_t from = training.model.parameters[i].tensor;
-        uint32_t to = inference.model.parameters[i].tensor;
+        uint32_t from = training.model.parameters[i];
+        uint32_t to = inference.model.parameters[i];
 
         assert_string_equal(training.model.tape->tensors[from].name,
                             inference.model.tape->tensors[to].name);

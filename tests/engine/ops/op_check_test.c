@@ -58,7 +58,7 @@ static const struct sample samples[] = {
     {OP_GELU_GRAD, 0, {0}, {{F, 5}, {F, 5}}, {{F, 5}}},
     {OP_SILU, 0, {0}, {{F, 5}}, {{F, 5}}},
     {OP_SILU_GRAD, 0, {0}, {{F, 5}, {F, 5}}, {{F, 5}}},
-    {OP_ROTARY, 4, {3, 2, 4, 1}, {{F, 48}, {F, 12}}, {{F, 48}}},
+    {OP_ROTARY, 5, {3, 2, 4, 1, 1}, {{F, 48}, {F, 12}}, {{F, 48}}},
     {OP_SQUARED_ERROR, 0, {0}, {{F, 5}, {F, 5}}, {{F, 5}}},
     {OP_SQUARED_ERROR_GRAD, 0, {0}, {{F, 5}, {F, 5}, {F, 5}}, {{F, 5}}},
     {OP_QUANTIZE, 14, {VIEW, 14, 16}, {{F, 24}}, {{E, 6}, {E, 6}, {E, 24}}},
@@ -88,6 +88,13 @@ static const struct sample samples[] = {
      {{F, 2}, {F, 2}, {F, 10}, {F, 10}}},
     {OP_SOFTMAX, 4, {4, 5, 2, ONE}, {{F, 20}}, {{F, 4}, {F, 4}, {F, 20}, {F, 4}, {F, 4}, {F, 20}}},
     {OP_SOFTMAX_GRAD, 4, {4, 5, 2, ONE}, {{F, 20}, {F, 20}}, {{F, 4}, {F, 4}, {F, 20}}},
+    /* Eight rows (2,2,2) with a reach (2,2). */
+    {OP_SOFTMAX,
+     4,
+     {8, 5, 2, ONE},
+     {{F, 40}, {U, 4}},
+     {{F, 8}, {F, 8}, {F, 40}, {F, 8}, {F, 8}, {F, 40}}},
+    {OP_SOFTMAX_GRAD, 4, {8, 5, 2, ONE}, {{F, 40}, {F, 40}, {U, 4}}, {{F, 8}, {F, 8}, {F, 40}}},
     {OP_CROSS_ENTROPY,
      2,
      {2, 1030},
@@ -241,6 +248,10 @@ static void test_count_of_inputs_outputs_or_attributes_is_exact(void **state)
             set_scene(&scene, &samples[s]);
             if (which % 2 == 0 && *counts[which / 2] == 0) {
                 continue;
+            }
+            if (which == 0 && op_spec(scene.op.kind)->counts == COUNTS_OPTIONAL &&
+                scene.op.input_count > op_spec(scene.op.kind)->input_count_min) {
+                continue; /* the optional input may be missing */
             }
             *counts[which / 2] += which % 2 == 0 ? UINT32_MAX : 1;
             if (run_check(&scene) == STATUS_OK) {
@@ -466,6 +477,38 @@ static void test_view_that_is_no_permutation_is_refused(void **state)
     assert_int_equal(run_check(&scene), STATUS_OK);
 }
 
+/* The rows must be (S,H,T) for a reach (S,T). */
+static void test_reach_that_does_not_fit_the_rows_is_refused(void **state)
+{
+    static const enum op_kind kinds[] = {OP_SOFTMAX, OP_SOFTMAX_GRAD};
+
+    (void)state;
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        struct scene scene;
+        uint32_t slot = softmax_reach_input(samples[i].kind);
+
+        if ((samples[i].kind != kinds[0] && samples[i].kind != kinds[1]) ||
+            samples[i].inputs[slot].count == 0) {
+            continue;
+        }
+        for (uint64_t count = 1; count <= 16; count++) {
+            set_scene(&scene, &samples[i]);
+            scene.tensors[slot].count = scene.tensors[slot].dims[0] = count;
+            if (count == 2 || count == 4 || count == 8) {
+                assert_int_equal(run_check(&scene), STATUS_OK);
+            } else {
+                assert_refused(&scene, "8 rows in sequences of 2");
+            }
+        }
+        set_scene(&scene, &samples[i]);
+        scene.op.attributes[SOFTMAX_CAUSAL] = 0;
+        assert_refused(&scene, "a reach needs causal rows");
+        set_scene(&scene, &samples[i]);
+        scene.op.attributes[SOFTMAX_CAUSAL] = 3;
+        assert_refused(&scene, "sequences of 3");
+    }
+}
+
 static void test_causal_period_is_at_most_the_columns(void **state)
 {
     struct scene scene;
@@ -519,6 +562,7 @@ static void test_rotary_of_odd_width_is_refused(void **state)
     assert_attribute_refused(OP_ROTARY, ROTARY_WIDTH, 3, "pairs");
     assert_attribute_refused(OP_ROTARY, ROTARY_LENGTH, 5, "whole sequences");
     assert_attribute_refused(OP_ROTARY, ROTARY_INVERSE, 2, "inverse is");
+    assert_attribute_refused(OP_ROTARY, ROTARY_HALVES, 2, "halves is");
 }
 
 static void test_data_shorter_than_one_window_is_refused(void **state)
@@ -563,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_sum_that_could_pass_64_bits_is_refused),
         cmocka_unit_test(test_view_that_is_no_permutation_is_refused),
         cmocka_unit_test(test_causal_period_is_at_most_the_columns),
+        cmocka_unit_test(test_reach_that_does_not_fit_the_rows_is_refused),
         cmocka_unit_test(test_row_longer_than_a_fold_of_folds_is_refused),
         cmocka_unit_test(test_window_outside_the_picture_is_refused),
         cmocka_unit_test(test_rotary_of_odd_width_is_refused),

@@ -296,8 +296,8 @@ static void test_every_call_survives_a_failed_builder(void **state)
     build_split(builder, parts, 2, 0);
     (void)build_layer_norm(builder, 0, 0, 0, 1e-5f);
     (void)build_rms_norm(builder, 0, 0, 1e-5f);
-    (void)build_softmax(builder, 0, 1.0f, 0);
-    (void)build_rotary(builder, 0, 0, 0, 1);
+    (void)build_softmax(builder, 0, 1.0f, 0, TENSOR_NONE);
+    (void)build_rotary(builder, 0, 0, 0, 1, false);
     (void)build_dropout(builder, 0, 0.5, 0, 0);
     (void)build_image_op(builder, OP_MAX_POOL, 0, image);
     (void)build_cross_entropy(builder, 0, 0);

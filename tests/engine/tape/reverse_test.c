@@ -33,6 +33,7 @@ struct net {
     uint32_t parameter_count;
     uint32_t indexes; /* a u32 constant, or TENSOR_NONE */
     uint32_t index_below;
+    bool ignores;     /* every third index is TARGET_IGNORED */
     uint32_t forward; /* operations of the forward part */
     double spread;    /* distance between any two values of a parameter; 0: plain random */
     struct tape *tape;
@@ -132,6 +133,9 @@ static void *first_values(const struct net *net, uint32_t id, uint64_t *random)
         if (tensor->dtype == DTYPE_U32) {
             ((uint32_t *)bytes)[i] =
                 id == net->indexes ? (uint32_t)test_random_below(random, net->index_below) : 3;
+            if (id == net->indexes && net->ignores && i % 3 == 1) {
+                ((uint32_t *)bytes)[i] = TARGET_IGNORED;
+            }
         } else if (net->spread > 0.0 && tensor->role == ROLE_STATE) {
             /* Odd multiples of half the spread, each once, in a scattered order. */
             int64_t count = (int64_t)tensor->count;
@@ -401,13 +405,22 @@ static uint32_t write_rotary(struct net *net)
     uint64_t dims[2] = {5, 6};
     uint32_t table = build_tensor(net->builder, "table", DTYPE_F32, ROLE_CONSTANT, 2, dims);
 
-    return build_rotary(net->builder, cube(net, 2, 5, 18), table, 5, 3);
+    return build_rotary(net->builder, cube(net, 2, 5, 18), table, 5, 3, false);
+}
+
+static uint32_t write_rotary_halves(struct net *net)
+{
+    uint64_t dims[2] = {5, 6};
+    uint32_t table = build_tensor(net->builder, "table", DTYPE_F32, ROLE_CONSTANT, 2, dims);
+
+    return build_rotary(net->builder, cube(net, 2, 5, 18), table, 5, 3, true);
 }
 
 static void test_gradient_of_rotary(void **state)
 {
     (void)state;
     check(write_rotary);
+    check(write_rotary_halves);
 }
 
 static uint32_t write_squared_error(struct net *net)
@@ -637,17 +650,24 @@ static void test_gradient_of_row_sum_and_norms(void **state)
 
 static uint32_t write_softmax(struct net *net)
 {
-    return build_softmax(net->builder, matrix(net, 5, 13), 2.5f, 0);
+    return build_softmax(net->builder, matrix(net, 5, 13), 2.5f, 0, TENSOR_NONE);
 }
 
 static uint32_t write_softmax_causal(struct net *net)
 {
-    return build_softmax(net->builder, cube(net, 2, 6, 6), 1.5f, 6);
+    return build_softmax(net->builder, cube(net, 2, 6, 6), 1.5f, 6, TENSOR_NONE);
+}
+
+/* Two sequences of three heads; each row sees one to four columns. */
+static uint32_t write_softmax_reach(struct net *net)
+{
+    return build_softmax(net->builder, parameter(net, 4, 2, 3, 6, 6), 1.5f, 6,
+                         index_constant(net, 12, 4));
 }
 
 static uint32_t write_softmax_wide(struct net *net)
 {
-    return build_softmax(net->builder, matrix(net, 2, 1300), 3.0f, 0);
+    return build_softmax(net->builder, matrix(net, 2, 1300), 3.0f, 0, TENSOR_NONE);
 }
 
 static void test_gradient_of_softmax_plain_and_causal(void **state)
@@ -655,6 +675,7 @@ static void test_gradient_of_softmax_plain_and_causal(void **state)
     (void)state;
     check(write_softmax);
     check(write_softmax_causal);
+    check(write_softmax_reach);
     check(write_softmax_wide);
 }
 
@@ -662,6 +683,14 @@ static uint32_t write_cross_entropy(struct net *net)
 {
     uint32_t logits = matrix(net, 9, 11);
 
+    return build_cross_entropy(net->builder, logits, index_constant(net, 9, 11));
+}
+
+static uint32_t write_cross_entropy_ignoring(struct net *net)
+{
+    uint32_t logits = matrix(net, 9, 11);
+
+    net->ignores = true;
     return build_cross_entropy(net->builder, logits, index_constant(net, 9, 11));
 }
 
@@ -676,6 +705,7 @@ static void test_gradient_of_cross_entropy(void **state)
 {
     (void)state;
     check(write_cross_entropy);
+    check(write_cross_entropy_ignoring);
     check(write_cross_entropy_wide);
 }
 
@@ -786,7 +816,7 @@ static uint32_t write_causal_across(struct net *net)
 {
     static const uint64_t strides[6] = {0, 0, 0, 4, 0, 1};
     static const uint64_t dims[2] = {6, 4};
-    uint32_t p = build_softmax(net->builder, matrix(net, 6, 6), 1.0f, 6);
+    uint32_t p = build_softmax(net->builder, matrix(net, 6, 6), 1.0f, 6, TENSOR_NONE);
     struct view columns = view_transposed(6, 6);
     struct view rows = view_matrix(4, 6);
 
@@ -856,7 +886,7 @@ static void test_causal_product_without_softmax_has_no_gradient(void **state)
 /* The row maximum of a softmax has no gradient rule, so using it must fail. */
 static uint32_t write_side_output(struct net *net)
 {
-    uint32_t p = build_softmax(net->builder, matrix(net, 5, 6), 1.0f, 0);
+    uint32_t p = build_softmax(net->builder, matrix(net, 5, 6), 1.0f, 0, TENSOR_NONE);
     const struct op *op = &net->builder->tape.ops[net->builder->notes[p].producer];
 
     return build_scale(net->builder, op->outputs[1], 2.0f);

@@ -135,15 +135,16 @@ static void put(const char *path, const uint8_t *data, size_t size)
 /* The smallest job: one state, the step number, which one operation counts up. */
 static struct job *small_job(void)
 {
-    static const uint8_t bytes[] = {'L', 'S',  'T',  'A',  'P',  'E', 0, 1, /* a tape */
-                                    0,   0,    0,    2,    0,    0,   0, 1, 0, 0, 0,
-                                    1,   0xff, 0xff, 0xff, 0xff, /* counts, no loss */
-                                    4,   's',  't',  'e',  'p',  3,   1, 1, 0, 0, 0,
-                                    0,   0,    0,    0,    1, /* step, u32, state, (1) */
-                                    4,   's',  't',  'e',  'p',  3,   0, 1, 0, 0, 0,
-                                    0,   0,    0,    0,    1, /* its next value */
-                                    0,   0,    0,    1,    1,    0,   0, 0, 0, 0, 0,
-                                    0,   1,    0,    0,    0,    0,   0, 0, 0, 1}; /* operation */
+    static const uint8_t bytes[] = {
+        'L',  'S',  'T',  'A', 'P', 'E', 0, 2, /* a tape */
+        0,    0,    0,    2,   0,   0,   0, 1, 0, 0, 0, 1, 0xff,
+        0xff, 0xff, 0xff, /* counts, no loss */
+        4,    's',  't',  'e', 'p', 3,   1, 1, 0, 0, 0, 0, 0,
+        0,    0,    1, /* step, u32, state, (1) */
+        4,    's',  't',  'e', 'p', 3,   0, 1, 0, 0, 0, 0, 0,
+        0,    0,    1,                                         /* its next value */
+        0,    0,    0,    1,   1,   0,   0, 0, 0, 0, 0, 0, 1,  /* operation */
+        0,    0,    0,    0,   0,   0,   0, 1, 1, 0, 0, 0, 0}; /* its state, zero at first */
     const struct job_terms terms = {.steps = 4, .segment_length = 2};
     struct tape *tape = NULL;
     struct job *job = NULL;

@@ -42,8 +42,8 @@ static struct tape *hand_tape(void)
                                .inputs = {TABLE, STEP},
                                .outputs = {Y},
                                .attributes = {2, 1}};
-    tape->states[0] = (struct state_pair){STEP, STEP_NEXT};
-    tape->states[1] = (struct state_pair){OTHER, OTHER};
+    tape->states[0] = (struct state_pair){STEP, STEP_NEXT, {INIT_ZEROS, 0}};
+    tape->states[1] = (struct state_pair){OTHER, OTHER, {INIT_NORMAL, 0x3dcccccd}};
     return tape;
 }
 
@@ -95,7 +95,7 @@ static void test_descriptor_of_an_operation_has_the_documented_bytes(void **stat
 
 static void test_descriptor_of_a_state_has_the_documented_bytes(void **state)
 {
-    uint8_t expected[46] = {0xff, 0xff, [9] = 2, [13] = 2};
+    uint8_t expected[51] = {0xff, 0xff, [9] = 2, [13] = 2, [46] = 1};
     struct tape *tape = hand_tape();
     struct descriptor_places places;
     uint8_t bytes[DESCRIPTOR_SIZE_MAX];
@@ -104,13 +104,14 @@ static void test_descriptor_of_a_state_has_the_documented_bytes(void **state)
     assert_int_equal(descriptor_places_find(&places, tape, NULL), STATUS_OK);
     assert_int_equal(descriptor_count(tape), 4);
     add_hash(expected + 14, step_label, sizeof(step_label));
-    assert_int_equal(descriptor_write(bytes, &places, 2), 46);
-    assert_memory_equal(bytes, expected, 46);
+    assert_int_equal(descriptor_write(bytes, &places, 2), 51);
+    assert_memory_equal(bytes, expected, 51);
     expected[5] = 1;
     expected[13] = 1; /* it never changes */
+    memcpy(expected + 46, "\5\x3d\xcc\xcc\xcd", 5);
     add_hash(expected + 14, other_label, sizeof(other_label));
-    assert_int_equal(descriptor_write(bytes, &places, 3), 46);
-    assert_memory_equal(bytes, expected, 46);
+    assert_int_equal(descriptor_write(bytes, &places, 3), 51);
+    assert_memory_equal(bytes, expected, 51);
     descriptor_places_release(&places);
     tape_free(tape);
 }
@@ -185,6 +186,8 @@ static void check_program(const struct tape *tape)
             assert_int_equal(read.state, item - tape->op_count);
             assert_int_equal(read.state_count, tape->state_count);
             assert_int_equal(read.next, places.of[pair->after]);
+            assert_int_equal(read.init.kind, pair->init.kind);
+            assert_int_equal(read.init.value_bits, pair->init.value_bits);
         }
         assert_int_equal(descriptor_read(&read, bytes, size - 1, NULL), STATUS_BAD_FORMAT);
     }
@@ -273,6 +276,9 @@ static void test_state_out_of_range_is_refused(void **state)
 
     (void)state;
     assert_int_equal(descriptor_read(&read, bytes, sizeof(bytes), NULL), STATUS_OK);
+    bytes[46] = 6; /* no such kind */
+    assert_int_equal(descriptor_read(&read, bytes, sizeof(bytes), NULL), STATUS_BAD_FORMAT);
+    bytes[46] = 0;
     bytes[5] = 8;
     assert_int_equal(descriptor_read(&read, bytes, sizeof(bytes), NULL), STATUS_BAD_FORMAT);
 }

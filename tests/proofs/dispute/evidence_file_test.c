@@ -23,7 +23,7 @@
 static void make_header(uint8_t header[JOB_HEADER_SIZE], const struct exhibit *exhibit)
 {
     memset(header, 0, JOB_HEADER_SIZE);
-    memcpy(header, "LSJOB\0\0\1", 8);
+    memcpy(header, "LSJOB\0\0\2", 8);
     endian_store_be32(header + 8, RULES_VERSION);
     endian_store_be64(header + 12, STEPS);
     endian_store_be64(header + 20, SEGMENT);

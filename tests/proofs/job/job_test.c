@@ -3,7 +3,7 @@
  *
  * Method: round trips of every model; every byte of a small file changed, every truncation; bytes
  * after the header changed and the header made to commit to them, so that the readers of tape,
- * constants and draws see them; structure-aware mutants; roots made a second time from parts.
+ * constants and first state see them; structure-aware mutants; roots made a second time from parts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static void test_header_says_what_the_format_says(void **state)
     struct job *job = small_job_new(&options);
     struct buffer bytes = encode(job);
 
-    assert_memory_equal(bytes.data, "LSJOB\0\0\1", 8);
+    assert_memory_equal(bytes.data, "LSJOB\0\0\2", 8);
     assert_int_equal(endian_load_be32(bytes.data + 8), RULES_VERSION);
     assert_int_equal(endian_load_be64(bytes.data + 12), SMALL_JOB_STEPS);
     assert_int_equal(endian_load_be64(bytes.data + 20), SMALL_JOB_SEGMENT);
@@ -215,12 +215,6 @@ static void test_every_truncation_and_extension_is_refused(void **state)
     buffer_release(&bytes);
 }
 
-/* The last bytes: given (1), seed (8), count (4), draws of 13. */
-static size_t draws_at(const struct buffer *bytes, uint32_t count)
-{
-    return bytes->size - 13 - (size_t)13 * count;
-}
-
 static enum status parse_mended(const struct buffer *bytes, size_t at, uint8_t value)
 {
     uint8_t kept = bytes->data[at];
@@ -234,32 +228,34 @@ static enum status parse_mended(const struct buffer *bytes, size_t at, uint8_t v
     return status;
 }
 
-static void test_senseless_draws_are_refused(void **state)
+/* The last bytes: given (1), seed (8). */
+static void test_state_that_is_given_has_no_seed(void **state)
 {
-    struct small_job_options options;
+    struct buffer bytes = small_file();
+    size_t at = bytes.size - 9;
 
     (void)state;
-    small_job_defaults(&options);
-
-    struct job *job = small_job_new(&options);
-    struct buffer bytes = encode(job);
-    size_t at = draws_at(&bytes, job->draw_count);
-    size_t draw = at + 13;
-
-    assert_true(job->draw_count > 2);
-    assert_int_equal(endian_load_be32(bytes.data + at + 9), job->draw_count);
-    assert_int_equal(parse_mended(&bytes, at, 2), STATUS_BAD_FORMAT);          /* given: 2 */
-    assert_int_equal(parse_mended(&bytes, at, 1), STATUS_BAD_FORMAT);          /* and drawn */
-    assert_int_equal(parse_mended(&bytes, at + 9, 1), STATUS_BAD_FORMAT);      /* 2^24 draws */
-    assert_int_equal(parse_mended(&bytes, draw, 0xff), STATUS_BAD_FORMAT);     /* no tensor */
-    assert_int_equal(parse_mended(&bytes, draw + 3, 0), STATUS_BAD_FORMAT);    /* the data */
-    assert_int_equal(parse_mended(&bytes, draw + 8, 5), STATUS_BAD_FORMAT);    /* no such kind */
-    assert_int_equal(parse_mended(&bytes, draw + 9, 0x7f), STATUS_BAD_FORMAT); /* infinite, or */
-    assert_int_equal(parse_mended(&bytes, draw + 13 + 3, (uint8_t)job->draws[0].tensor),
-                     STATUS_BAD_FORMAT);                           /* one tensor twice */
-    assert_int_equal(parse_mended(&bytes, at + 8, 99), STATUS_OK); /* any seed is good */
+    assert_int_equal(parse_mended(&bytes, at, 2), STATUS_BAD_FORMAT); /* given: 2 */
+    assert_int_equal(parse_mended(&bytes, at, 1), STATUS_BAD_FORMAT); /* and drawn */
+    assert_int_equal(parse_mended(&bytes, at + 8, 99), STATUS_OK);    /* any seed is good */
     buffer_release(&bytes);
-    job_free(job);
+}
+
+static void test_jobs_of_the_first_version_are_refused_by_a_sentence(void **state)
+{
+    struct buffer bytes = small_file();
+    struct job *job = NULL;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    endian_store_be32(bytes.data + 8, 1);
+    assert_int_equal(job_parse(&job, bytes.data, bytes.size, &error), STATUS_REFUSED);
+    assert_non_null(strstr(error.text, "version 1 of the rules"));
+    bytes.data[7] = 1;
+    assert_int_equal(job_parse(&job, bytes.data, bytes.size, &error), STATUS_REFUSED);
+    assert_non_null(strstr(error.text, "version 1 of the format"));
+    buffer_release(&bytes);
 }
 
 static void test_constants_that_are_not_finite_are_refused(void **state)
@@ -434,14 +430,13 @@ static void test_tape_and_constants_make_the_same_program_again(void **state)
     job_free(job);
 }
 
-static void test_tape_without_a_state_begins_as_zeros(void **state)
+static void test_tape_draws_its_first_state(void **state)
 {
     struct small_job_options options;
     struct tape *tape = NULL;
     struct job_terms terms = {.steps = 1, .segment_length = 1};
     struct job *again = NULL;
     struct error error;
-    uint8_t bytes[64];
     void **constants;
 
     (void)state;
@@ -464,11 +459,10 @@ static void test_tape_without_a_state_begins_as_zeros(void **state)
         }
     }
     terms.data_count = 1;
+    terms.seed = job->seed;
     assert_int_equal(job_from_tape(&again, tape, constants, job->constant_count, &terms, &error),
                      STATUS_OK);
-    memset(bytes, 1, sizeof(bytes));
-    job_first_state(bytes, again, again->tape->states[0].before);
-    assert_int_equal(bytes[0] | bytes[1] | bytes[2] | bytes[3], 0);
+    assert_true(digest_equal(&job->first_state_root, &again->first_state_root));
     free(encoded);
     job_free(again);
     job_free(job);
@@ -495,12 +489,13 @@ int main(void)
         cmocka_unit_test(test_every_changed_byte_is_refused),
         cmocka_unit_test(test_every_changed_bit_of_the_header_changes_the_id),
         cmocka_unit_test(test_every_truncation_and_extension_is_refused),
-        cmocka_unit_test(test_senseless_draws_are_refused),
+        cmocka_unit_test(test_state_that_is_given_has_no_seed),
+        cmocka_unit_test(test_jobs_of_the_first_version_are_refused_by_a_sentence),
         cmocka_unit_test(test_constants_that_are_not_finite_are_refused),
         cmocka_unit_test(test_impossible_terms_are_refused),
         cmocka_unit_test(test_mutants_are_never_the_job),
         cmocka_unit_test(test_tape_and_constants_make_the_same_program_again),
-        cmocka_unit_test(test_tape_without_a_state_begins_as_zeros),
+        cmocka_unit_test(test_tape_draws_its_first_state),
         cmocka_unit_test(test_files_that_are_not_jobs_are_refused),
     };
 

@@ -54,7 +54,7 @@ class Tensor:
 def read_tape(data):
     """-> tensors, operations as (kind, attributes, inputs, outputs), states, loss"""
     source = Bytes(data)
-    need(source.take(8) == b"LSTAPE\x00\x01", "not a tape")
+    need(source.take(8) == b"LSTAPE\x00\x02", "not a tape")
     tensor_count, op_count, state_count, loss = source.numbers("IIII")
     tensors, operations = [], []
     for _ in range(tensor_count):
@@ -66,9 +66,9 @@ def read_tape(data):
         kind, a, i, o = source.numbers("HBBB")
         operations.append((kind, source.numbers("%dq" % a), source.numbers("%dI" % i),
                            source.numbers("%dI" % o)))
-    states = [source.numbers("II") for _ in range(state_count)]
+    states = [source.numbers("IIBI") for _ in range(state_count)]
     source.end()
-    need([before for before, _ in states]
+    need([before for before, *_ in states]
          == [i for i, tensor in enumerate(tensors) if tensor.role == ROLE_STATE],
          "the states are not in the tape's order")
     return tensors, operations, states, loss
@@ -103,9 +103,9 @@ def descriptors(tensors, operations, states):
             data += struct.pack(">BBIQ", tensors[i].dtype, tensors[i].role, places[i],
                                 tensors[i].count) + label_hash(tensors[i])
         items.append(data)
-    for k, (before, after) in enumerate(states):
+    for k, (before, after, kind, bits) in enumerate(states):
         items.append(struct.pack(">HIII", 0xFFFF, k, len(states), places[after])
-                     + label_hash(tensors[before]))
+                     + label_hash(tensors[before]) + struct.pack(">BI", kind, bits))
     return items
 
 
@@ -152,9 +152,9 @@ def normal(words):
 
 def drawn(count, kind, value_bits, seed, stream):
     value = struct.unpack(">f", struct.pack(">I", value_bits))[0]
-    if kind <= 2:
-        return struct.pack("<f", [0.0, 1.0, value][kind]) * count
-    if kind == 3:
+    if kind <= 3:
+        return struct.pack("<f", [0.0, 1.0, value][kind - 1]) * count
+    if kind == 4:
         return b"".join(struct.pack("<f", (2 * (philox(i, stream, seed)[0] >> 8) + 1 - 2**24)
                                     * 2.0**-24 * value) for i in range(count))
     pairs = [normal(philox(j, stream, seed)) for j in range((count + 1) // 2)]
@@ -170,7 +170,7 @@ class Job:
 def read_job(data):
     """-> a job whose roots were all recomputed; the first state's too, where it is drawn"""
     source, job = Bytes(data), Job()
-    need(source.take(8) == b"LSJOB\x00\x00\x01", "not a job")
+    need(source.take(8) == b"LSJOB\x00\x00\x02", "not a job")
     job.rules, job.steps, job.segment, _, _, _ = source.numbers("IQQQII")
     need(source.take(12) == bytes(12), "bytes that mean nothing")
     roots = [source.take(32) for _ in range(5)]
@@ -184,24 +184,21 @@ def read_job(data):
     job.data_tensors = [t for t in job.tensors if t.role == ROLE_DATA]
     job.data_roots = [source.take(32) for _ in job.data_tensors]
     need(list_root("state", 0, job.data_roots) == roots[3], "other data")
-    given, seed, count = source.numbers("BQI")
-    need(given <= 1 and not (given and count), "a first state that is given and drawn")
-    draws = [source.numbers("IIBI") for _ in range(count)]
+    given, seed = source.numbers("BQ")
+    need(given <= 1 and not (given and seed), "a first state that is given and drawn")
     source.end()
     job.first_root, job.id = roots[4], job_id(data[:216])
     if not given:
-        by_tensor = {tensor: draw for tensor, *draw in draws}
-        values = []
-        for before, _ in job.states:
-            stream, kind, bits = by_tensor.get(before, (0, 0, 0))
-            values.append(drawn(job.tensors[before].count, kind, bits, seed, stream))
+        need(all(kind > 0 for *_, kind, _ in job.states), "a state that is not drawn")
+        values = [drawn(job.tensors[before].count, kind, bits, seed, before)
+                  for before, _, kind, bits in job.states]
         need(state_root(job, values) == job.first_root, "the draws give another first state")
     job.items = len(job.states) + sum(len(outputs) for *_, outputs in job.operations)
     return job
 
 
 def state_root(job, values):
-    tensors = [job.tensors[before] for before, _ in job.states]
+    tensors = [job.tensors[before] for before, *_ in job.states]
     return list_root("state", 0, [tensor_root("tensor", t.dtype, t.dims, t.name, value)
                                   for t, value in zip(tensors, values)])
 
@@ -213,7 +210,7 @@ def read_checkpoint(data, job):
     file = read_safetensors(data)
     need(len(file) == len(job.states), "another number of states")
     values = []
-    for before, _ in job.states:
+    for before, *_ in job.states:
         tensor = job.tensors[before]
         dtype, dims, value = file[tensor.name]
         need(dtype == tensor.dtype and dims == tensor.dims, "another type or shape")

@@ -73,7 +73,8 @@ void fused_give(struct machine *machine, const struct tape *tape, enum sort sort
 
         assert_non_null(words);
         for (uint64_t i = 0; i < tensor->count; i++) {
-            words[i] = draw(&random, sort);
+            words[i] = tensor->dtype == DTYPE_U32 ? (uint32_t)test_random_below(&random, 8)
+                                                  : draw(&random, sort);
         }
         assert_int_equal(machine->backend->write(machine, id, words, &error), STATUS_OK);
         free(words);

@@ -43,6 +43,7 @@ static bool invent_sum(struct buffer *reply, const struct partial_sums_target *q
 
     buffer_clear(reply);
     if (bits == FLOAT_NAN_BITS) {
+        buffer_add_u32(reply, 0); /* the part that is said to be poisoned */
         return true;
     }
     if (place == 0xff) {
@@ -113,10 +114,17 @@ bool forgery_make(struct buffer *reply, uint32_t *part, const struct forgery_cas
     rule_axis_of(&axis, &made->tape->ops[target->op], target->output, target->element);
     buffer_init(reply, PARTIAL_SUMS_REPLY_MAX);
     assert_int_equal(evidence_parts(reply, made->tape, made->source, target, NULL), STATUS_OK);
-    return forgery_bend(
-        reply, part,
-        &(struct partial_sums_target){.bits = made->bits, .fold = axis.fold, .count = axis.parts},
-        random);
+    if (!forgery_bend(reply, part,
+                      &(struct partial_sums_target){
+                          .bits = made->bits, .fold = axis.fold, .count = axis.parts},
+                      random)) {
+        return false;
+    }
+    /* Of an invented exponent it is not known which parts it makes false. */
+    assert_int_equal(
+        evidence_false_part(part, made->tape, made->source, target, reply->data, reply->size, NULL),
+        STATUS_OK);
+    return true;
 }
 
 bool forgery_of(struct buffer *reply, uint32_t *part, const struct exhibit *exhibit,

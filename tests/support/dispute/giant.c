@@ -144,7 +144,8 @@ static uint32_t add_tensor(struct giant *giant, const struct giant_tensor *made,
     (void)snprintf(tensor->name, sizeof(tensor->name), "giant.%u", id);
     giant->values[id] = made->value;
     if (role == ROLE_STATE) {
-        giant->tape->states[giant->tape->state_count++] = (struct state_pair){id, id};
+        giant->tape->states[giant->tape->state_count++] =
+            (struct state_pair){.before = id, .after = id};
     }
     return id;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "proofs/dispute/evidence.h"
 #include "proofs/hash/sha256.h"
 #include "tests/support/proofs/merkle_multi.h"
@@ -111,12 +112,22 @@ struct rule_axis shown_case_axis(const struct shown_case *shown, const struct sh
     return axis;
 }
 
+/* The exponent in the reply. */
+static int32_t replied_exponent(const struct rule_call *call, const struct shown_target *target)
+{
+    uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
+
+    (void)partial_sums_write(reply, call, target->output, target->element);
+    return (int32_t)endian_load_be32(reply) + target->beside;
+}
+
 struct rule_part shown_case_part(const struct shown_case *shown, const struct shown_target *target)
 {
     struct rule_call call = call_of(shown);
     struct rule_part part;
 
-    rule_element_part(&part, &call, target->output, target->element, target->part);
+    rule_element_part(&part, &call, target->output, target->element, target->part,
+                      replied_exponent(&call, target));
     return part;
 }
 
@@ -173,7 +184,7 @@ static void read_rule(struct readings *readings)
         struct rule_part part;
 
         rule_element_part(&part, &call, readings->target->output, readings->target->element,
-                          readings->target->part);
+                          readings->target->part, 0);
     } else {
         (void)rule_element(&call, readings->target->output, readings->target->element);
     }
@@ -331,6 +342,7 @@ static void add_reply(struct buffer *bytes, const struct shown_case *shown,
     uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
     size_t size = partial_sums_write(reply, &call, target->output, target->element);
 
+    endian_store_be32(reply, (uint32_t)replied_exponent(&call, target));
     buffer_add_u16(bytes, (uint16_t)size);
     buffer_add(bytes, reply, size);
 }

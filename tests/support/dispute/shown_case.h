@@ -32,6 +32,7 @@ struct shown_target {
     uint64_t element;
     bool is_part;
     uint32_t part;
+    int32_t beside; /* of a part: added to the exponent that the reply gives its sum */
 };
 
 /* Sets the kind, and the counts with their tensor ids. No operand has memory yet. */

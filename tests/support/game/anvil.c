@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "chain/codec/hex_data.h"
+#include "chain/evm/evm.h"
 #include "chain/keys/signer.h"
 #include "tests/support/test.h"
 
@@ -280,4 +281,16 @@ struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
     json_decref(receipt);
     free(data);
     return address;
+}
+
+struct game_place anvil_place(struct rpc *rpc, const struct address *registry)
+{
+    uint64_t chain_id = 0;
+    struct error error;
+
+    error_init(&error);
+    if (evm_chain_id(rpc, &chain_id, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return (struct game_place){uint256_of(chain_id), *registry};
 }

@@ -12,6 +12,7 @@
 
 #include "chain/codec/address.h"
 #include "chain/evm/rpc.h"
+#include "chain/game/game.h"
 
 struct anvil;
 
@@ -46,6 +47,9 @@ json_t *anvil_send(struct rpc *rpc, uint32_t number, const struct address *to, c
 /* Deploys from account number; code is hex without "0x". */
 struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
                             const struct address *argument, const char *value);
+
+/* The game of a registry there. */
+struct game_place anvil_place(struct rpc *rpc, const struct address *registry);
 
 /* A file of the pinned npm packages below tests/evm/node_modules; skips the test without it. */
 const char *evm_tool(const char *path);

@@ -177,7 +177,8 @@ static void make_terms(struct court *court)
     commit_job_id(&court->terms.job_id, court->shown.job_header, sizeof(court->shown.job_header));
     court->shown.salt = court->terms.salt;
     court->shown.client = court->twins.players[COURT_CLIENT];
-    court->job = game_job_key(&court->shown.client, &court->terms.job_id, court->terms.salt);
+    court->job = game_job_key(&court->twins.place, &court->shown.client, &court->terms.job_id,
+                              court->terms.salt);
 }
 
 static struct merkle_path path_of(const struct digest *states, uint32_t step)

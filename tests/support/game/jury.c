@@ -53,14 +53,13 @@ void jury_add_case(struct jury *jury, const struct shown_case *shown,
     buffer_release(&evidence);
 }
 
-/* The contract packs what it says into one word: gas (16 bytes), exponent (4), flags (4), value
- * (8). */
+/* The contract packs what it says into one word: gas (16 bytes), flags (8), value (8). */
 static struct jury_answer answer_of(const uint8_t word[WORD_SIZE])
 {
     struct jury_answer answer = {
         .refused = (word[23] & 1) != 0,
         .settled = (word[23] & 2) != 0,
-        .exponent = (int32_t)endian_load_be32(word + 16),
+        .unfit = (word[23] & 4) != 0,
         .value = contract_call_u64(word),
     };
 

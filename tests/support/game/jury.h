@@ -22,10 +22,10 @@ struct jury {
 };
 
 struct jury_answer {
-    uint64_t gas;     /* that the contract of rules used */
-    bool refused;     /* reverted: value is the selector of the error */
-    bool settled;     /* of a part: no other can change the element, which is the value */
-    int32_t exponent; /* of a part */
+    uint64_t gas; /* that the contract of rules used */
+    bool refused; /* reverted: value is the selector of the error */
+    bool settled; /* of a part: no other can change the element, which is the value */
+    bool unfit;   /* of a part: its exponents do not go with the reply's */
     uint64_t value;
 };
 

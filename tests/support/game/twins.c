@@ -144,6 +144,7 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
 {
     struct local_game game = {
         .store = &twins->store,
+        .place = twins->place,
         .sender = twins->players[player],
         .referee = twins->referee,
         .judges = twins->judges,
@@ -439,6 +440,7 @@ static void start_registry(struct twins *twins, const struct address *registry)
     struct abi_writer writer;
 
     twins->registry = *registry;
+    twins->place = anvil_place(twins->rpc, registry);
     if (!twins->direct) {
         abi_writer_init(&writer, bytes, sizeof(bytes));
         abi_put_selector(&writer, "use(address,address)");

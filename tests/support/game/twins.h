@@ -52,6 +52,7 @@ struct twins {
     struct rpc *rpc;
     struct address driver;
     struct address registry;
+    struct game_place place; /* of the registry; embedded alone: zeros */
     bool direct;  /* each move is a transaction of its player's own, and nothing is compared */
     uint64_t gas; /* of the last of them */
 };

@@ -66,8 +66,8 @@ void simulation_invent_jobs(struct simulation *simulation)
         virtual_checks_add_job(&simulation->checks, &job->terms.job_id);
         job->terms.first_state_root =
             *virtual_checks_first(&simulation->checks, &job->terms.job_id);
-        job->key = game_job_key(&simulation->accounts[SIMULATION_CLIENT], &job->terms.job_id,
-                                job->terms.salt);
+        job->key = game_job_key(&virtual_place, &simulation->accounts[SIMULATION_CLIENT],
+                                &job->terms.job_id, job->terms.salt);
         job->opens_ms = simulation->now_ms + below(simulation, i == 0 ? 30000 : 600000);
         invent_conduct(simulation, job);
     }

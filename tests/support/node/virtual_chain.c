@@ -13,6 +13,8 @@ enum {
     LOST_PERCENT = 10, /* of others' moves in blocks that are taken back */
 };
 
+const struct game_place virtual_place = {.registry = {"the virtual place"}};
+
 static const struct address referee = {"the virtual referee"};
 
 static void must(const struct virtual_chain *chain, enum status status)
@@ -34,7 +36,7 @@ static bool case_is_shown(const struct local_game *game, const struct local_disp
 {
     const struct local_claim *claim = &dispute->claim;
     struct digest job_id = dispute->job.terms.job_id;
-    struct hash32 job = game_job_key(&shown->client, &job_id, shown->salt);
+    struct hash32 job = game_job_key(&virtual_place, &shown->client, &job_id, shown->salt);
     struct hash32 segment = game_segment_hash(&claim->job, &shown->segment);
     struct hash32 key = game_claim_key(&claim->claimant, &segment, shown->step, &shown->pre_state,
                                        &shown->post_state);
@@ -133,6 +135,7 @@ static bool play(struct virtual_chain *chain, struct local_game *game, const str
     enum status status;
 
     game->store = &chain->store;
+    game->place = virtual_place;
     game->referee = referee;
     game->now_s = time_s;
     game->height = chain->height + 1;

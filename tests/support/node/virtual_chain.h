@@ -47,6 +47,9 @@ struct virtual_evidence {
     uint8_t number; /* of the question */
 };
 
+/* Of every virtual chain. */
+extern const struct game_place virtual_place;
+
 struct virtual_chain {
     struct database sql;
     struct local_store store; /* the state after the last block */

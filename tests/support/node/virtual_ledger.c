@@ -401,6 +401,7 @@ void virtual_ledger_init(struct virtual_ledger *ledger, struct virtual_chain *ch
     ledger->ledger.account = *account;
     ledger->ledger.may_write = true;
     (void)snprintf(ledger->ledger.place.chain, sizeof(ledger->ledger.place.chain), "virtual:1");
+    ledger->ledger.game = virtual_place;
     ledger->outbox = calloc(VIRTUAL_OUTBOX_MAX, sizeof(*ledger->outbox));
     assert(ledger->outbox != NULL);
     must(ledger, database_open(&ledger->index, ":memory:", schema, &ledger->error));

@@ -15,13 +15,5 @@ uint32_t model_find(const struct model *model, const char *name)
 
 void model_first_state(void *bytes, const struct model *model, uint32_t tensor)
 {
-    const struct tensor *shape = &model->tape->tensors[tensor];
-
-    for (uint32_t i = 0; i < model->parameter_count; i++) {
-        if (model->parameters[i].tensor == tensor) {
-            init_fill(bytes, shape->count, &model->parameters[i].init, model->options.seed, tensor);
-            return;
-        }
-    }
-    memset(bytes, 0, shape->count * dtype_size(shape->dtype));
+    tape_first_value(bytes, model->tape, tensor, model->options.seed);
 }

@@ -183,6 +183,7 @@ static void make_rotary(struct maker *maker)
     uint64_t count = length * heads * width * from(maker, 1, 4);
 
     attribute(maker, below(maker, 2));
+    attribute(maker, below(maker, 2));
     input(maker, DTYPE_F32, count);
     input(maker, DTYPE_F32, length * width);
     output(maker, DTYPE_F32, count);
@@ -362,11 +363,26 @@ static void make_rows(struct maker *maker)
     rows_shape(maker, &rows, &columns);
     uint64_t chunks = rows * fold_chunks(columns);
 
+    uint64_t reach = 0;
+
     if (kind == OP_SOFTMAX || kind == OP_SOFTMAX_GRAD) {
-        attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
+        uint64_t period = attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
+
         attribute_float(maker);
+        /* Whole sequences may have a reach, one for all or one for each. */
+        if (period > 0 && period <= 9 && below(maker, 2) == 0) {
+            uint64_t sequences = 1 + below(maker, 3);
+
+            reach = sequences * period;
+            rows = reach * (1 + below(maker, 3));
+            maker->op->attributes[ROWS] = (int64_t)rows;
+            chunks = rows * fold_chunks(columns);
+        }
     }
     inputs(maker, kind == OP_SOFTMAX_GRAD ? 2 : 1, rows * columns);
+    if (reach > 0) {
+        input(maker, DTYPE_U32, reach);
+    }
     if (kind == OP_CROSS_ENTROPY || kind == OP_CROSS_ENTROPY_GRAD) {
         input(maker, DTYPE_U32, rows);
     }
@@ -604,7 +620,7 @@ static void finish(struct maker *maker)
     (void)add_tensor(maker, DTYPE_F32, ROLE_STATE, 1 + below(maker, 5)); /* so that there is one */
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_STATE) {
-            tape->states[tape->state_count++] = (struct state_pair){id, id};
+            tape->states[tape->state_count++] = (struct state_pair){.before = id, .after = id};
         }
     }
     if (op_check(maker->op, tape->tensors, tape->tensor_count, &error) != STATUS_OK) {
@@ -704,6 +720,33 @@ static uint32_t signed_value(uint64_t *random, enum random_mood mood, const stru
     return (uint32_t)((int32_t)random_op_below(random, 12) - 6);
 }
 
+/* Are these the exponents of the rows of a sum? */
+static bool is_exponents(const struct op *op, uint32_t tensor)
+{
+    return (op->kind == OP_CONTRACT && (tensor == op->inputs[1] || tensor == op->inputs[3])) ||
+           (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[1]) ||
+           (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[2]);
+}
+
+/* As QUANTIZE does: no exponent of a row lies more than the window below its top. */
+static void raise_exponents(int16_t *exponents, uint64_t count, const struct op *op)
+{
+    struct contraction_shape shape = contraction_shape_of(op);
+
+    for (uint64_t row = 0; row + (uint64_t)shape.blocks <= count; row += (uint64_t)shape.blocks) {
+        int top = INT16_MIN;
+
+        for (int64_t b = 0; b < shape.blocks; b++) {
+            top = exponents[row + (uint64_t)b] > top ? exponents[row + (uint64_t)b] : top;
+        }
+        for (int64_t b = 0; b < shape.blocks; b++) {
+            int16_t *exponent = &exponents[row + (uint64_t)b];
+
+            *exponent = *exponent < top - shape.window ? (int16_t)(top - shape.window) : *exponent;
+        }
+    }
+}
+
 static uint32_t word_value(uint64_t *random, enum random_mood mood)
 {
     uint64_t draw = random_op_draw(random);
@@ -744,6 +787,9 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
             break;
         }
         memcpy(bytes + i * size, &bits, size); /* as all of these machines: little-endian */
+    }
+    if (mood != MOOD_WILD && is_exponents(&tape->ops[0], tensor)) {
+        raise_exponents((int16_t *)(void *)bytes, shape->count, &tape->ops[0]);
     }
     return bytes;
 }

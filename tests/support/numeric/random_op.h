@@ -18,7 +18,7 @@ uint64_t random_op_below(uint64_t *state, uint64_t limit);
 /* How unusual the numbers are. */
 enum random_mood {
     MOOD_TAME = 0, /* ordinary numbers, indexes in range, honest exponents */
-    MOOD_MIXED,    /* now and then something else */
+    MOOD_MIXED,    /* now and then something else, but exponents that QUANTIZE could give */
     MOOD_WILD,     /* zeros of both signs, subnormals, infinities, NaNs, any bits at all */
     MOOD_COUNT,
 };

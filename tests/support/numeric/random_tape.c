@@ -123,7 +123,7 @@ static uint32_t make_softmax(struct maker *maker)
     uint32_t x = any(maker);
     uint64_t causal = below(maker, 2) == 0 ? 0 : 1 + below(maker, (uint32_t)width_of(maker, x));
 
-    return build_softmax(maker->builder, x, 0.75f, causal);
+    return build_softmax(maker->builder, x, 0.75f, causal, TENSOR_NONE);
 }
 
 static uint32_t make_dropout(struct maker *maker)

@@ -65,13 +65,17 @@ const char *const *small_job_data(const struct job *job, size_t *count)
 struct job *small_job_new(const struct small_job_options *wanted)
 {
     struct job_terms terms = {.steps = wanted->steps, .segment_length = wanted->segment_length};
+    struct model_options model = wanted->model;
     struct small_model small;
     struct job *job = NULL;
     struct error error;
     uint32_t ids[2];
 
     error_init(&error);
-    small_model_open(&small, &wanted->model);
+    if (model.steps < wanted->steps) {
+        model.steps = (uint32_t)wanted->steps; /* the schedule lasts as long as the job */
+    }
+    small_model_open(&small, &model);
     ids[0] = small.model.data;
     ids[1] = small.model.labels;
     for (uint32_t i = 0; i < 2 && ids[i] != TENSOR_NONE; i++) {

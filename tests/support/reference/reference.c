@@ -336,15 +336,20 @@ static void rotary(const struct reference_op *run)
     int64_t width = run->attributes[ROTARY_WIDTH];
     int64_t across = width * run->attributes[ROTARY_HEADS];
     double sign = run->attributes[ROTARY_INVERSE] != 0 ? -1.0 : 1.0;
+    bool halves = run->attributes[ROTARY_HALVES] != 0;
 
-    for (int64_t i = 0; i < run->out_count[0]; i += 2) {
-        int64_t t = i / across % run->attributes[ROTARY_LENGTH];
-        const double *turn = &run->in[1][t * width + i % across % width];
-        double x = run->in[0][i];
-        double y = run->in[0][i + 1];
+    for (int64_t head = 0; head < run->out_count[0]; head += width) {
+        const double *turn = &run->in[1][head / across % run->attributes[ROTARY_LENGTH] * width];
 
-        run->out[0][i] = x * turn[0] - y * sign * turn[1];
-        run->out[0][i + 1] = x * sign * turn[1] + y * turn[0];
+        for (int64_t j = 0; j < width / 2; j++) {
+            int64_t first = head + (halves ? j : 2 * j);
+            int64_t second = halves ? first + width / 2 : first + 1;
+            double x = run->in[0][first];
+            double y = run->in[0][second];
+
+            run->out[0][first] = x * turn[2 * j] - y * sign * turn[2 * j + 1];
+            run->out[0][second] = x * sign * turn[2 * j + 1] + y * turn[2 * j];
+        }
     }
 }
 

@@ -22,24 +22,6 @@ static double sum_parts(double *parts, const double *a, const double *b, int64_t
     return total;
 }
 
-static double maximum_parts(double *parts, const double *x, double scale, int64_t columns,
-                            int64_t visible)
-{
-    double top = -INFINITY;
-
-    for (int64_t from = 0; from < columns; from += FOLD_CHUNK) {
-        int64_t to = from + FOLD_CHUNK < visible ? from + FOLD_CHUNK : visible;
-        double maximum = -INFINITY;
-
-        for (int64_t i = from; i < to; i++) {
-            maximum = fmax(maximum, x[i] * scale);
-        }
-        parts[from / FOLD_CHUNK] = maximum;
-        top = fmax(top, maximum);
-    }
-    return top;
-}
-
 static int64_t chunks_of(const struct reference_op *run)
 {
     return (int64_t)fold_chunks((uint64_t)run->attributes[COLUMNS]);
@@ -156,27 +138,58 @@ void reference_rms_norm_grad(const struct reference_op *run)
 
 /* ---- softmax and cross-entropy ------------------------------------------ */
 
-static int64_t visible_of(const struct reference_op *run, int64_t row)
+/* The columns that a row sees, from .. end - 1. */
+struct seen {
+    int64_t from;
+    int64_t end;
+};
+
+static struct seen seen_of(const struct reference_op *run, int64_t row)
 {
     int64_t period = run->attributes[SOFTMAX_CAUSAL];
+    int slot = run->op->kind == OP_SOFTMAX ? 1 : 2;
+    struct seen seen = {0, period == 0 ? run->attributes[COLUMNS] : row % period + 1};
 
-    return period == 0 ? run->attributes[COLUMNS] : row % period + 1;
+    if ((int)run->op->input_count > slot) {
+        int64_t sequences = run->in_count[slot] / period;
+        int64_t heads = run->attributes[ROWS] / (sequences * period);
+        int64_t sequence = row / period / heads;
+        double reach = run->in[slot][sequence * period + row % period];
+
+        seen.from = reach < (double)(seen.end - 1) ? seen.end - 1 - (int64_t)reach : 0;
+    }
+    return seen;
 }
 
 /* Outputs 0 to 4: max_part, max, exps, sum_part, sum of row r. */
-static void exponentials(const struct reference_op *run, int64_t r, double scale, int64_t visible)
+static void exponentials(const struct reference_op *run, int64_t r, double scale, struct seen seen)
 {
     int64_t columns = run->attributes[COLUMNS];
     int64_t chunks = chunks_of(run);
     const double *x = run->in[0] + r * columns;
     double *exps = run->out[2] + r * columns;
-    double top = maximum_parts(run->out[0] + r * chunks, x, scale, columns, visible);
+    double *tops = run->out[0] + r * chunks;
+    double *sums = run->out[3] + r * chunks;
 
-    for (int64_t c = 0; c < columns; c++) {
-        exps[c] = c < visible ? exp(x[c] * scale - top) : 0.0;
+    for (int64_t k = 0; k < chunks; k++) {
+        tops[k] = -INFINITY;
+        sums[k] = 0.0;
     }
-    run->out[1][r] = top;
-    run->out[4][r] = sum_parts(run->out[3] + r * chunks, exps, NULL, columns, visible);
+    run->out[1][r] = -INFINITY;
+    run->out[4][r] = 0.0;
+    for (int64_t c = seen.from; c < seen.end; c++) {
+        double v = x[c] * scale;
+
+        tops[c / FOLD_CHUNK] = fmax(tops[c / FOLD_CHUNK], v);
+        run->out[1][r] = fmax(run->out[1][r], v);
+    }
+    for (int64_t c = 0; c < columns; c++) {
+        bool is_seen = seen.from <= c && c < seen.end;
+
+        exps[c] = is_seen ? exp(x[c] * scale - run->out[1][r]) : 0.0;
+        sums[c / FOLD_CHUNK] += exps[c];
+        run->out[4][r] += exps[c];
+    }
 }
 
 void reference_softmax(const struct reference_op *run)
@@ -186,7 +199,7 @@ void reference_softmax(const struct reference_op *run)
 
 #pragma omp parallel for
     for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
-        exponentials(run, r, scale, visible_of(run, r));
+        exponentials(run, r, scale, seen_of(run, r));
         for (int64_t i = r * columns; i < (r + 1) * columns; i++) {
             run->out[5][i] = run->out[2][i] / run->out[4][r];
         }
@@ -202,12 +215,22 @@ void reference_softmax_grad(const struct reference_op *run)
     for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
         const double *p = run->in[0] + r * columns;
         const double *dp = run->in[1] + r * columns;
-        int64_t visible = visible_of(run, r);
-        double dot = sum_parts(run->out[0] + r * chunks_of(run), p, dp, columns, visible);
+        double *parts = run->out[0] + r * chunks_of(run);
+        struct seen seen = seen_of(run, r);
+        double dot = 0.0;
 
+        for (int64_t k = 0; k < chunks_of(run); k++) {
+            parts[k] = 0.0;
+        }
+        for (int64_t c = seen.from; c < seen.end; c++) {
+            parts[c / FOLD_CHUNK] += p[c] * dp[c];
+            dot += p[c] * dp[c];
+        }
         run->out[1][r] = dot;
         for (int64_t c = 0; c < columns; c++) {
-            run->out[2][r * columns + c] = c < visible ? p[c] * (dp[c] - dot) * scale : 0.0;
+            bool is_seen = seen.from <= c && c < seen.end;
+
+            run->out[2][r * columns + c] = is_seen ? p[c] * (dp[c] - dot) * scale : 0.0;
         }
     }
 }
@@ -220,8 +243,8 @@ void reference_cross_entropy(const struct reference_op *run)
     for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
         double target = run->in[1][r];
 
-        exponentials(run, r, 1.0, columns);
-        run->out[5][r] = NAN;
+        exponentials(run, r, 1.0, (struct seen){0, columns});
+        run->out[5][r] = target == (double)TARGET_IGNORED ? 0.0 : NAN;
         if (target < (double)columns) {
             double x = run->in[0][r * columns + (int64_t)target];
 
@@ -243,7 +266,10 @@ void reference_cross_entropy_grad(const struct reference_op *run)
             double p = exp(x - run->in[2][r]) / run->in[3][r];
 
             p -= (double)c == target ? 1.0 : 0.0;
-            run->out[0][r * columns + c] = target < (double)columns ? p * run->in[4][r] : NAN;
+            p *= run->in[4][r];
+            run->out[0][r * columns + c] = target < (double)columns           ? p
+                                           : target == (double)TARGET_IGNORED ? 0.0
+                                                                              : NAN;
         }
     }
 }

@@ -15,8 +15,9 @@
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 
-/* Who else reads p: nobody, whoever asked for it, or an operation before or behind its product. */
-enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND };
+/* Who else reads p: nobody, whoever asked for it, or an operation before or behind its product. Or
+ * nobody, and the queries have a reach. */
+enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND, P_REACH };
 
 struct attention_case {
     uint64_t batch;
@@ -65,7 +66,11 @@ static struct tape *attention_tape(const struct attention_case *shape)
     static const char *const names[3] = {"dq", "dk", "dv"};
     const uint32_t scores = build_contract(builder, of[0], &q_rows, of[1], &k_rows, score_strides,
                                            shape->causal ? t : 0, 4, score_dims);
-    const uint32_t p = build_softmax(builder, scores, 0.375f, shape->causal ? t : 0);
+    const uint64_t reach_dims[2] = {shape->batch, t};
+    const uint32_t reach = shape->p_reader == P_REACH ? build_tensor(builder, "reach", DTYPE_U32,
+                                                                     ROLE_INPUT, 2, reach_dims)
+                                                      : TENSOR_NONE;
+    const uint32_t p = build_softmax(builder, scores, 0.375f, shape->causal ? t : 0, reach);
     uint32_t gradients[3];
     uint32_t out;
     uint32_t loss;
@@ -166,6 +171,8 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
         {1, 1, 1, 19, 19, 48, true, false, {14, 32}, 0, KERNEL_COUNT, P_ALONE},
         {1, 1, 1, 3, 1025, 8, false, false, {14, 128}, SHARED_H200, KERNEL_COUNT, P_ALONE},
         {1, 1, 1, 3, 300, 8, false, false, {14, 128}, 20000, KERNEL_COUNT, P_ALONE},
+        /* Its kernel knows no reach. */
+        {2, 1, 2, 19, 19, 16, true, false, {14, 128}, 0, KERNEL_COUNT, P_REACH},
     };
 
     (void)state;

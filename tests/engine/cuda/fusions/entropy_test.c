@@ -120,6 +120,7 @@ static void set_values(struct start *start, uint64_t columns, enum sort sort)
 
             words[i] = tensor->dtype == DTYPE_F32 ? draw(&random, sort)
                        : word % 6 == 0            ? (uint32_t)(columns + (word >> 32) % 3)
+                       : word % 6 == 1            ? TARGET_IGNORED
                                                   : (uint32_t)((word >> 32) % columns);
         }
     }

@@ -203,11 +203,11 @@ static struct tape *refused_tape(const struct shape *shape)
     /* Twice itself; and a factor that is made of it. */
     shown(&parts, build_add(builder, made, made, 1));
     made = product(&parts);
-    other = build_softmax(builder, made, 1.0f, 0);
+    other = build_softmax(builder, made, 1.0f, 0, TENSOR_NONE);
     shown(&parts, build_mul(builder, other, made, 1));
     /* The sum is read by another before it could be added on. */
     made = build_add(builder, product(&parts), parts.row, 1);
-    other = build_softmax(builder, made, 1.0f, 0);
+    other = build_softmax(builder, made, 1.0f, 0, TENSOR_NONE);
     shown(&parts, build_add(builder, made, parts.side[0], 1));
     shown(&parts, other);
     /* A row that is read down the columns; the value of a gradient, not its factor. */

@@ -172,8 +172,8 @@ static struct tape *rows_tape(uint64_t rows, uint64_t columns, struct precision 
 
     made[0] = build_layer_norm(builder, x, gain, gain, 1e-5f);
     made[1] = build_rms_norm(builder, build_add(builder, x, dy, 1), gain, 1e-5f);
-    made[2] = build_softmax(builder, x, 0.25f, columns > 3 ? columns - 2 : 0);
-    made[3] = build_softmax(builder, dy, 2.0f, 0);
+    made[2] = build_softmax(builder, x, 0.25f, columns > 3 ? columns - 2 : 0, TENSOR_NONE);
+    made[3] = build_softmax(builder, dy, 2.0f, 0, TENSOR_NONE);
     loss = 0;
     for (int i = 0; i < 4; i++) {
         const uint32_t product = build_linear(builder, made[i], weight);

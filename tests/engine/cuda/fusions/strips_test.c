@@ -78,7 +78,8 @@ static struct tape *product_tape(const struct product *p)
     const uint32_t y = build_tensor(builder, "y", DTYPE_F32, ROLE_INPUT, 3, y_dims);
     uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 3, x_dims);
 
-    x = p->causal == 0 ? build_scale(builder, x, 1.0f) : build_softmax(builder, x, 0.5f, p->causal);
+    x = p->causal == 0 ? build_scale(builder, x, 1.0f)
+                       : build_softmax(builder, x, 0.5f, p->causal, TENSOR_NONE);
     build_output(builder, "product",
                  p->is_b ? build_contract(builder, y, &y_view, x, &x_view, by_b, 0, 3, out_dims)
                          : build_contract(builder, x, &x_view, y, &y_view, by_a, 0, 3, out_dims));

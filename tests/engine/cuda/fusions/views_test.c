@@ -52,7 +52,8 @@ static uint32_t mix(struct builder *builder, const struct views_case *shape, con
     uint32_t p = build_contract(builder, qkv[0], &rows, qkv[1], &rows, score_strides,
                                 shape->causal ? t : 0, 4, score_dims);
 
-    p = shape->causal ? build_softmax(builder, p, 0.5f, t) : build_scale(builder, p, 0.5f);
+    p = shape->causal ? build_softmax(builder, p, 0.5f, t, TENSOR_NONE)
+                      : build_scale(builder, p, 0.5f);
     return build_contract(builder, p, &p_rows, qkv[2], &columns, out_strides, 0, 2, dims);
 }
 

@@ -604,6 +604,8 @@ static const struct row_case row_cases[] = {
     {OP_RMS_NORM_GRAD, {1, 1, 2, 3}, {5, 3, 1, 1}},
     {OP_SOFTMAX, {1}, {5, 3, 1, 5, 3, 1}},
     {OP_SOFTMAX_GRAD, {1, 1}, {5, 3, 1}},
+    {OP_SOFTMAX, {1, 6}, {5, 3, 1, 5, 3, 1}},
+    {OP_SOFTMAX_GRAD, {1, 1, 6}, {5, 3, 1}},
     {OP_CROSS_ENTROPY, {1, 4}, {5, 3, 1, 5, 3, 3}},
     {OP_CROSS_ENTROPY_GRAD, {1, 4, 3, 3, 3}, {1}},
 };
@@ -642,9 +644,14 @@ static void hold_rows(const struct row_case *c, uint64_t rows, uint64_t columns,
         }
         for (uint64_t r = 0; c->inputs[i] == 4 && r < count; r++) {
             values[r] = (uint32_t)(r * 7 % (columns + 1)); /* one past the end, now and then */
+            values[r] = r % 5 == 4 ? TARGET_IGNORED : values[r];
+        }
+        for (uint64_t r = 0; c->inputs[i] == 6 && r < count; r++) {
+            values[r] = (uint32_t)(seed == 2 ? UINT32_MAX : r * 5 % (columns + 2));
         }
         op->inputs[op->input_count++] =
-            case_input(&tested, c->inputs[i] == 4 ? DTYPE_U32 : DTYPE_F32, count, values);
+            case_input(&tested, c->inputs[i] % 2 == 0 && c->inputs[i] != 2 ? DTYPE_U32 : DTYPE_F32,
+                       count, values);
         free(values);
     }
     for (uint32_t i = 0; i < 6 && c->outputs[i] != 0; i++) {
@@ -665,8 +672,17 @@ static void test_rows_have_the_bits_of_the_rules(void **state)
     for (size_t i = 0; i < sizeof(row_cases) / sizeof(row_cases[0]); i++) {
         for (size_t j = 0; j < sizeof(columns) / sizeof(columns[0]); j++) {
             for (uint64_t seed = 0; seed < 3; seed++) {
-                hold_rows(&row_cases[i], 11, columns[j], 0, seed);
-                hold_rows(&row_cases[i], 5, columns[j], (int64_t)(1 + columns[j] / 2), seed);
+                const struct row_case *c = &row_cases[i];
+
+                if (c->inputs[1] == 6 || c->inputs[2] == 6) { /* a reach: whole sequences */
+                    const uint64_t period = columns[j] < 7 ? columns[j] : 7;
+
+                    hold_rows(c, 2 * period, columns[j], (int64_t)period, seed);
+                    hold_rows(c, columns[j], columns[j], (int64_t)columns[j], seed);
+                    continue;
+                }
+                hold_rows(c, 11, columns[j], 0, seed);
+                hold_rows(c, 5, columns[j], (int64_t)(1 + columns[j] / 2), seed);
             }
         }
     }

@@ -1,0 +1,220 @@
+/* job_check.c - see job_check.h. */
+#include "proofs/job/job_check.h"
+
+#include <stdlib.h>
+
+#include "engine/rules/rule.h"
+#include "proofs/commit/element.h"
+
+enum status job_check_rules(const struct job *job, struct error *error)
+{
+    if (job->rules_version != RULES_VERSION) {
+        return error_set(error, STATUS_REFUSED,
+                         "the job is made for version %u of the rules; this program knows %d",
+                         job->rules_version, RULES_VERSION);
+    }
+    return STATUS_OK;
+}
+
+enum status job_check_terms(const struct job *job, struct error *error)
+{
+    uint32_t data = job_tensors(NULL, 0, job, ROLE_DATA);
+
+    TRY(job_check_rules(job, error));
+    if (job->steps == 0 || job->steps > JOB_STEPS_MAX || job->segment_length == 0 ||
+        job->segment_length > job->steps) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%llu steps in segments of %llu: there must be 1 to %llu steps, and a "
+                         "segment no longer than all of them",
+                         (unsigned long long)job->steps, (unsigned long long)job->segment_length,
+                         (unsigned long long)JOB_STEPS_MAX);
+    }
+    if (data != job->data_count || data > JOB_DATA_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%u roots of data for a tape with %u data tensors (at most %d)",
+                         job->data_count, data, JOB_DATA_MAX);
+    }
+    if (job->tape->state_count == 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "the tape has no state to commit to");
+    }
+    if (job_tensors(NULL, 0, job, ROLE_INPUT) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "the tape needs inputs that no job gives");
+    }
+    return STATUS_OK;
+}
+
+enum status job_check_constants(const struct job *job, struct error *error)
+{
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < job->tape->tensor_count; id++) {
+        const struct tensor *tensor = &job->tape->tensors[id];
+
+        if (tensor->role != ROLE_CONSTANT) {
+            continue;
+        }
+        if (tensor->dtype == DTYPE_F32 && !element_all_finite(job->constants[at], tensor->count)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "the constant '%s' holds a NaN or an infinity", tensor->name);
+        }
+        at++;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the first state ---------------------------------------------------- */
+
+static enum status check_draws(const struct job *job, struct error *error)
+{
+    const struct tape *tape = job->tape;
+    const char *zero = NULL;
+    bool nonzero = false;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct tensor *state = &tape->tensors[tape->states[i].before];
+
+        if (tape->states[i].init.kind == INIT_NONE) {
+            (void)error_set(error, STATUS_REFUSED,
+                            "the tape has no rule by which '%s' is drawn, and no first state is "
+                            "given",
+                            state->name);
+            error_advise(error, "give one: --first-state FILE.safetensors");
+            return STATUS_REFUSED;
+        }
+        nonzero = nonzero || init_is_nonzero(&tape->states[i].init);
+        if (state->dtype == DTYPE_F32 && zero == NULL) {
+            zero = state->name;
+        }
+    }
+    if (zero != NULL && !nonzero) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "every number of the first state is zero, from '%s' on: nothing would be "
+                        "trained",
+                        zero);
+        error_advise(error, "give a first state: --first-state FILE.safetensors");
+        return STATUS_REFUSED;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the schedule ------------------------------------------------------- */
+
+static enum status check_schedules(const struct job *job, struct error *error)
+{
+    const struct tape *tape = job->tape;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+        const struct tensor *table = &tape->tensors[op->inputs[0]];
+        uint64_t rows;
+
+        if (op->kind != OP_SCHEDULE || tape->tensors[op->inputs[1]].role != ROLE_STATE) {
+            continue;
+        }
+        rows = table->count / (uint64_t)op->attributes[SCHEDULE_COLUMNS];
+        if (rows < job->steps) {
+            return error_set(error, STATUS_REFUSED,
+                             "operation %u (schedule) reads '%s', which ends after %llu of the "
+                             "job's %llu steps",
+                             at, table->name, (unsigned long long)rows,
+                             (unsigned long long)job->steps);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- gradients ---------------------------------------------------------- */
+
+/* Bits of a tensor. */
+enum {
+    FROM_DATA = 1, /* it depends on the data */
+    TO_LOSS = 2,   /* the loss depends on it */
+};
+
+static void mark(uint8_t *marks, const struct tape *tape)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        marks[id] = tape->tensors[id].role == ROLE_DATA ? FROM_DATA : 0;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+        uint8_t read = 0;
+
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            read |= marks[op->inputs[i]] & FROM_DATA;
+        }
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            marks[op->outputs[i]] |= read;
+        }
+    }
+    marks[tape->loss] |= TO_LOSS;
+    for (uint32_t at = tape->op_count; at > 0; at--) {
+        const struct op *op = &tape->ops[at - 1];
+        uint8_t made = 0;
+
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            made |= marks[op->outputs[i]] & TO_LOSS;
+        }
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            marks[op->inputs[i]] |= made;
+        }
+    }
+}
+
+/* A parameter is a binary32 state that the loss depends on. It learns when its next value depends
+ * on the data. Where none does, the job evaluates. */
+static enum status check_parameters(const struct job *job, const uint8_t *marks,
+                                    struct error *error)
+{
+    const struct tape *tape = job->tape;
+    const char *idle = NULL;
+    bool trains = false;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct state_pair *pair = &tape->states[i];
+
+        if (tape->tensors[pair->before].dtype != DTYPE_F32 ||
+            (marks[pair->before] & TO_LOSS) == 0) {
+            continue;
+        }
+        if ((marks[pair->after] & FROM_DATA) != 0) {
+            trains = true;
+        } else if (idle == NULL) {
+            idle = tape->tensors[pair->before].name;
+        }
+    }
+    if (trains && idle != NULL) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "no gradient reaches the parameter '%s', which the loss depends on", idle);
+        error_advise(error, "what is never trained belongs to the data or the constants");
+        return STATUS_REFUSED;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_gradients(const struct job *job, struct error *error)
+{
+    enum status status;
+    uint8_t *marks;
+
+    if (job->tape->loss == TENSOR_NONE) {
+        return STATUS_OK;
+    }
+    marks = malloc((size_t)job->tape->tensor_count + 1);
+    if (marks == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to check a program");
+    }
+    mark(marks, job->tape);
+    status = check_parameters(job, marks, error);
+    free(marks);
+    return status;
+}
+
+enum status job_check_program(const struct job *job, struct error *error)
+{
+    if (!job->first_state_given) {
+        TRY(check_draws(job, error));
+    }
+    TRY(check_schedules(job, error));
+    return check_gradients(job, error);
+}

@@ -1,0 +1,232 @@
+/*
+ * Goal: no evidence is larger than the bound that a tape is checked with, and what is over the
+ * bound of a transaction is refused by name.
+ * Method: evidence about elements of every output of every kind, of random shapes, whole or every
+ * part of it; the largest operations that are allowed and the smallest that are not.
+ */
+#include "engine/rules/evidence_bound.h"
+
+#include <string.h>
+
+#include "chain/game/game.h"
+#include "proofs/dispute/evidence.h"
+#include "tests/support/dispute/exhibit.h"
+#include "tests/support/dispute/giant.h"
+#include "tests/support/test.h"
+
+enum { SHARE = 4, FULL = 60 };
+
+/* The largest evidence that shows the element: whole, or of any part with the reply. */
+static size_t largest_evidence(const struct exhibit *exhibit, const struct evidence_target *target)
+{
+    uint32_t parts = exhibit_axis(exhibit, target).parts;
+    size_t largest = 0;
+    struct buffer bytes;
+    struct buffer reply;
+
+    if (parts <= 1) {
+        exhibit_evidence(&bytes, exhibit, target);
+        largest = bytes.size;
+        buffer_release(&bytes);
+        return largest;
+    }
+    exhibit_parts(&reply, exhibit, target);
+    for (uint32_t part = 0; part < parts; part++) {
+        exhibit_part_evidence(&bytes, exhibit, target, part, &reply);
+        largest = bytes.size > largest ? bytes.size : largest;
+        buffer_release(&bytes);
+    }
+    buffer_release(&reply);
+    return largest;
+}
+
+static void test_no_evidence_is_larger_than_its_bound(void **state)
+{
+    uint64_t random = 11;
+
+    (void)state;
+    for (uint32_t kind = 0; kind < OP_KIND_COUNT; kind++) {
+        uint64_t most = 0;
+        uint64_t bound_of_most = 0;
+
+        for (uint64_t seed = 0; seed < test_share(FULL, SHARE); seed++) {
+            struct exhibit exhibit;
+            const struct op *op;
+
+            exhibit_of_kind(&exhibit, (enum op_kind)kind, MOOD_TAME, seed);
+            op = &exhibit.tape->ops[0];
+            for (uint32_t output = 0; output < op->output_count; output++) {
+                uint64_t count = exhibit.tape->tensors[op->outputs[output]].count;
+                struct evidence_target target = {.output = output,
+                                                 .element = test_random_below(&random, count)};
+                uint64_t bound = evidence_bound(op, exhibit.tape->tensors, output);
+                size_t size = largest_evidence(&exhibit, &target);
+
+                if (size > bound) {
+                    fail_msg("%s, output %u, seed %llu: %zu bytes, bound %llu",
+                             op_kind_name(op->kind), output, (unsigned long long)seed, size,
+                             (unsigned long long)bound);
+                }
+                if (size > most) {
+                    most = size;
+                    bound_of_most = bound;
+                }
+            }
+            exhibit_close(&exhibit);
+        }
+        assert_true(bound_of_most < 8192 + 3 * most); /* and it is no idle number */
+    }
+}
+
+/* A product, a sum or a choice over K elements whose operands are states. */
+static void open_sum(struct giant *giant, enum op_kind kind, int64_t k, int64_t bits, int64_t block)
+{
+    const uint64_t row = (uint64_t)(block == 0 ? 1 : (k + block - 1) / block);
+    const enum dtype q = bits == 22 ? DTYPE_I32 : DTYPE_I16;
+    const uint64_t elements = 2 * (uint64_t)k;
+    struct giant_tensor product[5] = {{q, elements, 1},
+                                      {DTYPE_I16, 2 * row, 13},
+                                      {q, elements, 1},
+                                      {DTYPE_I16, 2 * row, 13},
+                                      {DTYPE_F32, 4, 0}};
+    struct giant_tensor choice[4] = {
+        {DTYPE_U32, (uint64_t)k, 1}, {q, elements, 1}, {DTYPE_I16, 2 * row, 13}, {DTYPE_F32, 4, 0}};
+    struct giant_tensor ones[3] = {{q, elements, 1}, {DTYPE_I16, 2 * row, 13}, {DTYPE_F32, 2, 0}};
+    struct op op = {.kind = kind, .output_count = 1};
+
+    switch ((int)kind) {
+    case OP_CONTRACT:
+        op.input_count = 4;
+        op.attribute_count = CONTRACT_ATTRIBUTES;
+        memcpy(op.attributes, (int64_t[]){1, 1, 1, 2, 1, 2, 0, 0, 0, 2, 0, 1, k, bits, block, 0},
+               CONTRACT_ATTRIBUTES * sizeof(int64_t));
+        giant_open(giant, &op, product);
+        return;
+    case OP_CONTRACT_ONES:
+        op.input_count = 2;
+        op.attribute_count = ONES_ATTRIBUTES;
+        memcpy(op.attributes, (int64_t[]){2, k, bits, block}, ONES_ATTRIBUTES * sizeof(int64_t));
+        giant_open(giant, &op, ones);
+        return;
+    default:
+        op.input_count = 3;
+        op.attribute_count = ONEHOT_ATTRIBUTES;
+        memcpy(op.attributes, (int64_t[]){2, 2, k, bits, block},
+               ONEHOT_ATTRIBUTES * sizeof(int64_t));
+        giant_open(giant, &op, choice);
+    }
+}
+
+/* Rows of K elements down the columns of a matrix, so that every element has a leaf of its own. */
+static void open_quantize(struct giant *giant, int64_t k, int64_t bits, int64_t block)
+{
+    int64_t piece = block == 0 || block > 128 ? 128 : block;
+    uint64_t pieces = (uint64_t)((k + piece - 1) / piece);
+    uint64_t blocks = (uint64_t)(block == 0 ? 1 : (k + block - 1) / block);
+    struct op op = {.kind = OP_QUANTIZE,
+                    .input_count = 1,
+                    .output_count = 3,
+                    .attribute_count = QUANTIZE_ATTRIBUTES,
+                    .attributes = {1, 1, 1, 2, 1, k, 0, 0, 0, 1, 0, 2, bits, block}};
+    struct giant_tensor tensors[4] = {{DTYPE_F32, 2 * (uint64_t)k, 0},
+                                      {DTYPE_I16, 2 * pieces, 0},
+                                      {DTYPE_I16, 2 * blocks, 0},
+                                      {DTYPE_I16, 2 * (uint64_t)k, 0}};
+
+    giant_open(giant, &op, tensors);
+}
+
+static uint64_t bound_of(const struct giant *giant)
+{
+    const struct op *op = &giant->tape->ops[0];
+    uint64_t most = 0;
+
+    for (uint32_t output = 0; output < op->output_count; output++) {
+        uint64_t bound = evidence_bound(op, giant->tape->tensors, output);
+
+        most = bound > most ? bound : most;
+    }
+    return most;
+}
+
+static enum status check_sum(enum op_kind kind, int log, int64_t block)
+{
+    struct giant giant;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    open_sum(&giant, kind, INT64_C(1) << log, 14, block);
+    status = evidence_bound_check(&giant.tape->ops[0], giant.tape->tensors, &error);
+    if (status != STATUS_OK) {
+        assert_int_equal(status, STATUS_OVER_LIMIT);
+        assert_non_null(strstr(error.text, op_kind_name(kind)));
+        assert_non_null(strstr(error.text, "'out'"));
+        assert_non_null(strstr(error.text, "nobody could be convicted"));
+        assert_int_not_equal(tape_check(giant.tape, &error), STATUS_OK);
+    }
+    giant_close(&giant);
+    return status;
+}
+
+static void test_sums_are_allowed_up_to_a_length_and_refused_beyond_by_name(void **state)
+{
+    static const struct {
+        enum op_kind kind;
+        int least; /* log2 K that is allowed whatever the block */
+    } table[] = {{OP_CONTRACT, 25}, {OP_CONTRACT_ONES, 26}, {OP_CONTRACT_ONEHOT, 24}};
+    static const int64_t blocks[] = {0, 16, 128, 1 << 20};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++) {
+            int log = 5;
+
+            while (log < 31 && check_sum(table[i].kind, log, blocks[b]) == STATUS_OK) {
+                log++;
+            }
+            print_message("%s, block %lld: K from 2^%d is refused\n", op_kind_name(table[i].kind),
+                          (long long)blocks[b], log);
+            assert_in_range(log, table[i].least + 1, 30);
+            for (; log <= 31; log++) {
+                assert_int_equal(check_sum(table[i].kind, log, blocks[b]), STATUS_OVER_LIMIT);
+            }
+        }
+    }
+}
+
+static void test_rows_of_any_length_can_be_quantized(void **state)
+{
+    static const int64_t blocks[] = {0, 32, 128, 1 << 20};
+
+    (void)state;
+    for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++) {
+        struct giant giant;
+
+        open_quantize(&giant, INT64_C(1) << 31, 14, blocks[b]);
+        assert_in_range(bound_of(&giant), 1, EVIDENCE_FITS);
+        giant_close(&giant);
+    }
+}
+
+static void test_a_ledger_takes_what_fits(void **state)
+{
+    (void)state;
+    assert_true(EVIDENCE_FITS <= GAME_PAYLOAD_MAX);
+    assert_int_equal(MERKLE_LEAF_SIZE, 1024);
+    assert_int_equal(DESCRIPTOR_SIZE_MAX, 1024);
+    assert_true(DESCRIPTOR_LABEL_MAX < 256);
+    assert_true(TAPE_TENSORS_MAX <= 1u << 20 && TAPE_OPS_MAX <= 1u << 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_evidence_is_larger_than_its_bound),
+        cmocka_unit_test(test_sums_are_allowed_up_to_a_length_and_refused_beyond_by_name),
+        cmocka_unit_test(test_rows_of_any_length_can_be_quantized),
+        cmocka_unit_test(test_a_ledger_takes_what_fits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
