@@ -227,7 +227,7 @@ static enum status measure(struct bench *bench, const char *folder, struct error
     solver.ledger.signer = signer;
     TRY_OUT(signer == NULL ? error->status : write_data(data, error));
     solver.account = *signer_address(signer);
-    TRY_OUT(ledger_local_init(url + strlen("local:"), &nobody, error));
+    TRY_OUT(ledger_local_init(url + strlen("local:"), error));
     TRY_OUT(make_job(&job, data, error));
     TRY_OUT(open_job(&solver, job, signer, error));
     TRY_OUT(bundle_create(&paid.bundle, bundle, job, error));

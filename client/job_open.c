@@ -75,6 +75,8 @@ static enum status look_before(bool *opened, struct ledger *ledger, const struct
                                const struct game_terms *terms, struct error *error)
 {
     struct ledger_job there;
+    struct game_terms opened_with;
+    struct hash32 found;
     const char *other;
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
     enum status status = ledger_get_job(ledger, &there, key, error);
@@ -88,13 +90,14 @@ static enum status look_before(bool *opened, struct ledger *ledger, const struct
         return status;
     }
     hex_write(text, key->bytes, HASH32_SIZE, true);
-    other = job_terms_differ(&there.terms, terms);
     if (there.phase == GAME_PHASE_CLOSED) {
         (void)error_set(error, STATUS_REFUSED, "this job was opened before, as %.14s, and is over",
                         text);
         error_advise(error, "--salt N opens it once more");
         return STATUS_REFUSED;
     }
+    TRY(terms_find(&found, &opened_with, ledger, text, NULL, error));
+    other = job_terms_differ(&opened_with, terms);
     if (other != NULL) {
         (void)error_set(error, STATUS_REFUSED,
                         "this job is on the ledger already, as %.14s, with another --%s", text,

@@ -96,27 +96,13 @@ static enum status open_reader(struct ledger **ledger, const struct command_cont
 
 /* ---- init, faucet --------------------------------------------------------------- */
 
-#define REFEREE_OPTION                                                                             \
-    {                                                                                              \
-        .name = "referee", .kind = OPTION_TEXT, .value = "ADDRESS",                                \
-        .help = "somebody else to judge disputes; 0x0...0: nobody, they end by timeouts"           \
-    }
-
-static const struct option_spec init_options[] = {REFEREE_OPTION};
-
 static int run_init(struct command_context *context)
 {
     const char *path = context->options->arguments[0];
-    const char *other = options_text(context->options, "referee");
-    struct address referee;
     struct error error;
-    enum status status;
 
     error_init(&error);
-    TRY_OUT(read_address(&referee, other, "--referee", &error));
-    TRY_OUT(ledger_local_init(path, other != NULL ? &referee : NULL, &error));
-out:
-    if (status != STATUS_OK) {
+    if (ledger_local_init(path, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
     if (context->json) {
@@ -158,7 +144,6 @@ static const struct option_spec deploy_options[] = {
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
-    REFEREE_OPTION,
     {.name = "name",
      .kind = OPTION_TEXT,
      .value = "NAME",
@@ -176,12 +161,10 @@ static enum status deploy(struct command_context *context, struct address *regis
                           uint64_t *height, struct error *error)
 {
     const struct options *given = context->options;
-    const char *other = options_text(given, "referee");
     char name[LEDGER_NAME_MAX];
     char state_dir[FILE_PATH_MAX];
     struct ledger_options options;
     struct signer *signer = NULL;
-    struct address referee;
     enum status status;
 
     TRY_OUT(chain_unlock(&signer, context, error));
@@ -191,9 +174,8 @@ static enum status deploy(struct command_context *context, struct address *regis
                           "a contract is deployed on a chain; an embedded ledger is made by "
                           "lockstep ledger init"));
     }
-    TRY_OUT(read_address(&referee, other, "--referee", error));
     (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
-    TRY_OUT(ledger_evm_deploy(&options, other != NULL ? &referee : NULL, name, registry, height,
+    TRY_OUT(ledger_evm_deploy(&options, name, registry, height,
                               (uint32_t)options_number(given, "timeout"), error));
 out:
     signer_free(signer);
@@ -464,7 +446,6 @@ static const struct command commands[] = {
      .description = "One file on this machine with the rules of the chain and money for free: to "
                     "try everything, and for several processes of one machine.",
      .example = "lockstep ledger init try.ledger",
-     OPTIONS(init_options),
      .run = run_init},
     {.name = "faucet",
      .summary = "free money on an embedded ledger",

@@ -8,6 +8,7 @@
 
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
+#include "chain/evm/block_header.h"
 #include "chain/evm/rpc_transport.h"
 
 enum {
@@ -336,6 +337,39 @@ enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t heig
     status = json_is_null(answer)
                  ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
                  : read_block(block, answer, error);
+    json_decref(answer);
+    return status;
+}
+
+/* An endpoint whose header does not hash to the hash that it gives is not believed. */
+static enum status reduce_header(char **text, const json_t *answer, const void *subject,
+                                 struct error *error)
+{
+    uint8_t header[GAME_HEADER_MAX];
+    size_t size;
+
+    if (!json_is_null(answer)) {
+        TRY(block_header_encode(header, &size, answer, error));
+    }
+    return reduce_block(text, answer, subject, error);
+}
+
+enum status evm_header_at(struct rpc *rpc, uint8_t header[GAME_HEADER_MAX], size_t *size,
+                          uint64_t height, struct error *error)
+{
+    struct uint256 wide = uint256_of(height);
+    char number[UINT256_HEX_SIZE];
+    json_t *answer;
+    enum status status;
+
+    uint256_print_quantity(number, &wide);
+    TRY(poll_majority(rpc, &answer,
+                      (struct query){"eth_getBlockByNumber", json_pack("[s, b]", number, 0),
+                                     reduce_header, &height},
+                      error));
+    status = json_is_null(answer)
+                 ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
+                 : block_header_encode(header, size, answer, error);
     json_decref(answer);
     return status;
 }

@@ -44,6 +44,9 @@ MUST_CHECK enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct 
 /* STATUS_NOT_FOUND: they agree that there is none. */
 MUST_CHECK enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
                                     struct error *error);
+/* Its header, which hashes to its hash: see block_header.h. */
+MUST_CHECK enum status evm_header_at(struct rpc *rpc, uint8_t header[GAME_HEADER_MAX], size_t *size,
+                                     uint64_t height, struct error *error);
 MUST_CHECK enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
                                       const struct hash32 *transaction, struct error *error);
 

@@ -9,7 +9,6 @@
 #include "chain/codec/hex_data.h"
 #include "chain/contracts/compiled/examiner_code.h"
 #include "chain/contracts/compiled/referee_code.h"
-#include "chain/contracts/compiled/registry_code.h"
 #include "chain/contracts/compiled/rules_code.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_open.h"
@@ -164,9 +163,9 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
     return STATUS_OK;
 }
 
-enum status ledger_evm_deploy(const struct ledger_options *options, const struct address *referee,
-                              const char *name, struct address *registry, uint64_t *height,
-                              uint32_t timeout_s, struct error *error)
+enum status ledger_evm_deploy(const struct ledger_options *options, const char *name,
+                              struct address *registry, uint64_t *height, uint32_t timeout_s,
+                              struct error *error)
 {
     struct deployment deployment = {.options = options, .name = name, .timeout_s = timeout_s};
     uint64_t chain_id = 0;
@@ -176,16 +175,7 @@ enum status ledger_evm_deploy(const struct ledger_options *options, const struct
     TRY_OUT(evm_chain_id(deployment.rpc, &chain_id, error));
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));
     TRY_OUT(evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error));
-    if (referee == NULL) {
-        status = put_up_all(&deployment, registry, height, error);
-    } else {
-        const struct deployed_contract contract = {.name = "registry",
-                                                   .code = REGISTRY_CODE,
-                                                   .arguments = {*referee},
-                                                   .argument_count = 1};
-
-        status = put_up(&deployment, &contract, registry, height, error);
-    }
+    status = put_up_all(&deployment, registry, height, error);
 out:
     outbox_close(deployment.outbox);
     rpc_free(deployment.rpc);

@@ -15,47 +15,33 @@
 #include "chain/game/ledger_backend.h"
 
 enum {
-    WORDS_MAX = 40,
-    JOB_WORDS = 27,
-    CLAIM_WORDS = 10,
+    WORDS_MAX = 20,
+    JOB_WORDS = 17,
+    CLAIM_WORDS = 15,
 };
 
-/* More than each move can cost (docs/GAS.md has the costs): a claim must not fail because a node
- * that lies or lags estimates too little. Unused gas is not paid. */
+/* More than each move can cost, beside its bytes (docs/GAS.md has the costs): a claim must not fail
+ * because a node that lies or lags estimates too little. Unused gas is not paid. */
 static const uint32_t gas_of[GAME_MOVE_KINDS] = {
-    [GAME_OPEN] = 450000,
-    [GAME_CANCEL] = 120000,
-    [GAME_ACCEPT] = 120000,
-    [GAME_COMMIT] = 100000,
-    [GAME_COMMIT_DIVERGED] = 110000,
-    [GAME_ANSWER] = 130000,
-    [GAME_DRAW] = 150000,
-    [GAME_ATTEST] = 250000,
-    [GAME_REVEAL] = 120000,
-    [GAME_SEAL_CLAIM] = 80000,
-    [GAME_CLAIM] = 250000,
-    [GAME_ACCUSE] = 280000,
-    [GAME_PASS_TURN] = 100000,
-    [GAME_RULE] = 250000,
-    [GAME_TIMEOUT] = 250000,
-    [GAME_LAPSE] = 150000,
-    [GAME_RENEW] = 170000,
-    [GAME_FINALIZE] = 300000,
-    [GAME_SETTLE] = 130000,
-    [GAME_RELEASE] = 150000,
-    [GAME_EXPIRE] = 200000,
-    [GAME_WITHDRAW] = 150000,
-    [GAME_QUERY] = 600000,
-    [GAME_REPLY] = 500000,
-    [GAME_CONVICT] = 6000000,
+    [GAME_OPEN] = 600000,        [GAME_CANCEL] = 150000,    [GAME_REWIND] = 150000,
+    [GAME_ACKNOWLEDGE] = 150000, [GAME_ASK_PANEL] = 200000, [GAME_ACCEPT] = 250000,
+    [GAME_STEP_BACK] = 200000,   [GAME_COMMIT] = 250000,    [GAME_ENLIST] = 700000,
+    [GAME_LEAVE] = 200000,       [GAME_ANNOUNCE] = 80000,   [GAME_DRAW] = 700000,
+    [GAME_SEAL] = 200000,        [GAME_REVEAL] = 200000,    [GAME_RENEW] = 1800000,
+    [GAME_FINALIZE] = 2200000,   [GAME_FORFEIT] = 1200000,  [GAME_SETTLE] = 150000,
+    [GAME_RELEASE] = 200000,     [GAME_EXPIRE] = 250000,    [GAME_DELIVER] = 2000000,
+    [GAME_WITHDRAW] = 150000,    [GAME_SEAL_CLAIM] = 80000, [GAME_CLAIM] = 900000,
+    [GAME_ALARM] = 900000,       [GAME_ANSWER] = 200000,    [GAME_QUERY] = 600000,
+    [GAME_REPLY] = 500000,       [GAME_CONVICT] = 6000000,  [GAME_TIMEOUT] = 1500000,
+    [GAME_LAPSE] = 1000000,      [GAME_PAY] = 250000,       [GAME_CHALLENGE] = 1000000,
 };
 
-/* For each byte of evidence: its calldata, and what is computed from it. */
+/* For each byte of a move: its calldata, and what is computed from it. */
 #define GAS_OF_A_BYTE 64
 
 static uint64_t gas_of_move(const struct game_move *move)
 {
-    return gas_of[move->kind] + (uint64_t)GAS_OF_A_BYTE * move->payload.size;
+    return gas_of[move->kind] + (uint64_t)GAS_OF_A_BYTE * game_move_size(move);
 }
 
 struct evm {
@@ -66,8 +52,8 @@ struct evm {
     struct evm_index index;
     struct address account;
     struct address registry;
-    struct address referee;          /* zero: the registry has none */
-    uint8_t payload[GAME_REPLY_MAX]; /* of the entry that was read last */
+    struct address referee;
+    uint8_t data[GAME_LOG_SIZE_MAX]; /* of the entry that was read last */
 };
 
 /* ---- moves -------------------------------------------------------------------- */
@@ -75,8 +61,7 @@ struct evm {
 /* Moves of a dispute do not wait for the next round. */
 static bool is_urgent(enum game_move_kind kind)
 {
-    return kind == GAME_SEAL_CLAIM || kind == GAME_CLAIM || kind == GAME_ACCUSE ||
-           kind == GAME_ANSWER || game_move_is_of_referee(kind);
+    return game_move_is_of_referee(kind);
 }
 
 /* The outbox is the account's on the whole chain: an equal move on another registry is another. */
@@ -104,20 +89,48 @@ static enum status check_purse(struct evm *evm, const char *name, const struct g
     return outbox_check_purse(evm->outbox, move->value, gas_of_move(move), 0, error);
 }
 
-static enum status evm_submit(void *self, const char *name, const struct game_move *move,
-                              struct error *error)
+/* The header of the block that the seed of a segment comes from: see _seedHeight in Registry.sol.
+ * The move comes into the next block or a later one. */
+static enum status find_header(struct evm *evm, uint8_t header[GAME_HEADER_MAX], size_t *size,
+                               uint64_t height, struct error *error)
 {
-    struct evm *evm = self;
-    bool judged = game_move_is_of_referee(move->kind);
+    uint64_t head;
+    uint64_t at = height + 1;
+
+    TRY(evm_head(evm->rpc, &head, error));
+    if (head < at) {
+        return error_set(error, STATUS_UNREACHABLE,
+                         "the block that the seats are drawn from is not there yet");
+    }
+    if (head + 1 > at + GAME_SEED_BLOCKS) {
+        at += (head - at) / GAME_SEED_BLOCKS * GAME_SEED_BLOCKS;
+    }
+    return evm_header_at(evm->rpc, header, size, at, error);
+}
+
+/* Is a draw of this name on its way, or done? Another one may have another header. */
+static bool is_under_way(struct evm *evm, const char *name)
+{
+    struct outbox_status found;
+    struct error unknown;
+    char full[OUTBOX_NAME_MAX + 1];
+
+    error_init(&unknown);
+    name_here(full, evm, name);
+    return outbox_look(evm->outbox, &found, full, &unknown) == STATUS_OK &&
+           found.state != OUTBOX_REFUSED && !(found.state == OUTBOX_FINAL && found.reverted);
+}
+
+static enum status submit(struct evm *evm, const char *name, const struct game_move *move,
+                          struct error *error)
+{
+    const struct address *contract =
+        game_move_is_of_referee(move->kind) ? &evm->referee : &evm->registry;
     char full[OUTBOX_NAME_MAX + 1];
     uint8_t *data;
     size_t size;
     enum status status;
 
-    if (judged && address_is_zero(&evm->referee)) {
-        return error_set(error, STATUS_REFUSED, "this registry has no referee to %s before",
-                         game_move_name(move->kind));
-    }
     name_here(full, evm, name);
     TRY(check_purse(evm, full, move, error));
     data = malloc(game_move_size(move));
@@ -125,8 +138,8 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
         return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
     }
     game_move_encode(data, &size, move);
-    status = outbox_add(evm->outbox, full, judged ? &evm->referee : &evm->registry, move->value,
-                        data, size, gas_of_move(move), error);
+    status =
+        outbox_add(evm->outbox, full, contract, move->value, data, size, gas_of_move(move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
         struct error weather; /* the move is on disk: after a failure ledger_work sends it */
@@ -139,6 +152,25 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
         }
     }
     return status;
+}
+
+static enum status evm_submit(void *self, const char *name, const struct game_move *move,
+                              struct error *error)
+{
+    struct evm *evm = self;
+    uint8_t header[GAME_HEADER_MAX];
+    struct game_move drawn;
+
+    if (move->kind != GAME_DRAW) {
+        return submit(evm, name, move, error);
+    }
+    if (is_under_way(evm, name)) {
+        return STATUS_OK;
+    }
+    drawn = *move;
+    drawn.header.bytes = header;
+    TRY(find_header(evm, header, &drawn.header.size, move->segment.height, error));
+    return submit(evm, name, &drawn, error);
 }
 
 static enum status evm_look(void *self, struct ledger_outcome *outcome, const char *name,
@@ -218,13 +250,14 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
-    return event_log_next(&evm->sql, entry, evm->payload, after,
+    return event_log_next(&evm->sql, entry, evm->data, after,
                           top.height < depth ? 0 : top.height - depth, error);
 }
 
 /* Calls a getter of the contract with one word; the answer must have that many words. */
 static enum status read_words(struct evm *evm, uint8_t *words, size_t word_count,
-                              const char *signature, const struct hash32 *key, struct error *error)
+                              const struct address *contract, const char *signature,
+                              const struct hash32 *key, struct error *error)
 {
     uint8_t data[ABI_SELECTOR_SIZE + ABI_WORD_SIZE];
     struct abi_writer writer;
@@ -233,8 +266,8 @@ static enum status read_words(struct evm *evm, uint8_t *words, size_t word_count
     abi_writer_init(&writer, data, sizeof(data));
     abi_put_selector(&writer, signature);
     abi_put_hash(&writer, key);
-    TRY(evm_call(evm->rpc, words, WORDS_MAX * ABI_WORD_SIZE, &size, &evm->account, &evm->registry,
-                 0, data, writer.used, error));
+    TRY(evm_call(evm->rpc, words, WORDS_MAX * ABI_WORD_SIZE, &size, &evm->account, contract, 0,
+                 data, writer.used, error));
     if (size != word_count * ABI_WORD_SIZE) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the contract does not answer %s as a registry does: is the address "
@@ -276,41 +309,29 @@ static struct hash32 take_hash(struct abi_reader *reader, bool *good)
     return hash;
 }
 
-/* The order is that of struct Job in Registry.sol. */
+/* The order is that of struct Progress in Registry.sol. */
 static bool read_job(struct ledger_job *job, struct abi_reader *reader)
 {
-    struct game_terms *terms = &job->terms;
-    struct hash32 id;
     bool good = true;
 
     memset(job, 0, sizeof(*job));
-    job->solver = take_address(reader, &good);
     job->phase = (enum game_phase)take_number(reader, &good);
-    job->generation = (uint32_t)take_number(reader, &good);
-    job->committed = (uint32_t)take_number(reader, &good);
-    job->due_s = (uint64_t)take_number(reader, &good);
     job->client = take_address(reader, &good);
+    job->solver = take_address(reader, &good);
+    job->generation = (uint32_t)take_number(reader, &good);
+    job->segments = (uint32_t)take_number(reader, &good);
+    job->committed = (uint32_t)take_number(reader, &good);
     job->finalized = (uint32_t)take_number(reader, &good);
     job->open_claims = (uint32_t)take_number(reader, &good);
-    terms->attestors = (uint32_t)take_number(reader, &good);
-    terms->steps = (uint64_t)take_number(reader, &good);
-    terms->segment_steps = (uint32_t)take_number(reader, &good);
-    job->segments = (uint32_t)take_number(reader, &good);
-    terms->deadline_s = (uint64_t)take_number(reader, &good);
-    terms->segment_period_s = (uint32_t)take_number(reader, &good);
-    terms->attest_period_s = (uint32_t)take_number(reader, &good);
-    terms->reveal_period_s = (uint32_t)take_number(reader, &good);
-    terms->claim_period_s = (uint32_t)take_number(reader, &good);
-    terms->response_period_s = (uint32_t)take_number(reader, &good);
+    job->panel = (uint32_t)take_number(reader, &good);
+    job->panel_active = (uint32_t)take_number(reader, &good);
+    job->opened_at_s = (uint64_t)take_number(reader, &good);
+    job->accepted_at_s = (uint64_t)take_number(reader, &good);
+    job->closed_at_s = (uint64_t)take_number(reader, &good);
+    job->due_s = (uint64_t)take_number(reader, &good);
+    job->reward = take_number(reader, &good);
+    job->held = take_number(reader, &good);
     job->ended = take_number(reader, &good) != 0;
-    terms->stake = take_number(reader, &good);
-    terms->claim_bond = take_number(reader, &good);
-    terms->coverage_ppm = (uint32_t)take_number(reader, &good);
-    terms->segment_reward = take_number(reader, &good);
-    terms->attest_fee = take_number(reader, &good);
-    terms->attest_bond = take_number(reader, &good);
-    id = take_hash(reader, &good);
-    memcpy(terms->job_id.bytes, id.bytes, DIGEST_SIZE);
     return good && job->phase <= GAME_PHASE_CLOSED;
 }
 
@@ -321,7 +342,7 @@ static enum status get_job(void *self, struct ledger_job *job, const struct hash
     uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
     struct abi_reader reader;
 
-    TRY(read_words(evm, words, JOB_WORDS, "jobs(bytes32)", key, error));
+    TRY(read_words(evm, words, JOB_WORDS, &evm->registry, "jobs(bytes32)", key, error));
     abi_reader_init(&reader, words, JOB_WORDS * ABI_WORD_SIZE);
     if (!read_job(job, &reader)) {
         return error_set(error, STATUS_BAD_FORMAT, "the contract's answer is no job");
@@ -331,31 +352,43 @@ static enum status get_job(void *self, struct ledger_job *job, const struct hash
                : error_set(error, STATUS_NOT_FOUND, "there is no such job on this ledger");
 }
 
-/* The order is that of struct Claim in Registry.sol. */
+/* The order is that of struct Trial in Referee.sol. */
+static bool read_claim(struct ledger_claim *claim, struct abi_reader *reader)
+{
+    struct hash32 root;
+    bool good = true;
+
+    memset(claim, 0, sizeof(*claim));
+    claim->phase = (enum game_claim_phase)take_number(reader, &good);
+    claim->turn = (enum game_turn)take_number(reader, &good);
+    claim->outcome = (enum game_outcome)take_number(reader, &good);
+    claim->job = take_hash(reader, &good);
+    claim->segment = take_hash(reader, &good);
+    claim->subject = take_hash(reader, &good);
+    claim->generation = (uint32_t)take_number(reader, &good);
+    claim->rank = (uint64_t)take_number(reader, &good);
+    claim->solver = take_address(reader, &good);
+    claim->lead = take_address(reader, &good);
+    claim->claimants = (uint32_t)take_number(reader, &good);
+    claim->since_s = (uint64_t)take_number(reader, &good);
+    claim->solver_left_s = (uint32_t)take_number(reader, &good);
+    claim->lead_left_s = (uint32_t)take_number(reader, &good);
+    root = take_hash(reader, &good);
+    memcpy(claim->trace_root.bytes, root.bytes, DIGEST_SIZE);
+    return good && claim->phase <= GAME_CLAIM_CLOSED && claim->turn <= GAME_TURN_ACCUSED &&
+           claim->outcome <= GAME_LAPSED;
+}
+
 static enum status get_claim(void *self, struct ledger_claim *claim, const struct hash32 *key,
                              struct error *error)
 {
     struct evm *evm = self;
     uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
     struct abi_reader reader;
-    struct hash32 root;
-    bool good = true;
 
-    TRY(read_words(evm, words, CLAIM_WORDS, "claims(bytes32)", key, error));
-    abi_reader_init(&reader, words, sizeof(words));
-    memset(claim, 0, sizeof(*claim));
-    claim->claimant = take_address(&reader, &good);
-    claim->phase = (enum game_claim_phase)take_number(&reader, &good);
-    claim->turn = (enum game_turn)take_number(&reader, &good);
-    claim->generation = (uint32_t)take_number(&reader, &good);
-    claim->deadline_s = (uint64_t)take_number(&reader, &good);
-    claim->turns = (uint32_t)take_number(&reader, &good);
-    claim->job = take_hash(&reader, &good);
-    claim->segment = take_hash(&reader, &good);
-    claim->attestor = take_address(&reader, &good);
-    root = take_hash(&reader, &good);
-    memcpy(claim->trace_root.bytes, root.bytes, DIGEST_SIZE);
-    if (!good || claim->phase > GAME_CLAIM_CLOSED || claim->turn > GAME_TURN_ACCUSED) {
+    TRY(read_words(evm, words, CLAIM_WORDS, &evm->referee, "claims(bytes32)", key, error));
+    abi_reader_init(&reader, words, CLAIM_WORDS * ABI_WORD_SIZE);
+    if (!read_claim(claim, &reader)) {
         return error_set(error, STATUS_BAD_FORMAT, "the contract's answer is no claim");
     }
     return claim->phase != GAME_CLAIM_NONE
@@ -373,7 +406,7 @@ static enum status get_account(void *self, wei *purse, wei *owed, const struct a
     bool good = true;
 
     memcpy(key.bytes + HASH32_SIZE - ADDRESS_SIZE, account->bytes, ADDRESS_SIZE);
-    TRY(read_words(evm, words, 1, "owed(address)", &key, error));
+    TRY(read_words(evm, words, 1, &evm->registry, "owed(address)", &key, error));
     abi_reader_init(&reader, words, ABI_WORD_SIZE);
     *owed = take_number(&reader, &good);
     return good ? evm_balance(evm->rpc, purse, account, error)
@@ -425,7 +458,7 @@ static enum status find_referee(struct evm *evm, struct error *error)
     struct abi_reader reader;
     bool good = true;
 
-    TRY(read_words(evm, words, 1, "REFEREE()", &nothing, error));
+    TRY(read_words(evm, words, 1, &evm->registry, "REFEREE()", &nothing, error));
     abi_reader_init(&reader, words, ABI_WORD_SIZE);
     evm->referee = take_address(&reader, &good);
     return good ? STATUS_OK
@@ -448,7 +481,7 @@ static enum status open_event_log(struct evm *evm, const struct ledger_options *
     evm->index = (struct evm_index){.sql = &evm->sql,
                                     .rpc = evm->rpc,
                                     .contracts = {evm->registry, evm->referee},
-                                    .contract_count = address_is_zero(&evm->referee) ? 1 : 2,
+                                    .contract_count = 2,
                                     .first_height = options->first_height};
     return database_open(&evm->sql, path, schema, error);
 }

@@ -4,12 +4,10 @@
 
 #include "chain/game/ledger.h"
 
-/* Deploys rules, referee and registry with the account of options->signer. With a given referee,
- * only the registry; a zero referee means that every dispute ends by a timeout. name: as for
- * ledger_submit; after a crash the same name finds the same contracts. *height is the first
- * block to read. timeout_s: for each contract. */
-MUST_CHECK enum status ledger_evm_deploy(const struct ledger_options *options,
-                                         const struct address *referee, const char *name,
+/* Deploys rules, referee and registry with the account of options->signer. name: as for
+ * ledger_submit; after a crash the same name finds the same contracts. *height is the first block
+ * to read. timeout_s: for each contract. */
+MUST_CHECK enum status ledger_evm_deploy(const struct ledger_options *options, const char *name,
                                          struct address *registry, uint64_t *height,
                                          uint32_t timeout_s, struct error *error);
 

@@ -210,25 +210,17 @@ static enum status note_trouble(struct outbox *outbox, const struct intent *inte
                         trouble->text, intent->id);
 }
 
-/* An intent that was refused or has reverted for good starts again. */
-static enum status try_again(struct outbox *outbox, const char *name, struct error *error)
-{
-    int64_t id = 0;
-    enum status status =
-        database_number(&outbox->sql, &id, 0, error,
-                        "SELECT id FROM intents WHERE name = ? AND (state = ? OR (state = ? AND"
-                        " reverted = 1))",
-                        "tii", name, (int64_t)OUTBOX_REFUSED, (int64_t)OUTBOX_FINAL);
+#define IN_VAIN "name = ? AND (state = ? OR (state = ? AND reverted = 1))"
 
-    if (status != STATUS_OK || id == 0) {
-        return status;
-    }
-    TRY(database_run(&outbox->sql, error, "DELETE FROM attempts WHERE intent = ?", "i", id));
-    return database_run(&outbox->sql, error,
-                        "UPDATE intents SET state = ?, nonce = NULL, reverted = 0, hash = NULL,"
-                        " height = NULL, block = NULL, revert = NULL, trouble = '', lost = NULL"
-                        " WHERE id = ?",
-                        "ii", (int64_t)OUTBOX_WAITING, id);
+/* The name of an intent that was refused or has reverted for good is free. */
+static enum status free_name(struct outbox *outbox, const char *name, struct error *error)
+{
+    TRY(database_run(&outbox->sql, error,
+                     "DELETE FROM attempts WHERE intent IN (SELECT id FROM intents WHERE " IN_VAIN
+                     ")",
+                     "tii", name, (int64_t)OUTBOX_REFUSED, (int64_t)OUTBOX_FINAL));
+    return database_run(&outbox->sql, error, "DELETE FROM intents WHERE " IN_VAIN, "tii", name,
+                        (int64_t)OUTBOX_REFUSED, (int64_t)OUTBOX_FINAL);
 }
 
 static enum status add_row(struct outbox *outbox, const char *name, const struct address *to,
@@ -241,6 +233,7 @@ static enum status add_row(struct outbox *outbox, const char *name, const struct
     int64_t same = 0;
 
     wei_print_plain(amount, value);
+    TRY(free_name(outbox, name, error));
     TRY(database_run(&outbox->sql, error,
                      "INSERT OR IGNORE INTO intents (name, receiver, value, data, gas, state)"
                      " VALUES (?, ?, ?, ?, ?, ?)",
@@ -254,7 +247,7 @@ static enum status add_row(struct outbox *outbox, const char *name, const struct
         return error_set(error, STATUS_REFUSED,
                          "there is another transaction of the name '%s' in the outbox", name);
     }
-    return try_again(outbox, name, error);
+    return STATUS_OK;
 }
 
 enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to, wei value,

@@ -61,8 +61,8 @@ MUST_CHECK enum status outbox_open(struct outbox **outbox, const struct outbox_o
 void outbox_close(struct outbox *outbox); /* NULL is fine */
 
 /* Writes an intent to disk; from then on the transaction will be sent. The same name with the same
- * content changes nothing, unless it was refused or has reverted for good: then it is tried again.
- * The same name with other content is STATUS_REFUSED. */
+ * content changes nothing; with other content it is STATUS_REFUSED. But one that was refused or has
+ * reverted for good is tried again, with the content given now. */
 MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to,
                                   wei value, const void *data, size_t data_size, uint64_t gas,
                                   struct error *error);

@@ -77,8 +77,8 @@ struct ledger_outcome {
     char trouble[256]; /* why it waits; empty: unknown */
 };
 
-/* move->value must be what the rules require. A name that another move has is refused; a move that
- * the rules refused may be submitted again under its name. */
+/* move->value must be what the rules require. A name that another move has is refused; but where the
+ * rules refused a move, its name is free for another try, also of another move. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
                                      const struct game_move *move, struct error *error);
 MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome,
@@ -118,6 +118,7 @@ MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *e
 
 /* ---- reading ------------------------------------------------------------------ */
 
+/* What moves have changed in a job. Its terms are in the event OPENED. */
 struct ledger_job {
     enum game_phase phase;
     struct address client;
@@ -133,10 +134,9 @@ struct ledger_job {
     uint64_t accepted_at_s;
     uint64_t closed_at_s;
     uint64_t due_s;
-    wei reward;              /* of a segment, for this solver */
-    wei held;                /* until delivery */
-    bool ended;              /* the last committed segment says that the training diverged */
-    struct game_terms terms; /* EVM: the roots and the salt are those of the event OPENED only */
+    wei reward; /* of a segment, for this solver */
+    wei held;   /* until delivery */
+    bool ended; /* the last committed segment says that the training diverged */
 };
 
 struct ledger_claim {
@@ -158,37 +158,6 @@ struct ledger_claim {
     struct digest trace_root;
 };
 
-/* What the panel said about a segment. */
-struct ledger_tally {
-    struct hash32 seed; /* zero: not drawn */
-    bool covered;
-    bool ended;     /* no further round comes */
-    uint32_t round; /* of places from ... to */
-    uint32_t from;
-    uint32_t to;
-    uint64_t start_s; /* of the last round, or of the longer claim time of a panel asleep */
-    uint32_t rights;
-    uint32_t unavailables;
-    uint32_t absents;
-    uint32_t open_claims;
-};
-
-struct ledger_seat {
-    enum game_seat_phase phase;
-    enum game_verdict verdict;
-    uint32_t entry;
-    struct address owner;
-    struct hash32 value; /* the seal, then the hash of the leaves */
-};
-
-/* An entry of a job's panel. */
-struct ledger_bond {
-    struct address owner; /* zero: gone, or never there */
-    uint32_t strikes;
-    uint32_t duties;
-    uint64_t left_at_s; /* 0: it has not left */
-};
-
 struct ledger_clock {
     uint64_t time_s;
     uint64_t height;
@@ -199,16 +168,6 @@ MUST_CHECK enum status ledger_get_job(struct ledger *ledger, struct ledger_job *
                                       const struct hash32 *key, struct error *error);
 MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
                                         const struct hash32 *key, struct error *error);
-
-/* By the hash of a segment; zeros for one that is not known. */
-MUST_CHECK enum status ledger_get_tally(struct ledger *ledger, struct ledger_tally *tally,
-                                        const struct hash32 *segment, struct error *error);
-MUST_CHECK enum status ledger_get_seat(struct ledger *ledger, struct ledger_seat *seat,
-                                       const struct hash32 *segment, uint32_t place,
-                                       struct error *error);
-MUST_CHECK enum status ledger_get_bond(struct ledger *ledger, struct ledger_bond *bond,
-                                       const struct hash32 *job, uint32_t entry,
-                                       struct error *error);
 
 /* purse: what the account has; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
@@ -256,7 +215,8 @@ MUST_CHECK enum status ledger_leave(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
                                        const struct hash32 *job, const struct game_bytes *contact,
                                        struct error *error);
-/* The ledger finds the header of the block that the seed comes from. */
+/* The ledger finds the header of the block that the seed comes from. STATUS_UNREACHABLE: it is not
+ * there yet. */
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
                                    const struct hash32 *job, const struct game_segment *segment,
                                    struct error *error);

@@ -167,7 +167,14 @@ enum status ledger_get_job(struct ledger *ledger, struct ledger_job *job, const 
 enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
                              const struct hash32 *key, struct error *error)
 {
-    return ledger->backend->get_claim(ledger->self, claim, key, error);
+    TRY(ledger->backend->get_claim(ledger->self, claim, key, error));
+    claim->deadline_s = 0;
+    if (claim->phase == GAME_CLAIM_CALLED || claim->phase == GAME_CLAIM_TRIED) {
+        claim->deadline_s = claim->since_s + (claim->turn == GAME_TURN_ACCUSED
+                                                  ? claim->solver_left_s
+                                                  : claim->lead_left_s);
+    }
+    return STATUS_OK;
 }
 
 enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,

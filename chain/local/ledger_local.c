@@ -15,13 +15,9 @@
 #include "chain/local/local_game.h"
 
 enum {
-    BLOCK_HASHES = 256, /* how far back a contract can see */
     FIRST_HEIGHT = 1,
     NAME_BYTES = 16,
 };
-
-/* The embedded referee. No key has this address. */
-static const struct address embedded_referee = {"the embedded referee"};
 
 static const char schema[] =
     EVENT_LOG_SCHEMA "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -34,10 +30,10 @@ struct local {
     struct local_store store;
     struct game_place place;
     struct address account;
-    struct address referee;
     uint8_t salt[HASH32_SIZE]; /* of the block hashes */
     struct error store_error;
-    uint8_t payload[GAME_REPLY_MAX]; /* of the entry that was read last */
+    struct local_game game;          /* the move that is played */
+    uint8_t data[GAME_LOG_SIZE_MAX]; /* of the entry that was read last */
 };
 
 /* ---- the clock and the blocks --------------------------------------------------- */
@@ -70,12 +66,6 @@ static enum status read_clock(struct local *local, struct ledger_clock *clock, b
     return STATUS_OK;
 }
 
-struct playing {
-    struct local *local;
-    uint64_t height;
-    bool manual;
-};
-
 static struct hash32 hash_of_block(const struct local *local, uint64_t height, bool manual)
 {
     struct uint256 number = uint256_of(height);
@@ -86,14 +76,16 @@ static struct hash32 hash_of_block(const struct local *local, uint64_t height, b
     return manual ? keccak256(bytes + HASH32_SIZE, UINT256_SIZE) : keccak256(bytes, sizeof(bytes));
 }
 
-static enum status block_hash(void *context, struct hash32 *hash, uint64_t height)
+struct playing {
+    struct local *local;
+    bool manual;
+};
+
+static enum status random_of_block(void *context, struct hash32 *random, uint64_t height)
 {
     const struct playing *playing = context;
 
-    memset(hash, 0, sizeof(*hash));
-    if (height < playing->height && height + BLOCK_HASHES >= playing->height) {
-        *hash = hash_of_block(playing->local, height, playing->manual);
-    }
+    *random = hash_of_block(playing->local, height, playing->manual);
     return STATUS_OK;
 }
 
@@ -102,9 +94,10 @@ static enum status block_hash(void *context, struct hash32 *hash, uint64_t heigh
 /* A move's money leaves the purse before the rules see the move. */
 static enum status pay(struct local *local, wei value, struct error *error)
 {
+    const struct hash32 key = local_key_of_account(&local->account);
     struct local_account account;
 
-    TRY(local_get_account(&local->store, &account, &local->account));
+    TRY(local_get(&local->store, &account, LOCAL_ACCOUNT, &key, 0));
     if (account.purse < value) {
         char has[WEI_TEXT_SIZE];
         char needs[WEI_TEXT_SIZE];
@@ -117,7 +110,7 @@ static enum status pay(struct local *local, wei value, struct error *error)
         return STATUS_REFUSED;
     }
     account.purse -= value;
-    return local_put_account(&local->store, &account, &local->account);
+    return local_put(&local->store, &account, LOCAL_ACCOUNT, &key, 0);
 }
 
 static enum status keep_events(struct local *local, const struct local_game *game,
@@ -157,13 +150,7 @@ static enum status play(struct local *local, const char *name, const struct game
                         const struct database_blob *content, struct error *error)
 {
     struct playing playing = {.local = local};
-    struct local_game game = {.store = &local->store,
-                              .place = local->place,
-                              .sender = local->account,
-                              .referee = local->referee,
-                              .judges = address_equal(&local->referee, &embedded_referee),
-                              .block_hash = block_hash,
-                              .context = &playing};
+    struct local_game *game = &local->game;
     struct event_log_block block;
     struct ledger_clock clock;
     enum status status = read_clock(local, &clock, &playing.manual, error);
@@ -174,20 +161,25 @@ static enum status play(struct local *local, const char *name, const struct game
     block.height = clock.height + 1;
     block.time_s = clock.time_s;
     block.hash = hash_of_block(local, block.height, playing.manual);
-    playing.height = game.height = block.height;
-    game.now_s = block.time_s;
+    game->store = &local->store;
+    game->place = local->place;
+    game->sender = local->account;
+    game->random = random_of_block;
+    game->context = &playing;
+    game->height = block.height;
+    game->now_s = block.time_s;
     TRY(database_run(&local->sql, error, "SAVEPOINT move", ""));
     TRY(pay(local, move->value, error));
-    status = local_game_play(&game, move);
+    status = local_game_play(game, move);
     if (status == STATUS_REFUSED) {
         TRY(database_run(&local->sql, error, "ROLLBACK TO move", ""));
-        return keep_move(local, name, content, &game.refusal, block.height, error);
+        return keep_move(local, name, content, &game->refusal, block.height, error);
     }
     if (status != STATUS_OK) {
         *error = local->store_error;
         return status;
     }
-    TRY(keep_events(local, &game, &block, error));
+    TRY(keep_events(local, game, &block, error));
     return keep_move(local, name, content, NULL, block.height, error);
 }
 
@@ -204,10 +196,10 @@ static enum status find_move(struct local *local, const char *name,
         return error->status;
     }
     status = database_step(&local->sql, row, error);
-    if (status == STATUS_OK && sqlite3_column_int(row, 0) == 0) {
+    if (status == STATUS_OK && sqlite3_column_int(row, 1) == 0) {
+        status = STATUS_NOT_FOUND; /* it was refused: the name is free */
+    } else if (status == STATUS_OK && sqlite3_column_int(row, 0) == 0) {
         status = error_set(error, STATUS_REFUSED, "there is another move of the name '%s'", name);
-    } else if (status == STATUS_OK && sqlite3_column_int(row, 1) == 0) {
-        status = STATUS_NOT_FOUND; /* it was refused and may be tried again */
     }
     database_done(&local->sql, row);
     return status;
@@ -297,20 +289,26 @@ static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t a
     struct local *local = self;
 
     (void)depth; /* nothing is ever reorganized away */
-    return event_log_next(&local->sql, entry, local->payload, after, UINT64_MAX, error);
+    return event_log_next(&local->sql, entry, local->data, after, UINT64_MAX, error);
+}
+
+static enum status get_record(struct local *local, void *record, enum local_kind kind,
+                              const struct hash32 *key, struct error *error)
+{
+    enum status status = local_get(&local->store, record, kind, key, 0);
+
+    if (status != STATUS_OK) {
+        *error = local->store_error;
+    }
+    return status;
 }
 
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
                            struct error *error)
 {
-    struct local *local = self;
     struct local_job found;
-    enum status status = local_get_job(&local->store, &found, key);
 
-    if (status != STATUS_OK) {
-        *error = local->store_error;
-        return status;
-    }
+    TRY(get_record(self, &found, LOCAL_JOB, key, error));
     if (found.phase == GAME_PHASE_NONE) {
         return error_set(error, STATUS_NOT_FOUND, "there is no such job on this ledger");
     }
@@ -322,9 +320,15 @@ static enum status get_job(void *self, struct ledger_job *job, const struct hash
                                .committed = found.committed,
                                .finalized = found.finalized,
                                .open_claims = found.open_claims,
+                               .panel = found.entries,
+                               .panel_active = found.active,
+                               .opened_at_s = found.opened_at_s,
+                               .accepted_at_s = found.accepted_at_s,
+                               .closed_at_s = found.closed_at_s,
                                .due_s = found.due_s,
-                               .ended = found.ended,
-                               .terms = found.terms};
+                               .reward = found.reward,
+                               .held = found.held,
+                               .ended = found.ended};
     return STATUS_OK;
 }
 
@@ -332,25 +336,32 @@ static enum status get_claim(void *self, struct ledger_claim *claim, const struc
                              struct error *error)
 {
     struct local *local = self;
-    struct local_claim found;
-    enum status status = local_get_claim(&local->store, &found, key);
+    struct local_dispute found;
+    struct local_claimant lead = {0};
 
-    if (status != STATUS_OK) {
-        *error = local->store_error;
-        return status;
-    }
+    TRY(get_record(local, &found, LOCAL_DISPUTE, key, error));
     if (found.phase == GAME_CLAIM_NONE) {
         return error_set(error, STATUS_NOT_FOUND, "there is no such claim on this ledger");
     }
+    if (found.first < found.count &&
+        local_get(&local->store, &lead, LOCAL_CLAIMANT, key, found.first) != STATUS_OK) {
+        *error = local->store_error;
+        return STATUS_IO;
+    }
     *claim = (struct ledger_claim){.phase = (enum game_claim_phase)found.phase,
                                    .turn = (enum game_turn)found.turn,
-                                   .claimant = found.claimant,
-                                   .attestor = found.attestor,
+                                   .outcome = (enum game_outcome)found.outcome,
                                    .job = found.job,
                                    .segment = found.segment,
-                                   .deadline_s = found.deadline_s,
+                                   .subject = found.subject,
                                    .generation = found.generation,
-                                   .turns = found.turns,
+                                   .rank = found.rank,
+                                   .solver = found.solver,
+                                   .lead = lead.owner,
+                                   .claimants = found.count - found.first,
+                                   .since_s = found.since_s,
+                                   .solver_left_s = found.solver_left_s,
+                                   .lead_left_s = found.lead_left_s,
                                    .trace_root = found.trace_root};
     return STATUS_OK;
 }
@@ -358,14 +369,10 @@ static enum status get_claim(void *self, struct ledger_claim *claim, const struc
 static enum status get_account(void *self, wei *purse, wei *owed, const struct address *account,
                                struct error *error)
 {
-    struct local *local = self;
+    const struct hash32 key = local_key_of_account(account);
     struct local_account found;
-    enum status status = local_get_account(&local->store, &found, account);
 
-    if (status != STATUS_OK) {
-        *error = local->store_error;
-        return status;
-    }
+    TRY(get_record(self, &found, LOCAL_ACCOUNT, &key, error));
     *purse = found.purse;
     *owed = found.owed;
     return STATUS_OK;
@@ -458,7 +465,6 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
     error_init(&local->store_error);
     TRY_OUT(open_file(local, path, error));
     TRY_OUT(read_meta(local, "salt", local->salt, sizeof(local->salt), error));
-    TRY_OUT(read_meta(local, "referee", local->referee.bytes, ADDRESS_SIZE, error));
 out:
     if (status != STATUS_OK) {
         close_local(local);
@@ -471,17 +477,15 @@ out:
     return STATUS_OK;
 }
 
-static enum status write_meta(struct local *local, const struct address *referee,
-                              struct error *error)
+static enum status write_meta(struct local *local, struct error *error)
 {
     TRY(secret_random(local->salt, sizeof(local->salt), error));
-    return database_run(&local->sql, error,
-                        "INSERT INTO meta VALUES ('salt', ?), ('referee', ?), ('genesis', ?)",
-                        "bbi", &(struct database_blob){local->salt, sizeof(local->salt)},
-                        &(struct database_blob){referee->bytes, ADDRESS_SIZE}, (int64_t)time(NULL));
+    return database_run(&local->sql, error, "INSERT INTO meta VALUES ('salt', ?), ('genesis', ?)",
+                        "bi", &(struct database_blob){local->salt, sizeof(local->salt)},
+                        (int64_t)time(NULL));
 }
 
-enum status ledger_local_init(const char *path, const struct address *referee, struct error *error)
+enum status ledger_local_init(const char *path, struct error *error)
 {
     struct local *local;
     enum status status;
@@ -495,7 +499,7 @@ enum status ledger_local_init(const char *path, const struct address *referee, s
     }
     error_init(&local->store_error);
     TRY_OUT(open_file(local, path, error));
-    TRY_OUT(write_meta(local, referee != NULL ? referee : &embedded_referee, error));
+    TRY_OUT(write_meta(local, error));
 out:
     close_local(local);
     return status;
@@ -511,18 +515,19 @@ static enum status require_local(const struct ledger *ledger, struct error *erro
 enum status ledger_local_faucet(struct ledger *ledger, const struct address *account, wei amount,
                                 struct error *error)
 {
+    const struct hash32 key = local_key_of_account(account);
     struct local *local = ledger->self;
     struct local_account found;
     enum status status;
 
     TRY(require_local(ledger, error));
     TRY(database_begin(&local->sql, error));
-    status = local_get_account(&local->store, &found, account);
+    status = local_get(&local->store, &found, LOCAL_ACCOUNT, &key, 0);
     if (status == STATUS_OK && (amount > WEI_MAX || found.purse + amount > WEI_MAX)) {
         status = error_set(error, STATUS_OVER_LIMIT, "an account holds at most 2^96 - 1 wei");
     } else if (status == STATUS_OK) {
         found.purse += amount;
-        status = local_put_account(&local->store, &found, account);
+        status = local_put(&local->store, &found, LOCAL_ACCOUNT, &key, 0);
     }
     return database_end(&local->sql, status, error);
 }

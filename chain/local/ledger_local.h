@@ -10,17 +10,14 @@
 
 #include "chain/game/ledger.h"
 
-/* Makes the file. STATUS_REFUSED if it exists. referee NULL: the embedded one, with the rules of
- * the contract. Else the account that may pass turns and rule; zero: nobody, and every dispute
- * ends by a timeout. */
-MUST_CHECK enum status ledger_local_init(const char *path, const struct address *referee,
-                                         struct error *error);
+/* Makes the file. STATUS_REFUSED if it exists. */
+MUST_CHECK enum status ledger_local_init(const char *path, struct error *error);
 
 /* Gives free money. The ledger must be an embedded one. */
 MUST_CHECK enum status ledger_local_faucet(struct ledger *ledger, const struct address *account,
                                            wei amount, struct error *error);
 
-/* From now on time stands still at time_s, and block hashes are keccak256 of the height. */
+/* From now on time stands still at time_s, and the random number of a block is keccak256 of its height. */
 MUST_CHECK enum status ledger_local_set_clock(struct ledger *ledger, uint64_t time_s,
                                               struct error *error);
 

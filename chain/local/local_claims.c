@@ -1,365 +1,601 @@
-/* local_claims.c - the moves of a dispute: see local_game.h. */
+/* local_claims.c - disputes: who claims, whose clock runs, and how they end. See local_game.h. */
 #include <assert.h>
 #include <string.h>
 
 #include "chain/local/local_rules.h"
 
-static enum status load(struct local_game *game, struct local_dispute *dispute,
-                        const struct hash32 *claim)
+enum {
+    LAPSES_MAX = 4, /* by the way, when another dispute ends */
+};
+
+static enum status get_dispute(struct local_game *game, struct local_trial *trial,
+                               const struct hash32 *key)
 {
-    dispute->key = claim;
-    TRY(local_get_claim(game->store, &dispute->claim, dispute->key));
-    return local_get_job(game->store, &dispute->job, &dispute->claim.job);
+    trial->key = key;
+    return local_get(game->store, &trial->dispute, LOCAL_DISPUTE, key, 0);
 }
 
-static enum status save(struct local_game *game, const struct local_dispute *dispute)
+static enum status put_dispute(struct local_game *game, const struct local_trial *trial)
 {
-    TRY(local_put_claim(game->store, &dispute->claim, dispute->key));
-    return local_put_job(game->store, &dispute->job, &dispute->claim.job);
+    return local_put(game->store, &trial->dispute, LOCAL_DISPUTE, trial->key, 0);
 }
 
-/* Was the accused convicted by another claim? */
-static enum status find_moot(struct local_game *game, bool *moot,
-                             const struct local_dispute *dispute)
+static enum status get_claimant(struct local_game *game, struct local_claimant *claimant,
+                                const struct local_trial *trial, uint32_t number)
 {
-    struct local_attestation attestation;
-
-    *moot = dispute->claim.generation != dispute->job.generation;
-    if (*moot || address_is_zero(&dispute->claim.attestor)) {
-        return STATUS_OK;
-    }
-    TRY(local_get_attestation(game->store, &attestation, &dispute->claim.segment,
-                              &dispute->claim.attestor));
-    *moot = attestation.phase != GAME_ATTESTATION_REVEALED;
-    return STATUS_OK;
+    return local_get(game->store, claimant, LOCAL_CLAIMANT, trial->key, number);
 }
 
-static enum status require_alive(struct local_game *game, const struct local_dispute *dispute,
-                                 enum game_claim_phase phase)
+static enum status get_docket(struct local_game *game, struct local_docket *docket,
+                              const struct local_trial *trial)
 {
-    bool moot;
-
-    TRY(find_moot(game, &moot, dispute));
-    if (dispute->claim.phase != phase || moot) {
-        return local_refuse(game, GAME_WRONG_PHASE, dispute->claim.phase);
-    }
-    return STATUS_OK;
+    return local_get(game->store, docket, LOCAL_DOCKET, &trial->dispute.job,
+                     trial->dispute.generation);
 }
 
-enum status local_require_tried(struct local_game *game, struct local_dispute *dispute,
-                                const struct hash32 *claim)
+static enum status put_docket(struct local_game *game, const struct local_docket *docket,
+                              const struct local_trial *trial)
 {
-    TRY(load(game, dispute, claim));
-    TRY(require_alive(game, dispute, GAME_CLAIM_TRIED));
-    return local_require_not_after(game, dispute->claim.deadline_s);
+    return local_put(game->store, docket, LOCAL_DOCKET, &trial->dispute.job,
+                     trial->dispute.generation);
 }
 
-static enum status require_referee(struct local_game *game, struct local_dispute *dispute,
-                                   const struct hash32 *claim)
-{
-    if (!address_equal(&game->sender, &game->referee)) {
-        return local_refuse_other(game, &game->referee);
-    }
-    return local_require_tried(game, dispute, claim);
-}
-
-struct game_event *local_dispute_event(struct local_game *game, enum game_event_kind kind,
-                                       const struct local_dispute *dispute)
+struct game_event *local_claim_event(struct local_game *game, enum game_event_kind kind,
+                                     const struct hash32 *claim)
 {
     struct game_event *event = local_event(game, kind, NULL);
 
-    assert(dispute->key != NULL); /* the claim was loaded */
-    event->claim = *dispute->key;
+    event->claim = *claim;
     return event;
 }
 
-enum status local_answer(struct local_game *game, const struct game_move *move)
+static enum status refuse_phase(struct local_game *game, const struct local_trial *trial)
 {
-    static const struct digest zero;
-    struct local_dispute dispute = {0};
-    struct game_event *event;
-
-    TRY(load(game, &dispute, &move->key));
-    TRY(require_alive(game, &dispute, GAME_CLAIM_CALLED));
-    if (!address_equal(&game->sender, &dispute.job.solver)) {
-        return local_refuse_other(game, &dispute.job.solver);
-    }
-    TRY(local_require_not_after(game, dispute.claim.deadline_s));
-    if (digest_equal(&move->root, &zero)) {
-        return local_refuse(game, GAME_ZERO_ROOT, 0);
-    }
-
-    dispute.claim.phase = GAME_CLAIM_TRIED;
-    dispute.claim.turn = GAME_TURN_CLAIMANT;
-    dispute.claim.trace_root = move->root;
-    dispute.claim.deadline_s = local_respond_by(game, &dispute.job);
-    event = local_dispute_event(game, GAME_ANSWERED, &dispute);
-    event->root = move->root;
-    event->time_s = dispute.claim.deadline_s;
-    return save(game, &dispute);
+    return local_refuse(game, GAME_WRONG_PHASE, trial->dispute.phase);
 }
+
+/* ---- clocks -------------------------------------------------------------------- */
+
+static uint64_t turn_end(const struct local_dispute *dispute)
+{
+    return dispute->since_s +
+           (dispute->turn == GAME_TURN_ACCUSED ? dispute->solver_left_s : dispute->lead_left_s);
+}
+
+static enum status tell_turn(struct local_game *game, const struct local_trial *trial)
+{
+    struct game_event *event = local_claim_event(game, GAME_TURN_PASSED, trial->key);
+    struct local_claimant lead;
+
+    TRY(get_claimant(game, &lead, trial, trial->dispute.first));
+    event->phase = trial->dispute.phase;
+    event->turn = trial->dispute.turn;
+    event->account = lead.owner;
+    event->time_s = turn_end(&trial->dispute);
+    return STATUS_OK;
+}
+
+static enum status require_mover(struct local_game *game, const struct local_trial *trial,
+                                 enum game_turn turn)
+{
+    const struct local_dispute *dispute = &trial->dispute;
+    struct local_claimant lead;
+
+    if (dispute->turn != (uint32_t)turn) {
+        return local_refuse(game, GAME_WRONG_TURN, dispute->turn);
+    }
+    TRY(get_claimant(game, &lead, trial, dispute->first));
+    TRY(local_require_sender(game, turn == GAME_TURN_ACCUSED ? &dispute->solver : &lead.owner));
+    return local_require_not_after(game, turn_end(dispute));
+}
+
+enum status local_require_tried(struct local_game *game, struct local_trial *trial,
+                                const struct hash32 *key, enum game_turn turn)
+{
+    TRY(get_dispute(game, trial, key));
+    if (trial->dispute.phase != GAME_CLAIM_TRIED) {
+        return refuse_phase(game, trial);
+    }
+    return require_mover(game, trial, turn);
+}
+
+/* The mover's clock stops, the other's runs. */
+enum status local_pass_turn(struct local_game *game, struct local_trial *trial)
+{
+    struct local_dispute *dispute = &trial->dispute;
+    uint32_t left_s = (uint32_t)(turn_end(dispute) - game->now_s);
+
+    if (dispute->turn == GAME_TURN_ACCUSED) {
+        dispute->solver_left_s = left_s;
+        dispute->turn = GAME_TURN_CLAIMANT;
+    } else {
+        dispute->lead_left_s = left_s;
+        dispute->turn = GAME_TURN_ACCUSED;
+    }
+    dispute->since_s = game->now_s;
+    TRY(tell_turn(game, trial));
+    return put_dispute(game, trial);
+}
+
+/* ---- ends ----------------------------------------------------------------------- */
+
+/* Those of a generation that is over hold nothing. */
+static enum status free_claim(struct local_game *game, const struct local_dispute *dispute)
+{
+    struct local_job job;
+    struct local_tally tally;
+
+    TRY(local_get_job(game, &job, &dispute->job));
+    if (job.generation != dispute->generation) {
+        return STATUS_OK;
+    }
+    job.open_claims--;
+    TRY(local_get(game->store, &tally, LOCAL_TALLY, &dispute->segment, 0));
+    tally.open_claims--;
+    TRY(local_put(game->store, &tally, LOCAL_TALLY, &dispute->segment, 0));
+    return local_put_job(game, &job, &dispute->job);
+}
+
+/* Closes a dispute and saves it. The bonds of the claimants that are left go back. */
+static enum status end_claim(struct local_game *game, struct local_trial *trial,
+                             struct local_docket *docket, enum game_outcome outcome)
+{
+    struct local_dispute *dispute = &trial->dispute;
+
+    for (uint32_t i = dispute->first; i < dispute->count; i++) {
+        struct local_claimant claimant;
+
+        TRY(get_claimant(game, &claimant, trial, i));
+        TRY(local_credit(game, &claimant.owner, claimant.bond));
+        docket->outsiders -= !claimant.seat;
+    }
+    docket->active -= dispute->phase != GAME_CLAIM_WAITING;
+    docket->open--;
+    dispute->phase = GAME_CLAIM_CLOSED;
+    dispute->outcome = outcome;
+    TRY(free_claim(game, dispute));
+    local_claim_event(game, GAME_RULED, trial->key)->outcome = outcome;
+    return put_dispute(game, trial);
+}
+
+/* A conviction of a lower rank makes it needless. */
+static bool is_overtaken(const struct local_docket *docket, const struct local_dispute *dispute)
+{
+    return docket->convicted && dispute->rank > docket->best;
+}
+
+/* ---- the queues ------------------------------------------------------------------ */
+
+static uint64_t queue_place(uint32_t generation, uint32_t number)
+{
+    return (uint64_t)generation << 32 | number;
+}
+
+/* The next that waits: alarms first, each queue in its order. */
+static enum status take_next(struct local_game *game, struct hash32 *key, bool *found,
+                             struct local_docket *docket, const struct hash32 *job,
+                             uint32_t generation)
+{
+    *found = true;
+    if (docket->alarm < docket->alarm_count) {
+        return local_get(game->store, key, LOCAL_ALARMS, job,
+                         queue_place(generation, docket->alarm++));
+    }
+    if (docket->other < docket->other_count) {
+        return local_get(game->store, key, LOCAL_OTHERS, job,
+                         queue_place(generation, docket->other++));
+    }
+    *found = false;
+    return STATUS_OK;
+}
+
+static enum status start(struct local_game *game, struct local_trial *trial,
+                         struct local_docket *docket)
+{
+    struct local_dispute *dispute = &trial->dispute;
+
+    docket->active++;
+    dispute->phase = GAME_CLAIM_CALLED;
+    dispute->turn = GAME_TURN_ACCUSED;
+    dispute->since_s = game->now_s;
+    dispute->solver_left_s = dispute->clock_s;
+    dispute->lead_left_s = dispute->clock_s;
+    TRY(tell_turn(game, trial));
+    return put_dispute(game, trial);
+}
+
+/* Starts what waits while there is room. What was overtaken by a conviction lapses here, some at a
+ * time; the rest by local_lapse(). */
+static enum status start_next(struct local_game *game, struct local_docket *docket,
+                              const struct hash32 *job, uint32_t generation)
+{
+    uint32_t lapses = 0;
+
+    while (docket->active < GAME_ACTIVE_MAX && lapses < LAPSES_MAX) {
+        struct local_trial next;
+        struct hash32 key;
+        bool found;
+
+        TRY(take_next(game, &key, &found, docket, job, generation));
+        if (!found) {
+            break;
+        }
+        TRY(get_dispute(game, &next, &key));
+        if (next.dispute.phase != GAME_CLAIM_WAITING) {
+            continue;
+        }
+        if (is_overtaken(docket, &next.dispute)) {
+            TRY(end_claim(game, &next, docket, GAME_LAPSED));
+            lapses++;
+        } else {
+            TRY(start(game, &next, docket));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- opening -------------------------------------------------------------------- */
 
 enum status local_seal_claim(struct local_game *game, const struct game_move *move)
 {
     uint64_t height;
 
-    TRY(local_get_seal(game->store, &height, &move->seal));
-    if (height != 0) {
-        return local_refuse(game, GAME_CLAIM_EXISTS, 0);
+    TRY(local_get(game->store, &height, LOCAL_SEAL, &move->seal, 0));
+    if (height != 0 && game->height <= height + GAME_SEAL_BLOCKS) {
+        return local_refuse(game, GAME_SEAL_EXISTS, 0);
     }
     local_event(game, GAME_SEALED, NULL)->seal = move->seal;
-    return local_put_seal(game->store, game->height, &move->seal);
+    return local_put(game->store, &game->height, LOCAL_SEAL, &move->seal, 0);
 }
 
+/* A seal must be older than this block, so nobody can copy a claim from the pool, and young, so
+ * nobody has one in store for every claim to come. */
 static enum status open_seal(struct local_game *game, const struct hash32 *seal)
 {
+    const uint64_t none = 0;
     uint64_t height;
 
-    TRY(local_get_seal(game->store, &height, seal));
-    if (height == 0) {
+    TRY(local_get(game->store, &height, LOCAL_SEAL, seal, 0));
+    if (height == 0 || game->height > height + GAME_SEAL_BLOCKS) {
         return local_refuse(game, GAME_NOT_SEALED, 0);
     }
     if (game->height <= height) {
         return local_refuse(game, GAME_TOO_EARLY, (wei)height + 1);
     }
-    return local_put_seal(game->store, 0, seal);
+    return local_put(game->store, &none, LOCAL_SEAL, seal, 0);
 }
 
-/* Common to claims and accusations. Saves the job and the tally, not the claim. */
-static enum status open_claim(struct local_game *game, struct local_dispute *dispute,
-                              struct local_segment *segment, const struct game_move *move,
-                              const struct hash32 *key)
+/* A subject that was refuted may be claimed again, under another key. */
+static enum status find_key(struct local_game *game, struct hash32 *key,
+                            const struct hash32 *subject)
 {
-    struct local_job *job = &dispute->job;
-    struct hash32 seal = game_claim_seal(key, &move->salt);
+    uint32_t round;
 
-    TRY(open_seal(game, &seal));
-    TRY(local_get_claim(game->store, &dispute->claim, key));
-    if (dispute->claim.phase != GAME_CLAIM_NONE) {
-        return local_refuse(game, GAME_CLAIM_EXISTS, 0);
+    TRY(local_get(game->store, &round, LOCAL_SUBJECT, subject, 0));
+    *key = game_claim_key(subject, round);
+    return STATUS_OK;
+}
+
+/* The sender is no claimant yet. */
+static enum status require_new(struct local_game *game, const struct local_trial *trial)
+{
+    for (uint32_t i = trial->dispute.first; i < trial->dispute.count; i++) {
+        struct local_claimant claimant;
+
+        TRY(get_claimant(game, &claimant, trial, i));
+        if (address_equal(&claimant.owner, &game->sender)) {
+            return local_refuse(game, GAME_CLAIM_EXISTS, 0);
+        }
     }
-    dispute->key = key;
-    dispute->claim.claimant = game->sender;
-    dispute->claim.generation = job->generation;
-    dispute->claim.deadline_s = local_respond_by(game, job);
-    dispute->claim.job = move->key;
-    dispute->claim.segment = segment->hash;
-    job->open_claims++;
+    return STATUS_OK;
+}
+
+/* A segment that a claim can be about. */
+static enum status require_open(struct local_game *game, struct local_segment *segment,
+                                const struct game_move *move)
+{
+    TRY(local_require_committed(game, segment, &move->key, &move->shown.segment));
+    return move->shown.segment.index < segment->job.finalized
+               ? local_refuse(game, GAME_WRONG_INDEX, segment->job.finalized)
+               : STATUS_OK;
+}
+
+static enum status open_dispute(struct local_game *game, struct local_trial *trial,
+                                struct local_docket *docket, struct local_segment *segment,
+                                const struct game_case *shown, const struct hash32 *subject)
+{
+    trial->dispute = (struct local_dispute){
+        .solver = shown->segment.solver,
+        .phase = GAME_CLAIM_WAITING,
+        .generation = segment->job.generation,
+        .diverged = shown->segment.diverged && shown->step + 1 == shown->segment.steps,
+        .clock_s = segment->job.terms.clock_s,
+        .query_fee = segment->job.terms.query_fee,
+        .job = *segment->key,
+        .segment = segment->hash,
+        .subject = *subject,
+    };
+    docket->open++;
+    segment->job.open_claims++;
     segment->tally.open_claims++;
-    TRY(local_put_job(game->store, job, &move->key));
-    return local_put_tally(game->store, &segment->tally, &segment->hash);
+    return local_save_segment(game, segment);
 }
 
-static enum status require_claimable(struct local_game *game, struct local_dispute *dispute,
-                                     struct local_segment *segment, const struct game_move *move,
-                                     const struct address *attestor)
+static void tell_claimed(struct local_game *game, const struct local_trial *trial,
+                         const struct local_claimant *claimant, const struct game_case *shown)
 {
-    struct local_job *job = &dispute->job;
+    struct game_event *event = local_claim_event(game, GAME_CLAIMED, trial->key);
 
-    TRY(local_get_job(game->store, job, &move->key));
-    TRY(local_require_phase(game, job, GAME_PHASE_RUNNING));
-    TRY(local_require_standing(game, segment, move, job));
-    if (move->segment.index < job->finalized) {
-        return local_refuse(game, GAME_WRONG_INDEX, job->finalized);
-    }
-    if (move->value != job->terms.claim_bond) {
-        return local_refuse(game, GAME_WRONG_VALUE, job->terms.claim_bond);
-    }
-    if (address_equal(&game->sender, &move->segment.solver) ||
-        address_equal(&game->sender, attestor)) {
-        return local_refuse(game, GAME_SELF_DEALING, 0);
-    }
-    return local_require_not_after(game, local_claim_end(job, segment));
+    event->job = trial->dispute.job;
+    event->account = claimant->owner;
+    event->index = shown->segment.index;
+    event->step = shown->step;
+    event->pre_state = shown->pre_state;
+    event->post_state = shown->post_state;
+    event->rank = trial->dispute.rank;
+    event->amount = claimant->bond;
 }
 
-static struct game_event *claim_event(struct local_game *game, enum game_event_kind kind,
-                                      const struct local_dispute *dispute,
-                                      const struct game_move *move)
+/* Puts a dispute into the queue of its kind, and starts what can. */
+static enum status enqueue(struct local_game *game, const struct local_trial *trial,
+                           struct local_docket *docket, bool seat)
 {
-    struct game_event *event = local_event(game, kind, &move->key);
+    const struct local_dispute *dispute = &trial->dispute;
+    uint32_t number = seat ? docket->alarm_count++ : docket->other_count++;
 
-    event->claim = *dispute->key;
-    event->index = move->segment.index;
-    event->account = game->sender;
-    event->time_s = dispute->claim.deadline_s;
-    return event;
+    TRY(local_put(game->store, trial->key, seat ? LOCAL_ALARMS : LOCAL_OTHERS, &dispute->job,
+                  queue_place(dispute->generation, number)));
+    return start_next(game, docket, &dispute->job, dispute->generation);
+}
+
+/* One more claimant: of a live dispute, or of a new one. Saves everything. */
+static enum status join(struct local_game *game, struct local_trial *trial,
+                        struct local_docket *docket, struct local_segment *segment,
+                        const struct game_case *shown, const struct hash32 *subject, uint64_t rank,
+                        const struct local_claimant *claimant)
+{
+    struct local_dispute *dispute = &trial->dispute;
+    const bool is_new = dispute->phase == GAME_CLAIM_NONE;
+    bool is_ahead;
+
+    if (is_new) {
+        TRY(open_dispute(game, trial, docket, segment, shown, subject));
+        docket->opened += !claimant->seat;
+    }
+    TRY(local_put(game->store, claimant, LOCAL_CLAIMANT, trial->key, dispute->count++));
+    /* A seat brings the dispute forward. */
+    is_ahead = is_new || rank < dispute->rank;
+    if (is_ahead) {
+        dispute->rank = rank;
+    }
+    tell_claimed(game, trial, claimant, shown);
+    TRY(put_dispute(game, trial));
+    if (is_ahead && dispute->phase == GAME_CLAIM_WAITING) {
+        TRY(enqueue(game, trial, docket, claimant->seat));
+    }
+    return local_put(game->store, docket, LOCAL_DOCKET, segment->key, segment->job.generation);
 }
 
 enum status local_claim(struct local_game *game, const struct game_move *move)
 {
-    static const struct address nobody;
-    struct local_dispute dispute = {0};
-    struct local_segment segment = {0};
-    struct game_event *event;
+    const struct game_case *shown = &move->shown;
+    const struct local_claimant claimant = {.owner = game->sender, .bond = move->value};
+    struct local_segment segment;
+    struct local_docket docket;
+    struct local_trial trial;
+    struct hash32 subject;
+    struct hash32 seal;
     struct hash32 key;
 
-    TRY(require_claimable(game, &dispute, &segment, move, &nobody));
-    key = game_claim_key(&game->sender, &segment.hash, move->steps, &move->pre_state,
-                         &move->post_state);
-    TRY(open_claim(game, &dispute, &segment, move, &key));
-    if (move->steps >= move->segment.steps) {
-        return local_refuse(game, GAME_WRONG_STEPS, (wei)move->segment.steps - 1);
+    TRY(require_open(game, &segment, move));
+    subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);
+    seal = game_claim_seal(&game->sender, &subject, &move->salt);
+    TRY(open_seal(game, &seal));
+    if (address_equal(&game->sender, &shown->segment.solver)) {
+        return local_refuse(game, GAME_SELF_DEALING, 0);
     }
+    if (segment.tally.open_claims == 0) {
+        TRY(local_require_not_after(game, local_claim_end(&segment)));
+    }
+    TRY(local_check_case(game, &segment, shown));
+    TRY(local_get(game->store, &docket, LOCAL_DOCKET, &move->key, segment.job.generation));
+    if (docket.outsiders >= GAME_OUTSIDERS_MAX) {
+        return local_refuse(game, GAME_FULL, GAME_OUTSIDERS_MAX);
+    }
+    TRY(find_key(game, &key, &subject));
+    TRY(get_dispute(game, &trial, &key));
+    TRY(require_new(game, &trial));
+    TRY(local_require_value(game, move, game_claim_bond(&segment.job.terms, docket.outsiders)));
 
-    dispute.claim.phase = GAME_CLAIM_CALLED;
-    dispute.claim.turn = GAME_TURN_ACCUSED;
-    event = claim_event(game, GAME_CLAIMED, &dispute, move);
-    event->step = move->steps;
-    event->pre_state = move->pre_state;
-    event->post_state = move->post_state;
-    return local_put_claim(game->store, &dispute.claim, dispute.key);
+    docket.outsiders++;
+    return join(game, &trial, &docket, &segment, shown, &subject,
+                GAME_RANK_OUTSIDER | (docket.opened + 1), &claimant);
 }
 
-enum status local_accuse(struct local_game *game, const struct game_move *move)
+enum status local_alarm(struct local_game *game, const struct game_move *move)
 {
-    struct local_dispute dispute = {0};
-    struct local_segment segment = {0};
-    struct local_attestation attestation;
+    const struct game_case *shown = &move->shown;
+    struct local_claimant claimant = {.owner = game->sender, .seat = true};
+    struct local_segment segment;
+    struct local_docket docket;
+    struct local_trial trial;
+    struct hash32 subject;
     struct hash32 key;
 
-    if (address_is_zero(&move->account)) {
-        return local_refuse(game, GAME_ZERO_ADDRESS, 0);
-    }
-    TRY(require_claimable(game, &dispute, &segment, move, &move->account));
-    key = game_accusation_key(&game->sender, &segment.hash, &move->account);
-    TRY(open_claim(game, &dispute, &segment, move, &key));
-    TRY(local_get_attestation(game->store, &attestation, &segment.hash, &move->account));
-    if (attestation.phase != GAME_ATTESTATION_REVEALED) {
-        return local_refuse(game, GAME_NOT_REVEALED, 0);
-    }
+    TRY(require_open(game, &segment, move));
+    TRY(local_check_case(game, &segment, shown));
+    TRY(local_raise(game, &claimant.bond, &segment, move->place, shown->step, &move->salt));
 
-    dispute.claim.phase = GAME_CLAIM_TRIED;
-    dispute.claim.turn = GAME_TURN_CLAIMANT;
-    dispute.claim.attestor = move->account;
-    claim_event(game, GAME_ACCUSED, &dispute, move)->other = move->account;
-    return local_put_claim(game->store, &dispute.claim, dispute.key);
+    subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);
+    TRY(find_key(game, &key, &subject));
+    TRY(get_dispute(game, &trial, &key));
+    TRY(local_get(game->store, &docket, LOCAL_DOCKET, &move->key, segment.job.generation));
+    return join(game, &trial, &docket, &segment, shown, &subject,
+                (uint64_t)shown->segment.index << 32 | shown->step, &claimant);
 }
 
-enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
-                            enum game_turn turn)
-{
-    /* An accused needs a turn left to pass it back. */
-    const uint32_t needed = turn == GAME_TURN_ACCUSED ? 2 : 1;
-    struct game_event *event;
+/* ---- the other moves ------------------------------------------------------------- */
 
-    if (dispute->claim.turns + needed > GAME_TURNS_MAX) {
-        return local_refuse(game, GAME_OUT_OF_TURNS, 0);
+enum status local_answer(struct local_game *game, const struct game_move *move)
+{
+    static const struct digest zero;
+    struct local_trial trial;
+
+    TRY(get_dispute(game, &trial, &move->key));
+    if (trial.dispute.phase != GAME_CLAIM_CALLED) {
+        return refuse_phase(game, &trial);
     }
-    dispute->claim.turns++;
-    dispute->claim.turn = turn;
-    dispute->claim.deadline_s = local_respond_by(game, &dispute->job);
-    event = local_dispute_event(game, GAME_TURN_PASSED, dispute);
-    event->turn = turn;
-    event->time_s = dispute->claim.deadline_s;
-    return save(game, dispute);
+    TRY(require_mover(game, &trial, GAME_TURN_ACCUSED));
+    if (digest_equal(&move->root, &zero)) {
+        return local_refuse(game, GAME_ZERO_ROOT, 0);
+    }
+
+    trial.dispute.phase = GAME_CLAIM_TRIED;
+    trial.dispute.trace_root = move->root;
+    local_claim_event(game, GAME_ANSWERED, trial.key)->root = move->root;
+    return local_pass_turn(game, &trial);
 }
 
-enum status local_pass_turn(struct local_game *game, const struct game_move *move)
+/* The first seat among the claimants that are left, else the lead. */
+static enum status find_winner(struct local_game *game, struct address *winner,
+                               const struct local_trial *trial)
 {
-    struct local_dispute dispute = {0};
+    struct local_claimant claimant;
 
-    TRY(require_referee(game, &dispute, &move->key));
-    return local_give_turn(game, &dispute, (enum game_turn)move->turn);
-}
-
-/* Half of the stake goes to the claimant, half to the client: see Registry.sol. */
-static enum status convict(struct local_game *game, struct local_dispute *dispute)
-{
-    struct local_job *job = &dispute->job;
-    wei half = job->terms.stake / 2;
-    struct game_event *event;
-
-    TRY(local_credit(game, &dispute->claim.claimant, half));
-    TRY(local_credit(game, &job->client, job->terms.stake - half));
-    local_void_committed(job);
-    event = local_event(game, GAME_CONVICTED, &dispute->claim.job);
-    event->account = job->solver;
-    event->index = job->finalized;
-    job->phase = GAME_PHASE_OPEN;
-    memset(&job->solver, 0, sizeof(job->solver));
+    for (uint32_t i = trial->dispute.first; i < trial->dispute.count; i++) {
+        TRY(get_claimant(game, &claimant, trial, i));
+        if (claimant.seat || i == trial->dispute.first) {
+            *winner = claimant.owner;
+        }
+        if (claimant.seat) {
+            break;
+        }
+    }
     return STATUS_OK;
 }
 
-enum status local_end_claim(struct local_game *game, struct local_dispute *dispute, bool upheld)
+static enum status convict(struct local_game *game, struct local_docket *docket,
+                           const struct local_dispute *dispute)
 {
-    struct local_claim *claim = &dispute->claim;
-    wei bond = dispute->job.terms.claim_bond;
-    bool solver_accused = address_is_zero(&claim->attestor);
-    struct local_tally tally;
-    struct game_event *event;
+    struct local_job job;
 
-    claim->phase = GAME_CLAIM_CLOSED;
-    dispute->job.open_claims--;
-    TRY(local_get_tally(game->store, &tally, &claim->segment));
-    tally.open_claims--;
-    event = local_dispute_event(game, GAME_RULED, dispute);
-    event->flag = upheld;
-
-    if (!upheld) {
-        TRY(local_credit(game, solver_accused ? &dispute->job.solver : &claim->attestor, bond));
-    } else if (solver_accused) {
-        TRY(local_credit(game, &claim->claimant, bond));
-        TRY(convict(game, dispute));
-    } else {
-        struct local_attestation attestation;
-
-        TRY(local_credit(game, &claim->claimant, bond + dispute->job.terms.attest_bond));
-        TRY(local_get_attestation(game->store, &attestation, &claim->segment, &claim->attestor));
-        attestation.phase = GAME_ATTESTATION_CLOSED;
-        TRY(local_put_attestation(game->store, &attestation, &claim->segment, &claim->attestor));
-        tally.revealed--;
-    }
-    TRY(local_put_tally(game->store, &tally, &claim->segment));
-    return save(game, dispute);
+    TRY(local_get_job(game, &job, &dispute->job));
+    TRY(local_convict_solver(game, &docket->pot, &job, &dispute->job));
+    docket->convicted = true;
+    return local_put_job(game, &job, &dispute->job);
 }
 
-enum status local_rule(struct local_game *game, const struct game_move *move)
+enum status local_uphold(struct local_game *game, struct local_trial *trial)
 {
-    struct local_dispute dispute = {0};
+    struct local_dispute *dispute = &trial->dispute;
+    struct local_docket docket;
+    struct local_claimant lead;
 
-    TRY(require_referee(game, &dispute, &move->key));
-    return local_end_claim(game, &dispute, move->upheld);
+    TRY(get_docket(game, &docket, trial));
+    if (dispute->turn == GAME_TURN_ACCUSED && dispute->phase == GAME_CLAIM_TRIED) {
+        TRY(get_claimant(game, &lead, trial, dispute->first));
+        TRY(local_credit(game, &lead.owner, dispute->query_fee)); /* no reply came */
+    }
+    if (!docket.convicted || dispute->rank < docket.best) {
+        docket.best = dispute->rank;
+        TRY(find_winner(game, &docket.winner, trial));
+    }
+    TRY(end_claim(game, trial, &docket, GAME_UPHELD));
+    if (!docket.convicted) {
+        TRY(convict(game, &docket, dispute));
+    }
+    TRY(start_next(game, &docket, &dispute->job, dispute->generation));
+    return put_docket(game, &docket, trial);
+}
+
+/* The lead loses its bond. The next claimant leads, with a whole clock; after the last the claim
+ * is refuted. */
+static enum status default_lead(struct local_game *game, struct local_trial *trial)
+{
+    struct local_dispute *dispute = &trial->dispute;
+    struct local_docket docket;
+    struct local_claimant lead;
+    uint32_t round;
+    wei burned;
+
+    TRY(get_docket(game, &docket, trial));
+    TRY(get_claimant(game, &lead, trial, dispute->first++));
+    docket.outsiders -= !lead.seat;
+    burned = docket.convicted ? lead.bond : lead.bond / 2;
+    TRY(local_burn(game, burned));
+    TRY(local_credit(game, &dispute->solver, lead.bond - burned));
+    local_claim_event(game, GAME_DEFAULTED, trial->key)->account = lead.owner;
+    if (dispute->first < dispute->count) {
+        dispute->lead_left_s = dispute->clock_s;
+        dispute->since_s = game->now_s;
+        TRY(tell_turn(game, trial));
+        TRY(put_dispute(game, trial));
+    } else {
+        TRY(local_get(game->store, &round, LOCAL_SUBJECT, &dispute->subject, 0));
+        round++;
+        TRY(local_put(game->store, &round, LOCAL_SUBJECT, &dispute->subject, 0));
+        TRY(end_claim(game, trial, &docket, GAME_REFUTED));
+        TRY(start_next(game, &docket, &dispute->job, dispute->generation));
+    }
+    return put_docket(game, &docket, trial);
 }
 
 enum status local_timeout(struct local_game *game, const struct game_move *move)
 {
-    struct local_dispute dispute = {0};
-    bool moot;
+    struct local_trial trial;
 
-    TRY(load(game, &dispute, &move->key));
-    TRY(find_moot(game, &moot, &dispute));
-    if (dispute.claim.phase == GAME_CLAIM_NONE || dispute.claim.phase == GAME_CLAIM_CLOSED ||
-        moot) {
-        return local_refuse(game, GAME_WRONG_PHASE, dispute.claim.phase);
+    TRY(get_dispute(game, &trial, &move->key));
+    if (trial.dispute.phase != GAME_CLAIM_CALLED && trial.dispute.phase != GAME_CLAIM_TRIED) {
+        return refuse_phase(game, &trial);
     }
-    TRY(local_require_after(game, dispute.claim.deadline_s));
-    return local_end_claim(game, &dispute, dispute.claim.turn == GAME_TURN_ACCUSED);
+    TRY(local_require_after(game, turn_end(&trial.dispute)));
+    return trial.dispute.turn == GAME_TURN_ACCUSED ? local_uphold(game, &trial)
+                                                   : default_lead(game, &trial);
 }
 
 enum status local_lapse(struct local_game *game, const struct game_move *move)
 {
-    struct local_dispute dispute = {0};
-    bool moot;
+    struct local_trial trial;
+    struct local_docket docket;
 
-    TRY(load(game, &dispute, &move->key));
-    if (dispute.claim.phase == GAME_CLAIM_NONE || dispute.claim.phase == GAME_CLAIM_CLOSED) {
-        return local_refuse(game, GAME_WRONG_PHASE, dispute.claim.phase);
+    TRY(get_dispute(game, &trial, &move->key));
+    if (trial.dispute.phase != GAME_CLAIM_WAITING && trial.dispute.phase != GAME_CLAIM_CALLED) {
+        return refuse_phase(game, &trial);
     }
-    TRY(find_moot(game, &moot, &dispute));
-    if (!moot) {
+    TRY(get_docket(game, &docket, &trial));
+    if (!is_overtaken(&docket, &trial.dispute)) {
         return local_refuse(game, GAME_NOT_LAPSED, 0);
     }
 
-    dispute.claim.phase = GAME_CLAIM_CLOSED;
-    if (dispute.claim.generation == dispute.job.generation) {
-        struct local_tally tally;
+    TRY(end_claim(game, &trial, &docket, GAME_LAPSED));
+    TRY(start_next(game, &docket, &trial.dispute.job, trial.dispute.generation));
+    return put_docket(game, &docket, &trial);
+}
 
-        dispute.job.open_claims--;
-        TRY(local_get_tally(game->store, &tally, &dispute.claim.segment));
-        tally.open_claims--;
-        TRY(local_put_tally(game->store, &tally, &dispute.claim.segment));
+enum status local_pay(struct local_game *game, const struct game_move *move)
+{
+    struct local_docket docket;
+    struct local_job job;
+    struct game_event *event;
+    wei share;
+
+    TRY(local_get(game->store, &docket, LOCAL_DOCKET, &move->key, move->generation));
+    if (docket.pot == 0) {
+        return local_refuse(game, GAME_NOTHING_OWED, 0);
     }
-    TRY(local_credit(game, &dispute.claim.claimant, dispute.job.terms.claim_bond));
-    (void)local_dispute_event(game, GAME_LAPSED, &dispute);
-    return save(game, &dispute);
+    if (docket.open != 0) {
+        return local_refuse(game, GAME_NOT_PAID, docket.open);
+    }
+
+    share = docket.pot / GAME_POT_SHARE;
+    TRY(local_get_job(game, &job, &move->key));
+    TRY(local_credit(game, &docket.winner, share));
+    TRY(local_credit(game, &job.client, share));
+    TRY(local_burn(game, docket.pot - 2 * share));
+    docket.pot = 0;
+    event = local_event(game, GAME_PAID, &move->key);
+    event->generation = move->generation;
+    event->account = docket.winner;
+    event->amount = share;
+    return local_put(game->store, &docket, LOCAL_DOCKET, &move->key, move->generation);
 }

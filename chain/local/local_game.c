@@ -1,112 +1,199 @@
-/* local_game.c - see local_game.h: the moves of client, solver, verifiers and anybody. */
+/* local_game.c - see local_game.h: the moves of client and solver, and the ends of segments and
+ * jobs. */
 #include "chain/local/local_game.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "chain/codec/abi.h"
 #include "chain/local/local_rules.h"
 
-/* Refunds the escrow of segments that will never be final. */
-static enum status refund_rest(struct local_game *game, const struct local_job *job)
-{
-    const struct game_terms *terms = &job->terms;
-    wei rest = job->segments - job->finalized;
-
-    return local_credit(game, &job->client,
-                        rest * (terms->segment_reward + (wei)terms->attestors * terms->attest_fee));
-}
+enum {
+    BOND_BITS = 85, /* five bonds fit where a contract keeps one */
+};
 
 /* ---- the client ------------------------------------------------------------- */
 
-static bool period_is_good(uint32_t period_s)
-{
-    return period_s > 0 && period_s <= GAME_PERIOD_MAX;
-}
+struct range {
+    wei value;
+    wei least;
+    wei most;
+    int field;
+};
 
 /* The position in Terms of the first term that is out of range; -1 when all are good. The order is
  * that of Registry.sol. */
 static int find_bad_term(const struct game_terms *terms, uint64_t now_s)
 {
     static const struct digest zero;
-    const struct {
-        bool good;
-        int field;
-    } checks[] = {
-        {!digest_equal(&terms->job_id, &zero), 0},
-        {terms->steps > 0 && terms->steps <= GAME_TIME_MAX, 5},
-        {terms->segment_steps > 0 && terms->segment_steps <= GAME_PERIOD_MAX, 6},
-        {game_segment_count(terms) > 0, 6},
-        {terms->segment_reward > 0 && terms->segment_reward <= WEI_MAX, 7},
-        {terms->attest_fee <= WEI_MAX, 8},
-        {terms->stake > 0 && terms->stake <= WEI_MAX, 9},
-        {terms->claim_bond > 0 && terms->claim_bond <= terms->stake, 10},
-        {terms->attestors <= GAME_ATTESTORS_MAX, 12},
-        {terms->attest_bond <= WEI_MAX && (terms->attest_bond > 0 || terms->attestors == 0), 11},
-        {terms->coverage_ppm <= GAME_PPM && (terms->coverage_ppm == 0 || terms->attestors > 0), 13},
-        {period_is_good(terms->segment_period_s), 14},
-        {period_is_good(terms->attest_period_s), 15},
-        {period_is_good(terms->reveal_period_s), 16},
-        {period_is_good(terms->claim_period_s), 17},
-        {period_is_good(terms->response_period_s), 18},
-        {terms->deadline_s > now_s && terms->deadline_s <= GAME_TIME_MAX / 2, 19},
+    const wei bond_max = ((wei)1 << BOND_BITS) - 1;
+    const wei from = terms->reward_from;
+    const struct range ranges[] = {
+        {digest_equal(&terms->job_id, &zero) ? 0 : 1, 1, 1, 0},
+        {terms->steps, 1, GAME_STEPS_MAX, 5},
+        {terms->segment_steps, 1, GAME_STATES_MAX, 6},
+        {game_segment_count(terms), 1, GAME_SEGMENTS_MAX, 6},
+        {terms->reward_to, from == 0 ? 1 : from, WEI_MAX, 8},
+        {terms->rise_time_s, from == terms->reward_to ? 0 : 1, GAME_PERIOD_MAX, 9},
+        {terms->fee, 0, WEI_MAX, 10},
+        {terms->stake, 1, WEI_MAX, 11},
+        {terms->bond, terms->fee == 0 ? 1 : GAME_FEES_OF_BOND * terms->fee,
+         terms->stake < bond_max ? terms->stake : bond_max, 12},
+        {terms->query_fee, 0, WEI_MAX, 13},
+        {terms->seats, 0, GAME_SEATS_MAX, 14},
+        {terms->coverage_ppm, 0, terms->seats == 0 ? 0 : GAME_PPM, 15},
+        {terms->panel_least, terms->seats, GAME_PANEL_LEAST, 16},
+        {terms->held_ppm, 0, GAME_HELD_PPM_MAX, 19},
+        {terms->segment_period_s, 1, GAME_PERIOD_MAX, 20},
+        {terms->seal_period_s, 1, GAME_PERIOD_MAX, 21},
+        {terms->reveal_period_s, 1, GAME_PERIOD_MAX, 22},
+        {terms->claim_period_s, 1, GAME_PERIOD_MAX, 23},
+        {terms->clock_s, 1, GAME_PERIOD_MAX, 24},
+        {terms->delivery_period_s, 1, GAME_PERIOD_MAX, 25},
+        {terms->deadline_s, (wei)now_s + 1, GAME_TIME_MAX / 2, 26},
     };
 
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        if (!checks[i].good) {
-            return checks[i].field;
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most) {
+            return ranges[i].field;
         }
     }
-    return game_escrow(terms) > WEI_MAX ? 7 : -1;
+    return game_escrow(terms) > WEI_MAX ? 8 : -1;
 }
 
 static enum status play_open(struct local_game *game, const struct game_move *move)
 {
     int bad_term = find_bad_term(&move->terms, game->now_s);
-    struct local_job job = {0};
+    struct local_job job;
     struct game_event *event;
     struct hash32 key;
 
     if (bad_term >= 0) {
         return local_refuse(game, GAME_BAD_TERMS, (wei)bad_term);
     }
-    if (move->value != game_escrow(&move->terms)) {
-        return local_refuse(game, GAME_WRONG_VALUE, game_escrow(&move->terms));
-    }
+    TRY(local_require_short(game, &move->contact));
+    TRY(local_require_value(game, move, game_escrow(&move->terms)));
     key = game_job_key(&game->place, &game->sender, &move->terms.job_id, move->terms.salt);
-    TRY(local_get_job(game->store, &job, &key));
+    TRY(local_get_job(game, &job, &key));
     if (job.phase != GAME_PHASE_NONE) {
         return local_refuse(game, GAME_JOB_EXISTS, 0);
     }
 
-    job.phase = GAME_PHASE_OPEN;
     job.client = game->sender;
     job.segments = game_segment_count(&move->terms);
+    job.pool = game_fees(&move->terms, job.segments);
     job.terms = move->terms;
+    local_reopen(game, &job);
     event = local_event(game, GAME_OPENED, &key);
     event->account = game->sender;
     event->terms = move->terms;
-    return local_put_job(game->store, &job, &key);
+    event->contact = move->contact;
+    return local_put_job(game, &job, &key);
+}
+
+/* The client gets what was for segments that never will be final. */
+static enum status close_job(struct local_game *game, struct local_job *job)
+{
+    wei rest = (job->segments - job->finalized) * job->terms.reward_to + job->pool;
+
+    job->pool = 0;
+    job->phase = GAME_PHASE_CLOSED;
+    job->closed_at_s = game->now_s;
+    return local_credit(game, &job->client, rest);
 }
 
 static enum status play_cancel(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
+    struct local_job job;
 
-    TRY(local_get_job(game->store, &job, &move->key));
+    TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_OPEN));
-    if (!address_equal(&game->sender, &job.client)) {
-        return local_refuse_other(game, &job.client);
-    }
+    TRY(local_require_sender(game, &job.client));
 
-    TRY(refund_rest(game, &job));
-    job.phase = GAME_PHASE_CLOSED;
+    TRY(close_job(game, &job));
     (void)local_event(game, GAME_CANCELLED, &move->key);
-    return local_put_job(game->store, &job, &move->key);
+    return local_put_job(game, &job, &move->key);
+}
+
+static enum status play_rewind(struct local_game *game, const struct game_move *move)
+{
+    struct local_job job;
+
+    TRY(local_get_job(game, &job, &move->key));
+    TRY(local_require_phase(game, &job, GAME_PHASE_OPEN));
+    TRY(local_require_sender(game, &job.client));
+    if (move->index >= job.finalized) {
+        return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
+    }
+    TRY(local_require_value(game, move, game_rewind_price(&job.terms, move->index, job.finalized)));
+
+    job.pool += game_fees(&job.terms, job.finalized - move->index);
+    job.finalized = move->index;
+    job.committed = move->index;
+    local_event(game, GAME_REWOUND, &move->key)->index = move->index;
+    return local_put_job(game, &job, &move->key);
+}
+
+static enum status pay_held(struct local_game *game, struct local_job *job,
+                            const struct hash32 *key, const struct address *to)
+{
+    struct game_event *event = local_event(game, GAME_DELIVERED, key);
+
+    event->account = *to;
+    event->amount = job->held;
+    TRY(local_credit(game, to, job->held));
+    job->held = 0;
+    return local_put_job(game, job, key);
+}
+
+static enum status play_acknowledge(struct local_game *game, const struct game_move *move)
+{
+    struct local_job job;
+
+    TRY(local_get_job(game, &job, &move->key));
+    TRY(local_require_phase(game, &job, GAME_PHASE_CLOSED));
+    TRY(local_require_sender(game, &job.client));
+    if (job.held == 0 || job.asked) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
+    }
+    TRY(local_require_not_after(game, job.closed_at_s + job.terms.delivery_period_s));
+    return pay_held(game, &job, &move->key, &job.solver);
+}
+
+static enum status play_ask_panel(struct local_game *game, const struct game_move *move)
+{
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    struct game_segment asked = move->segment;
+    struct hash32 standing;
+    struct local_job job;
+
+    TRY(local_get_job(game, &job, &move->key));
+    TRY(local_require_phase(game, &job, GAME_PHASE_CLOSED));
+    TRY(local_require_sender(game, &job.client));
+    if (job.held == 0 || job.asked || job.terms.seats == 0) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
+    }
+    TRY(local_require_not_after(game, job.closed_at_s + job.terms.delivery_period_s / 2));
+    TRY(local_get(game->store, &standing, LOCAL_SEGMENT, &move->key, move->segment.index));
+    if ((uint64_t)move->segment.index + 1 != job.finalized || !hash32_equal(&standing, &hash)) {
+        return local_refuse(game, GAME_WRONG_SEGMENT, 0);
+    }
+    TRY(local_require_value(game, move, game_segment_fees(&job.terms)));
+
+    /* As a commit of now, in the place of the last segment. */
+    asked.time_s = game->now_s;
+    asked.height = game->height;
+    asked.panel = job.entries;
+    hash = game_segment_hash(&move->key, &asked);
+    TRY(local_put(game->store, &hash, LOCAL_SEGMENT, &move->key, asked.index));
+    job.pool = move->value;
+    job.asked = true;
+    (void)local_event(game, GAME_ASKED, &move->key);
+    return local_put_job(game, &job, &move->key);
 }
 
 /* ---- the solver ------------------------------------------------------------- */
 
+/* A commit may come until the next is due, and never after the deadline. */
 static uint64_t due_from_now(const struct local_game *game, const struct local_job *job)
 {
     uint64_t due_s = game->now_s + job->terms.segment_period_s;
@@ -116,28 +203,73 @@ static uint64_t due_from_now(const struct local_game *game, const struct local_j
 
 static enum status play_accept(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
+    struct local_job job;
     struct game_event *event;
+    wei reward;
 
-    TRY(local_get_job(game->store, &job, &move->key));
+    TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_OPEN));
     TRY(local_require_not_after(game, job.terms.deadline_s));
-    if (move->value != job.terms.stake) {
-        return local_refuse(game, GAME_WRONG_VALUE, job.terms.stake);
+    reward = game_reward(&job.terms, job.opened_at_s, game->now_s);
+    if (reward < move->least_reward) {
+        return local_refuse(game, GAME_TOO_LITTLE, reward);
     }
+    if (job.active < job.terms.panel_least) {
+        return local_refuse(game, GAME_PANEL_SHORT, job.active);
+    }
+    TRY(local_require_value(game, move, job.terms.stake));
+    TRY(local_require_allowed(game, &job.terms.solvers, &move->path));
+    TRY(local_require_short(game, &move->contact));
 
     job.phase = GAME_PHASE_RUNNING;
     job.solver = game->sender;
     job.due_s = due_from_now(game, &job);
+    job.reward = reward;
+    job.accepted_at_s = game->now_s;
+    job.start = job.finalized;
     event = local_event(game, GAME_ACCEPTED, &move->key);
     event->account = game->sender;
+    event->amount = reward;
     event->time_s = job.due_s;
-    return local_put_job(game->store, &job, &move->key);
+    event->contact = move->contact;
+    return local_put_job(game, &job, &move->key);
+}
+
+/* The solver goes, with what it is owed. */
+static enum status leave_job(struct local_game *game, struct local_job *job, wei penalty)
+{
+    TRY(local_burn(game, penalty));
+    TRY(local_credit(game, &job->solver, job->terms.stake - penalty + job->held));
+    job->held = 0;
+    local_reopen(game, job);
+    return STATUS_OK;
+}
+
+static enum status play_step_back(struct local_game *game, const struct game_move *move)
+{
+    struct local_job job;
+    struct game_event *event;
+    wei penalty;
+
+    TRY(local_get_job(game, &job, &move->key));
+    TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
+    TRY(local_require_sender(game, &job.solver));
+    if (job.committed != job.start) {
+        return local_refuse(game, GAME_WRONG_INDEX, job.start);
+    }
+    TRY(local_require_not_after(game, job.accepted_at_s + job.terms.segment_period_s));
+
+    penalty = job.terms.stake / GAME_BACK_SHARE;
+    TRY(leave_job(game, &job, penalty));
+    event = local_event(game, GAME_STEPPED_BACK, &move->key);
+    event->account = game->sender;
+    event->amount = penalty;
+    return local_put_job(game, &job, &move->key);
 }
 
 static uint32_t segment_steps(const struct local_job *job, uint32_t index)
 {
-    uint64_t rest = job->terms.steps - (uint64_t)index * job->terms.segment_steps;
+    uint64_t rest = job->terms.steps - local_first_step(job, index);
 
     return rest < job->terms.segment_steps ? (uint32_t)rest : job->terms.segment_steps;
 }
@@ -146,11 +278,11 @@ static enum status require_may_commit(struct local_game *game, const struct loca
                                       const struct game_move *move)
 {
     static const struct digest zero;
+    const uint32_t steps = move->states.count;
+    uint32_t most;
 
     TRY(local_require_phase(game, job, GAME_PHASE_RUNNING));
-    if (!address_equal(&game->sender, &job->solver)) {
-        return local_refuse_other(game, &job->solver);
-    }
+    TRY(local_require_sender(game, &job->solver));
     if (move->index != job->committed) {
         return local_refuse(game, GAME_WRONG_INDEX, job->committed);
     }
@@ -158,385 +290,242 @@ static enum status require_may_commit(struct local_game *game, const struct loca
         return local_refuse(game, GAME_WRONG_INDEX, job->segments);
     }
     TRY(local_require_not_after(game, job->due_s));
-    return digest_equal(&move->root, &zero) ? local_refuse(game, GAME_ZERO_ROOT, 0) : STATUS_OK;
+    most = segment_steps(job, move->index);
+    if (move->diverged ? steps == 0 || steps > most : steps != most) {
+        return local_refuse(game, GAME_WRONG_STEPS, most);
+    }
+    for (uint32_t i = 0; i < steps; i++) {
+        if (digest_equal(&move->states.hashes[i], &zero)) {
+            return local_refuse(game, GAME_ZERO_ROOT, 0);
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status play_commit(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
+    struct local_job job;
     struct game_event *event;
     struct hash32 hash;
-    uint32_t steps;
-    bool diverged = move->kind == GAME_COMMIT_DIVERGED;
 
-    TRY(local_get_job(game->store, &job, &move->key));
+    TRY(local_get_job(game, &job, &move->key));
     TRY(require_may_commit(game, &job, move));
-    steps = segment_steps(&job, move->index);
-    if (diverged && (move->steps == 0 || move->steps > steps)) {
-        return local_refuse(game, GAME_WRONG_STEPS, steps);
-    }
 
-    job.ended = diverged;
     event = local_event(game, GAME_COMMITTED, &move->key);
-    event->segment = (struct game_segment){.index = move->index,
-                                           .generation = job.generation,
-                                           .root = move->root,
-                                           .steps = diverged ? move->steps : steps,
-                                           .time_s = game->now_s,
-                                           .height = game->height,
-                                           .solver = game->sender};
+    event->segment = (struct game_segment){
+        .index = move->index,
+        .generation = job.generation,
+        .root = game_segment_root(&move->states, local_first_step(&job, move->index)),
+        .steps = move->states.count,
+        .time_s = game->now_s,
+        .height = game->height,
+        .solver = game->sender,
+        .panel = job.entries,
+        .diverged = move->diverged};
     event->index = move->index;
-    event->flag = diverged;
+    event->states = move->states;
     hash = game_segment_hash(&move->key, &event->segment);
-    TRY(local_put_segment(game->store, &hash, &move->key, move->index));
+    TRY(local_put(game->store, &hash, LOCAL_SEGMENT, &move->key, move->index));
     job.committed = move->index + 1;
     job.due_s = due_from_now(game, &job);
-    return local_put_job(game->store, &job, &move->key);
+    job.ended = job.ended || move->diverged;
+    return local_put_job(game, &job, &move->key);
 }
 
-/* ---- verifiers -------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------- */
 
-/* See _draw in Registry.sol. Changes the tally in memory; the caller stores it. */
-static enum status draw(struct local_game *game, struct local_segment *segment,
-                        const struct local_job *job, const struct hash32 *key)
+/* The first segment that is not final can come to its end. */
+static enum status require_claims_over(struct local_game *game, struct local_segment *segment,
+                                       const struct game_move *move, bool of_job)
 {
-    uint64_t height = segment->shown->height;
-    uint8_t bytes[2 * HASH32_SIZE];
-    struct game_event *event;
-    struct hash32 entropy;
-    struct uint256 number;
-    struct uint256 quotient;
-    bool late;
+    const struct local_job *job = &segment->job;
+    uint32_t open_claims;
 
-    if (!hash32_is_zero(&segment->tally.seed)) {
-        return STATUS_OK;
-    }
-    if (game->height <= height + 1) {
-        return local_refuse(game, GAME_TOO_EARLY, (wei)height + 2);
-    }
-    TRY(game->block_hash(game->context, &entropy, height + 1));
-    late = hash32_is_zero(&entropy);
-    if (late) {
-        TRY(game->block_hash(game->context, &entropy, game->height - 1));
-    }
-    memcpy(bytes, entropy.bytes, HASH32_SIZE);
-    memcpy(bytes + HASH32_SIZE, segment->hash.bytes, HASH32_SIZE);
-    segment->tally.seed = keccak256(bytes, sizeof(bytes));
-    number = uint256_from_bytes(segment->tally.seed.bytes);
-    segment->tally.mandatory =
-        job->terms.coverage_ppm > 0 &&
-        (late || uint256_divide(&quotient, &number, GAME_PPM) < job->terms.coverage_ppm);
-    event = local_event(game, GAME_DRAWN, key);
-    event->index = segment->shown->index;
-    event->seal = segment->tally.seed;
-    event->flag = segment->tally.mandatory;
-    return STATUS_OK;
-}
-
-static enum status find_mandatory(struct local_game *game, bool *mandatory,
-                                  struct local_segment *segment, const struct local_job *job,
-                                  const struct hash32 *key)
-{
-    *mandatory = job->terms.coverage_ppm == GAME_PPM;
-    if (job->terms.coverage_ppm > 0 && job->terms.coverage_ppm < GAME_PPM) {
-        TRY(draw(game, segment, job, key));
-        *mandatory = segment->tally.mandatory;
-    }
-    return STATUS_OK;
-}
-
-static enum status play_draw(struct local_game *game, const struct game_move *move)
-{
-    struct local_job job = {0};
-    struct local_segment segment = {0};
-
-    TRY(local_get_job(game->store, &job, &move->key));
-    TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
-    TRY(local_require_standing(game, &segment, move, &job));
-    TRY(draw(game, &segment, &job, &move->key));
-    return local_put_tally(game->store, &segment.tally, &segment.hash);
-}
-
-static enum status require_may_attest(struct local_game *game, struct local_segment *segment,
-                                      struct local_attestation *attestation,
-                                      const struct local_job *job, const struct game_move *move)
-{
-    TRY(local_require_phase(game, job, GAME_PHASE_RUNNING));
-    TRY(local_require_standing(game, segment, move, job));
-    if (move->value != job->terms.attest_bond) {
-        return local_refuse(game, GAME_WRONG_VALUE, job->terms.attest_bond);
-    }
-    if (address_equal(&game->sender, &move->segment.solver)) {
-        return local_refuse(game, GAME_SELF_DEALING, 0);
-    }
-    TRY(draw(game, segment, job, &move->key));
-    TRY(local_require_not_after(game, local_round_start(segment) + job->terms.attest_period_s));
-    if (segment->tally.attested + segment->tally.revealed >= job->terms.attestors) {
-        return local_refuse(game, GAME_FULL, 0);
-    }
-    TRY(local_get_attestation(game->store, attestation, &segment->hash, &game->sender));
-    return attestation->phase == GAME_ATTESTATION_NONE
-               ? STATUS_OK
-               : local_refuse(game, GAME_ALREADY_ATTESTED, 0);
-}
-
-static enum status play_attest(struct local_game *game, const struct game_move *move)
-{
-    struct local_job job = {0};
-    struct local_segment segment = {0};
-    struct local_attestation attestation = {0};
-    struct game_event *event;
-
-    TRY(local_get_job(game->store, &job, &move->key));
-    TRY(require_may_attest(game, &segment, &attestation, &job, move));
-
-    segment.tally.attested++;
-    attestation.phase = GAME_ATTESTATION_SEALED;
-    attestation.round = segment.tally.round;
-    attestation.value = move->seal;
-    event = local_event(game, GAME_ATTESTED, &move->key);
-    event->index = move->segment.index;
-    event->account = game->sender;
-    event->seal = move->seal;
-    event->step = game_sampled_step(&segment.tally.seed, &game->sender, move->segment.steps);
-    TRY(local_put_attestation(game->store, &attestation, &segment.hash, &game->sender));
-    return local_put_tally(game->store, &segment.tally, &segment.hash);
-}
-
-static enum status require_may_reveal(struct local_game *game, struct local_segment *segment,
-                                      struct local_attestation *attestation,
-                                      const struct local_job *job, const struct game_move *move)
-{
-    struct hash32 seal;
-    uint64_t start_s;
-
-    TRY(local_require_phase(game, job, GAME_PHASE_RUNNING));
-    TRY(local_require_standing(game, segment, move, job));
-    TRY(local_get_attestation(game->store, attestation, &segment->hash, &game->sender));
-    if (attestation->phase != GAME_ATTESTATION_SEALED) {
-        return local_refuse(game, GAME_NOT_SEALED, 0);
-    }
-    start_s = local_round_start(segment) + job->terms.attest_period_s;
-    if (attestation->round != segment->tally.round) {
-        return local_refuse(game, GAME_TOO_LATE, start_s);
-    }
-    TRY(local_require_after(game, start_s));
-    TRY(local_require_not_after(game, start_s + job->terms.reveal_period_s));
-    seal = game_attest_seal(&game->sender, &segment->hash, &move->root);
-    return hash32_equal(&seal, &attestation->value) ? STATUS_OK
-                                                    : local_refuse(game, GAME_WRONG_REVEAL, 0);
-}
-
-static enum status play_reveal(struct local_game *game, const struct game_move *move)
-{
-    struct local_job job = {0};
-    struct local_segment segment = {0};
-    struct local_attestation attestation = {0};
-    struct game_event *event;
-
-    TRY(local_get_job(game->store, &job, &move->key));
-    TRY(require_may_reveal(game, &segment, &attestation, &job, move));
-
-    attestation.phase = GAME_ATTESTATION_REVEALED;
-    memcpy(attestation.value.bytes, move->root.bytes, HASH32_SIZE);
-    segment.tally.attested--;
-    segment.tally.revealed++;
-    event = local_event(game, GAME_REVEALED, &move->key);
-    event->index = move->segment.index;
-    event->account = game->sender;
-    event->root = move->root;
-    TRY(local_put_attestation(game->store, &attestation, &segment.hash, &game->sender));
-    return local_put_tally(game->store, &segment.tally, &segment.hash);
-}
-
-/* ---- anybody ---------------------------------------------------------------- */
-
-static enum status play_renew(struct local_game *game, const struct game_move *move)
-{
-    struct local_job job = {0};
-    struct local_segment segment = {0};
-    struct game_event *event;
-    bool mandatory;
-
-    TRY(local_get_job(game->store, &job, &move->key));
-    TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
-    TRY(local_require_standing(game, &segment, move, &job));
-    if (move->segment.index < job.finalized) {
-        return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
-    }
-    TRY(local_require_not_after(game, job.terms.deadline_s));
-    TRY(local_require_after(game, local_round_start(&segment) + job.terms.attest_period_s +
-                                      job.terms.reveal_period_s));
-    TRY(find_mandatory(game, &mandatory, &segment, &job, &move->key));
-    if (!mandatory || segment.tally.revealed >= job.terms.attestors) {
-        return local_refuse(game, GAME_NOT_NEEDED, 0);
-    }
-
-    segment.tally.round++;
-    segment.tally.attested = 0;
-    segment.tally.start_s = game->now_s;
-    event = local_event(game, GAME_RENEWED, &move->key);
-    event->index = move->segment.index;
-    event->time_s = game->now_s;
-    return local_put_tally(game->store, &segment.tally, &segment.hash);
-}
-
-static enum status close_if_complete(struct local_game *game, struct local_job *job,
-                                     const struct hash32 *key)
-{
-    bool complete =
-        job->finalized == job->segments || (job->ended && job->finalized == job->committed);
-
-    if (!complete) {
-        return STATUS_OK;
-    }
-    TRY(local_credit(game, &job->solver, job->terms.stake));
-    TRY(refund_rest(game, job));
-    job->phase = GAME_PHASE_CLOSED;
-    local_event(game, GAME_CLOSED, key)->index = job->finalized;
-    return STATUS_OK;
-}
-
-static enum status require_may_finalize(struct local_game *game, struct local_segment *segment,
-                                        const struct local_job *job, const struct game_move *move)
-{
-    bool mandatory;
-
-    TRY(local_require_phase(game, job, GAME_PHASE_RUNNING));
-    TRY(local_require_standing(game, segment, move, job));
+    TRY(local_require_committed(game, segment, &move->key, &move->segment));
     if (move->segment.index != job->finalized) {
         return local_refuse(game, GAME_WRONG_INDEX, job->finalized);
     }
-    TRY(local_require_after(game, local_claim_end(job, segment)));
-    if (segment->tally.open_claims != 0) {
-        return local_refuse(game, GAME_CLAIMS_OPEN, segment->tally.open_claims);
+    if (job->terms.seats != 0 && segment->tally.start_s == 0) {
+        return local_refuse(game, GAME_NOT_DRAWN, 0);
     }
-    TRY(find_mandatory(game, &mandatory, segment, job, &move->key));
-    if (mandatory && segment->tally.revealed < job->terms.attestors) {
-        return local_refuse(game, GAME_COVERAGE_MISSING, segment->tally.revealed);
-    }
-    return STATUS_OK;
+    TRY(local_require_after(game, local_claim_end(segment)));
+    open_claims = of_job ? job->open_claims : segment->tally.open_claims;
+    return open_claims == 0 ? STATUS_OK : local_refuse(game, GAME_CLAIMS_OPEN, open_claims);
+}
+
+/* Silence blocks nothing where the client chose who may be drawn. */
+static bool is_found_right(const struct local_segment *segment)
+{
+    const struct local_tally *tally = &segment->tally;
+
+    return local_score(tally) >= (int32_t)segment->job.terms.seats ||
+           (tally->asleep && local_score(tally) > GAME_SCORE_VOID &&
+            (tally->rights > 0 || !hash32_is_zero(&segment->job.terms.verifiers)));
+}
+
+static enum status pay_solver(struct local_game *game, struct local_job *job)
+{
+    wei kept = job->reward * job->terms.held_ppm / GAME_PPM;
+
+    job->held += kept;
+    TRY(local_credit(game, &job->solver, job->reward - kept));
+    return local_credit(game, &job->client, job->terms.reward_to - job->reward);
 }
 
 static enum status play_finalize(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
-    struct local_segment segment = {0};
-    wei unused;
+    struct local_segment segment;
+    struct local_job *job = &segment.job;
+    struct game_event *event;
 
-    TRY(local_get_job(game->store, &job, &move->key));
-    TRY(require_may_finalize(game, &segment, &job, move));
+    TRY(require_claims_over(game, &segment, move, false));
+    if (segment.tally.covered) {
+        TRY(local_close_round(game, &segment));
+        if (!is_found_right(&segment)) {
+            return local_refuse(game, GAME_COVERAGE_MISSING, segment.tally.rights);
+        }
+        TRY(local_pay_rights(game, &segment));
+    }
 
-    job.finalized++;
-    unused = (wei)job.terms.attestors - segment.tally.revealed;
-    TRY(local_credit(game, &job.solver, job.terms.segment_reward));
-    TRY(local_credit(game, &job.client, unused * job.terms.attest_fee));
-    local_event(game, GAME_FINALIZED, &move->key)->index = move->segment.index;
-    TRY(close_if_complete(game, &job, &move->key));
-    TRY(local_put_tally(game->store, &segment.tally, &segment.hash));
-    return local_put_job(game->store, &job, &move->key);
+    TRY(pay_solver(game, job));
+    job->finalized++;
+    event = local_event(game, GAME_FINALIZED, &move->key);
+    event->index = move->segment.index;
+    event->amount = job->reward;
+    if (job->finalized == job->segments || move->segment.diverged) {
+        TRY(local_credit(game, &job->solver, job->terms.stake));
+        TRY(close_job(game, job));
+        local_event(game, GAME_CLOSED, &move->key)->index = job->finalized;
+    }
+    return local_save_segment(game, &segment);
 }
 
-static enum status play_settle(struct local_game *game, const struct game_move *move)
+static enum status play_forfeit(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
-    struct local_segment segment = {0};
-    struct local_attestation attestation = {0};
+    struct local_segment segment;
+    struct local_job *job = &segment.job;
+    const struct local_tally *tally = &segment.tally;
     struct game_event *event;
-    struct address payee = move->account;
-    wei amount;
+    bool is_refused;
+    bool is_alone;
+    wei penalty;
 
-    TRY(local_get_job(game->store, &job, &move->key));
-    TRY(local_find_segment(game, &segment, move, &job));
-    TRY(local_get_attestation(game->store, &attestation, &segment.hash, &move->account));
-    amount = job.terms.attest_bond;
-    if (attestation.phase == GAME_ATTESTATION_NONE ||
-        attestation.phase == GAME_ATTESTATION_CLOSED) {
-        return local_refuse(game, GAME_NOT_SEALED, 0);
+    TRY(require_claims_over(game, &segment, move, true));
+    if (!tally->covered) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
-    if (segment.stands && attestation.phase == GAME_ATTESTATION_SEALED) {
-        if (attestation.round == segment.tally.round) {
-            TRY(local_require_after(game, local_round_start(&segment) + job.terms.attest_period_s +
-                                              job.terms.reveal_period_s));
-        }
-        payee = move->segment.solver;
-    } else if (segment.stands) {
-        if (move->segment.index >= job.finalized) {
-            return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
-        }
-        amount += job.terms.attest_fee;
+    TRY(local_close_round(game, &segment));
+    is_refused = local_score(tally) <= GAME_SCORE_VOID;
+    is_alone = tally->asleep && tally->rights == 0 && hash32_is_zero(&job->terms.verifiers);
+    if (!is_refused && !is_alone) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
 
-    attestation.phase = GAME_ATTESTATION_CLOSED;
-    TRY(local_credit(game, &payee, amount));
-    event = local_event(game, GAME_SETTLED, &move->key);
-    event->index = move->segment.index;
-    event->account = move->account;
-    event->other = payee;
-    event->amount = amount;
-    return local_put_attestation(game->store, &attestation, &segment.hash, &move->account);
+    penalty = is_refused ? job->terms.stake / GAME_LATE_SHARE : 0;
+    event = local_event(game, GAME_VOIDED, &move->key);
+    event->account = job->solver;
+    event->index = job->finalized;
+    event->amount = penalty;
+    TRY(leave_job(game, job, penalty));
+    local_void_committed(job);
+    return local_save_segment(game, &segment);
 }
 
 static enum status play_release(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
+    struct local_job job;
     struct game_event *event;
     wei penalty;
 
-    TRY(local_get_job(game->store, &job, &move->key));
+    TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
     TRY(local_require_after(game, job.due_s));
+    /* After the deadline a job expires, and its solver has lost nothing. */
+    TRY(local_require_not_after(game, job.terms.deadline_s));
     if (job.committed != job.finalized) {
         return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
     }
 
     penalty = job.terms.stake / GAME_LATE_SHARE;
-    TRY(local_credit(game, &job.client, penalty));
-    TRY(local_credit(game, &job.solver, job.terms.stake - penalty));
     event = local_event(game, GAME_RELEASED, &move->key);
     event->account = job.solver;
     event->amount = penalty;
-    job.phase = GAME_PHASE_OPEN;
-    memset(&job.solver, 0, sizeof(job.solver));
-    return local_put_job(game->store, &job, &move->key);
+    TRY(leave_job(game, &job, penalty));
+    return local_put_job(game, &job, &move->key);
 }
 
 static enum status play_expire(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job = {0};
-    uint64_t end_s;
+    struct local_job job;
 
-    TRY(local_get_job(game->store, &job, &move->key));
-    if (job.phase != GAME_PHASE_OPEN && job.phase != GAME_PHASE_RUNNING) {
-        return local_refuse(game, GAME_WRONG_PHASE, job.phase);
+    TRY(local_get_job(game, &job, &move->key));
+    if (job.phase != GAME_PHASE_OPEN) {
+        TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
     }
-    end_s = job.terms.deadline_s;
-    if (job.phase == GAME_PHASE_RUNNING) {
-        end_s += (uint64_t)job.terms.attest_period_s + job.terms.reveal_period_s +
-                 job.terms.claim_period_s;
-    }
-    TRY(local_require_after(game, end_s));
-    if (job.open_claims != 0) {
-        return local_refuse(game, GAME_CLAIMS_OPEN, job.open_claims);
+    TRY(local_require_after(game, job.terms.deadline_s));
+    /* What was committed in time is carried to its end first. */
+    if (job.committed != job.finalized) {
+        return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
     }
 
     if (job.phase == GAME_PHASE_RUNNING) {
-        TRY(local_credit(game, &job.solver, job.terms.stake));
-        local_void_committed(&job);
+        TRY(leave_job(game, &job, 0));
     }
-    TRY(refund_rest(game, &job));
-    job.phase = GAME_PHASE_CLOSED;
+    TRY(close_job(game, &job));
     local_event(game, GAME_CLOSED, &move->key)->index = job.finalized;
-    return local_put_job(game->store, &job, &move->key);
+    return local_put_job(game, &job, &move->key);
+}
+
+/* What the panel says, once the client has asked it. */
+static enum status deliver_asked(struct local_game *game, struct local_segment *asked)
+{
+    struct local_job *job = &asked->job;
+    const struct local_tally *tally = &asked->tally;
+    wei rest;
+
+    TRY(local_get(game->store, &asked->hash, LOCAL_SEGMENT, asked->key, asked->shown->index));
+    TRY(local_get(game->store, &asked->tally, LOCAL_TALLY, &asked->hash, 0));
+    if (!tally->closed || (!local_has_score(asked) && !tally->asleep)) {
+        return local_refuse(game, GAME_COVERAGE_MISSING, tally->rights);
+    }
+    TRY(local_pay_rights(game, asked));
+    rest = job->pool;
+    job->pool = 0;
+    TRY(local_credit(game, &job->client, rest));
+    return local_save_segment(game, asked);
+}
+
+static enum status play_deliver(struct local_game *game, const struct game_move *move)
+{
+    struct game_segment last = {0};
+    struct local_segment asked = {.key = &move->key, .shown = &last};
+    struct local_job *job = &asked.job;
+    const struct address *to = &job->solver;
+
+    TRY(local_get_job(game, job, &move->key));
+    TRY(local_require_phase(game, job, GAME_PHASE_CLOSED));
+    if (job->held == 0) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
+    }
+    if (job->asked) {
+        last.index = job->finalized - 1;
+        TRY(deliver_asked(game, &asked));
+        to = local_score(&asked.tally) <= GAME_SCORE_VOID ? &job->client : &job->solver;
+    } else {
+        TRY(local_require_after(game, job->closed_at_s + job->terms.delivery_period_s));
+    }
+    return pay_held(game, job, &move->key, to);
 }
 
 static enum status play_withdraw(struct local_game *game, const struct game_move *move)
 {
+    const struct hash32 own = local_key_of_account(&game->sender);
+    const struct hash32 target = local_key_of_account(&move->account);
     struct local_account account;
     struct game_event *event;
     wei amount;
 
-    TRY(local_get_account(game->store, &account, &game->sender));
+    TRY(local_get(game->store, &account, LOCAL_ACCOUNT, &own, 0));
     amount = account.owed;
     if (amount == 0) {
         return local_refuse(game, GAME_NOTHING_OWED, 0);
@@ -546,14 +535,29 @@ static enum status play_withdraw(struct local_game *game, const struct game_move
     }
 
     account.owed = 0;
-    TRY(local_put_account(game->store, &account, &game->sender));
+    TRY(local_put(game->store, &account, LOCAL_ACCOUNT, &own, 0));
     event = local_event(game, GAME_WITHDRAWN, NULL);
     event->account = game->sender;
     event->other = move->account;
     event->amount = amount;
-    TRY(local_get_account(game->store, &account, &move->account));
+    TRY(local_get(game->store, &account, LOCAL_ACCOUNT, &target, 0));
     account.purse += amount;
-    return local_put_account(game->store, &account, &move->account);
+    return local_put(game->store, &account, LOCAL_ACCOUNT, &target, 0);
+}
+
+enum status local_convict_solver(struct local_game *game, wei *stake, struct local_job *job,
+                                 const struct hash32 *key)
+{
+    struct game_event *event = local_event(game, GAME_CONVICTED, key);
+
+    *stake = job->terms.stake;
+    event->account = job->solver;
+    event->index = job->finalized;
+    TRY(local_credit(game, &job->client, job->held));
+    job->held = 0;
+    local_void_committed(job);
+    local_reopen(game, job);
+    return STATUS_OK;
 }
 
 /* ---- all moves -------------------------------------------------------------- */
@@ -564,42 +568,45 @@ static const struct {
 } rules[GAME_MOVE_KINDS] = {
     [GAME_OPEN] = {play_open, true},
     [GAME_CANCEL] = {play_cancel, false},
+    [GAME_REWIND] = {play_rewind, true},
+    [GAME_ACKNOWLEDGE] = {play_acknowledge, false},
+    [GAME_ASK_PANEL] = {play_ask_panel, true},
     [GAME_ACCEPT] = {play_accept, true},
+    [GAME_STEP_BACK] = {play_step_back, false},
     [GAME_COMMIT] = {play_commit, false},
-    [GAME_COMMIT_DIVERGED] = {play_commit, false},
-    [GAME_ANSWER] = {local_answer, false},
-    [GAME_DRAW] = {play_draw, false},
-    [GAME_ATTEST] = {play_attest, true},
-    [GAME_REVEAL] = {play_reveal, false},
-    [GAME_SEAL_CLAIM] = {local_seal_claim, false},
-    [GAME_CLAIM] = {local_claim, true},
-    [GAME_ACCUSE] = {local_accuse, true},
-    [GAME_PASS_TURN] = {local_pass_turn, false},
-    [GAME_RULE] = {local_rule, false},
-    [GAME_TIMEOUT] = {local_timeout, false},
-    [GAME_LAPSE] = {local_lapse, false},
-    [GAME_RENEW] = {play_renew, false},
+    [GAME_ENLIST] = {local_enlist, true},
+    [GAME_LEAVE] = {local_leave, false},
+    [GAME_ANNOUNCE] = {local_announce, false},
+    [GAME_DRAW] = {local_draw, false},
+    [GAME_SEAL] = {local_seal, false},
+    [GAME_REVEAL] = {local_reveal, false},
+    [GAME_RENEW] = {local_renew, false},
     [GAME_FINALIZE] = {play_finalize, false},
-    [GAME_SETTLE] = {play_settle, false},
+    [GAME_FORFEIT] = {play_forfeit, false},
+    [GAME_SETTLE] = {local_settle, false},
     [GAME_RELEASE] = {play_release, false},
     [GAME_EXPIRE] = {play_expire, false},
+    [GAME_DELIVER] = {play_deliver, false},
     [GAME_WITHDRAW] = {play_withdraw, false},
-    [GAME_QUERY] = {local_query, false},
+    [GAME_SEAL_CLAIM] = {local_seal_claim, false},
+    [GAME_CLAIM] = {local_claim, true},
+    [GAME_ALARM] = {local_alarm, false},
+    [GAME_ANSWER] = {local_answer, false},
+    [GAME_QUERY] = {local_query, true},
     [GAME_REPLY] = {local_reply, false},
     [GAME_CONVICT] = {local_convict, false},
+    [GAME_TIMEOUT] = {local_timeout, false},
+    [GAME_LAPSE] = {local_lapse, false},
+    [GAME_PAY] = {local_pay, false},
+    [GAME_CHALLENGE] = {local_challenge, false},
 };
 
 enum status local_game_play(struct local_game *game, const struct game_move *move)
 {
     game->event_count = 0;
     memset(&game->refusal, 0, sizeof(game->refusal));
-    if (move->value != 0 && !rules[move->kind].payable) {
-        return local_refuse(game, GAME_REFUSED_NOT, 0);
-    }
-    if (game_move_is_of_referee(move->kind) && !game->judges) {
-        return local_refuse(game, GAME_REFUSED_NOT, 0); /* an account judges, not the ledger */
-    }
-    if (move->kind == GAME_PASS_TURN && move->turn > GAME_TURN_ACCUSED) {
+    if ((move->value != 0 && !rules[move->kind].payable) ||
+        move->verdict > GAME_VERDICT_UNAVAILABLE) {
         return local_refuse(game, GAME_REFUSED_NOT, 0);
     }
     return rules[move->kind].play(game, move);

@@ -6,26 +6,24 @@
  */
 #include <string.h>
 
-#include "base/endian.h"
 #include "chain/local/local_rules.h"
 #include "proofs/commit/commit.h"
+#include "proofs/commit/leaf_proof.h"
 #include "proofs/dispute/evidence.h"
 
-/* docs/FORMATS.md, job: 20 steps of a segment (8), 56 program root, 120 constants, 152 data, 184
- * first state (32 each). */
+/* docs/FORMATS.md, job: 56 program root, 120 constants, 152 data, 184 first state. */
 enum {
-    HEADER_SEGMENT_LENGTH = 20,
     HEADER_PROGRAM = 56,
     HEADER_CONSTANTS = 120,
     HEADER_DATA = 152,
     HEADER_FIRST_STATE = 184,
 };
 
-static struct digest header_root(const struct game_case *shown, size_t place)
+static struct digest header_root(const uint8_t header[GAME_JOB_HEADER_SIZE], size_t place)
 {
     struct digest root;
 
-    memcpy(root.bytes, shown->job_header + place, DIGEST_SIZE);
+    memcpy(root.bytes, header + place, DIGEST_SIZE);
     return root;
 }
 
@@ -34,61 +32,20 @@ static enum status refuse_case(struct local_game *game, enum game_case_part part
     return local_refuse(game, GAME_WRONG_CASE, part);
 }
 
-/* ---- whose turn ----------------------------------------------------------------- */
-
-static enum status require_turn(struct local_game *game, const struct local_dispute *dispute,
-                                enum game_turn turn, const struct address *mover)
-{
-    if (dispute->claim.turn != (uint32_t)turn) {
-        return local_refuse(game, GAME_WRONG_TURN, dispute->claim.turn);
-    }
-    if (!address_equal(&game->sender, mover)) {
-        return local_refuse_other(game, mover);
-    }
-    return STATUS_OK;
-}
-
-static bool is_attestor(const struct local_dispute *dispute)
-{
-    return !address_is_zero(&dispute->claim.attestor);
-}
-
 /* ---- the case ------------------------------------------------------------------- */
 
-/* Is it the job, the segment and the step of the claim? */
-static enum status check_subject(struct local_game *game, const struct local_dispute *dispute,
-                                 const struct game_case *shown)
+/* The key of the job that a header is of. */
+static struct hash32 job_of(const struct local_game *game, const struct address *client,
+                            uint64_t salt, const uint8_t header[GAME_JOB_HEADER_SIZE])
 {
-    const struct local_claim *claim = &dispute->claim;
     struct digest job_id;
-    struct hash32 key;
-    bool same;
 
-    commit_job_id(&job_id, shown->job_header, sizeof(shown->job_header));
-    key = game_job_key(&game->place, &shown->client, &job_id, shown->salt);
-    if (!hash32_equal(&key, &claim->job)) {
-        return refuse_case(game, GAME_CASE_JOB);
-    }
-    key = game_segment_hash(&claim->job, &shown->segment);
-    if (!hash32_equal(&key, &claim->segment)) {
-        return refuse_case(game, GAME_CASE_SEGMENT);
-    }
-    if (!is_attestor(dispute)) {
-        key = game_claim_key(&claim->claimant, &claim->segment, shown->step, &shown->pre_state,
-                             &shown->post_state);
-        same = hash32_equal(&key, dispute->key);
-    } else {
-        struct local_tally tally;
-
-        TRY(local_get_tally(game->store, &tally, &claim->segment));
-        same =
-            shown->step == game_sampled_step(&tally.seed, &claim->attestor, shown->segment.steps);
-    }
-    return same ? STATUS_OK : refuse_case(game, GAME_CASE_SUBJECT);
+    commit_job_id(&job_id, header, GAME_JOB_HEADER_SIZE);
+    return game_job_key(&game->place, client, &job_id, salt);
 }
 
 /* Is the state the one after this step of the segment, by the segment's root? */
-static bool stands(const struct game_segment *segment, uint64_t length, uint32_t step,
+static bool stands(const struct game_segment *segment, uint64_t first, uint32_t step,
                    const struct digest *state, const struct merkle_path *siblings)
 {
     struct merkle_path path = *siblings;
@@ -100,114 +57,103 @@ static bool stands(const struct game_segment *segment, uint64_t length, uint32_t
     if (merkle_path_root(&root, &path, &root) != VERDICT_VALID) {
         return false;
     }
-    commit_list_root_of(&root, COMMIT_SEGMENT, segment->index * length, segment->steps, &root);
+    commit_list_root_of(&root, COMMIT_SEGMENT, first, segment->steps, &root);
     return digest_equal(&root, &segment->root);
 }
 
-static enum status check_pre_state(struct local_game *game, const struct local_dispute *dispute,
-                                   const struct game_case *shown, uint64_t length)
+static enum status check_pre_state(struct local_game *game, const struct local_segment *segment,
+                                   const struct game_case *shown, uint64_t first)
 {
-    const struct game_segment *segment = &shown->segment;
-    struct digest first = header_root(shown, HEADER_FIRST_STATE);
+    const struct digest first_state = header_root(shown->job_header, HEADER_FIRST_STATE);
+    const struct game_segment *previous = &shown->previous;
     struct hash32 stored;
     struct hash32 hash;
     bool good;
 
     if (shown->step > 0) {
-        good = stands(segment, length, shown->step - 1, &shown->pre_state, &shown->pre_path);
-    } else if (segment->index > 0) {
-        hash = game_segment_hash(&dispute->claim.job, &shown->previous);
-        TRY(local_get_segment(game->store, &stored, &dispute->claim.job, segment->index - 1));
+        good = stands(&shown->segment, first, shown->step - 1, &shown->pre_state, &shown->pre_path);
+    } else if (shown->segment.index > 0) {
+        hash = game_segment_hash(segment->key, previous);
+        TRY(local_get(game->store, &stored, LOCAL_SEGMENT, segment->key, shown->segment.index - 1));
         if (!hash32_equal(&hash, &stored)) {
             return refuse_case(game, GAME_CASE_PREVIOUS);
         }
-        good = stands(&shown->previous, length, shown->previous.steps - 1, &shown->pre_state,
+        /* Only the last segment of a job can be short. */
+        good = stands(previous, first - previous->steps, previous->steps - 1, &shown->pre_state,
                       &shown->pre_path);
     } else {
-        good = digest_equal(&shown->pre_state, &first) && shown->pre_path.sibling_count == 0;
+        good = digest_equal(&shown->pre_state, &first_state) && shown->pre_path.sibling_count == 0;
     }
     return good ? STATUS_OK : refuse_case(game, GAME_CASE_PRE_STATE);
 }
 
-/* Does the segment end a training that is said to have diverged? */
-static enum status find_diverged(struct local_game *game, bool *diverged,
-                                 const struct local_dispute *dispute)
+enum status local_check_case(struct local_game *game, const struct local_segment *segment,
+                             const struct game_case *shown)
 {
-    struct hash32 last;
+    const uint64_t first = local_first_step(&segment->job, shown->segment.index);
+    struct hash32 key = job_of(game, &shown->client, shown->salt, shown->job_header);
 
-    *diverged = false;
-    if (!dispute->job.ended) {
-        return STATUS_OK;
+    if (!hash32_equal(&key, segment->key)) {
+        return refuse_case(game, GAME_CASE_JOB);
     }
-    TRY(local_get_segment(game->store, &last, &dispute->claim.job, dispute->job.committed - 1));
-    *diverged = hash32_equal(&last, &dispute->claim.segment);
-    return STATUS_OK;
-}
-
-static enum status find_trace_root(struct local_game *game, struct digest *root,
-                                   const struct local_dispute *dispute)
-{
-    struct local_attestation attestation;
-
-    *root = dispute->claim.trace_root;
-    if (is_attestor(dispute)) {
-        TRY(local_get_attestation(game->store, &attestation, &dispute->claim.segment,
-                                  &dispute->claim.attestor));
-        memcpy(root->bytes, attestation.value.bytes, DIGEST_SIZE);
+    if (shown->step >= shown->segment.steps) {
+        return local_refuse(game, GAME_WRONG_STEPS, (wei)shown->segment.steps - 1);
     }
-    return STATUS_OK;
-}
-
-/* Checks that it is the claimant's turn and that the case is what was committed. */
-static enum status open_case(struct local_game *game, struct local_dispute *dispute,
-                             struct evidence_context *context, const struct game_move *move)
-{
-    const struct game_case *shown = &move->shown;
-    uint64_t length = endian_load_be64(shown->job_header + HEADER_SEGMENT_LENGTH);
-    bool diverged;
-
-    TRY(local_require_tried(game, dispute, &move->key));
-    TRY(require_turn(game, dispute, GAME_TURN_CLAIMANT, &dispute->claim.claimant));
-    TRY(check_subject(game, dispute, shown));
-    TRY(check_pre_state(game, dispute, shown, length));
-    if (!stands(&shown->segment, length, shown->step, &shown->post_state, &shown->post_path)) {
+    TRY(check_pre_state(game, segment, shown, first));
+    if (!stands(&shown->segment, first, shown->step, &shown->post_state, &shown->post_path)) {
         return refuse_case(game, GAME_CASE_POST_STATE);
     }
-    TRY(find_diverged(game, &diverged, dispute));
+    return STATUS_OK;
+}
+
+/* Is it the job, the step and the states of the dispute? */
+static enum status open_subject(struct local_game *game, struct evidence_context *context,
+                                const struct local_dispute *dispute,
+                                const struct game_subject *shown)
+{
+    struct hash32 key = job_of(game, &shown->client, shown->salt, shown->job_header);
+
+    if (!hash32_equal(&key, &dispute->job)) {
+        return refuse_case(game, GAME_CASE_JOB);
+    }
+    key = game_subject_hash(&dispute->segment, shown->step, &shown->pre_state, &shown->post_state);
+    if (!hash32_equal(&key, &dispute->subject)) {
+        return refuse_case(game, GAME_CASE_SUBJECT);
+    }
     *context = (struct evidence_context){
-        .program = header_root(shown, HEADER_PROGRAM),
-        .constants = header_root(shown, HEADER_CONSTANTS),
-        .data = header_root(shown, HEADER_DATA),
+        .program = header_root(shown->job_header, HEADER_PROGRAM),
+        .constants = header_root(shown->job_header, HEADER_CONSTANTS),
+        .data = header_root(shown->job_header, HEADER_DATA),
         .before = shown->pre_state,
         .after = shown->post_state,
-        .attestor = is_attestor(dispute),
-        .diverged = diverged && shown->step + 1 == shown->segment.steps,
+        .trace = dispute->trace_root,
+        .diverged = dispute->diverged,
     };
-    return find_trace_root(game, &context->trace, dispute);
+    return STATUS_OK;
 }
 
 /* ---- the moves -------------------------------------------------------------------- */
 
 enum status local_query(struct local_game *game, const struct game_move *move)
 {
-    struct local_dispute dispute = {0};
-    struct evidence_context context;
     struct local_trial trial;
+    struct local_dispute *dispute = &trial.dispute;
+    struct evidence_context context;
     struct ledger_queried queried;
     size_t size;
 
-    TRY(open_case(game, &dispute, &context, move));
+    TRY(local_require_tried(game, &trial, &move->key, GAME_TURN_CLAIMANT));
+    TRY(open_subject(game, &context, dispute, &move->subject));
+    TRY(local_require_value(game, move, dispute->query_fee));
     if (ledger_query_check(&queried, &context, move->payload.bytes, move->payload.size) !=
         VERDICT_VALID) {
         return local_refuse(game, GAME_BAD_QUERY, 0);
     }
     size = ledger_queried_write(game->queried, &queried);
-    TRY(local_get_trial(game->store, &trial, dispute.key));
-    trial.said = keccak256(game->queried, size);
-    TRY(local_put_trial(game->store, &trial, dispute.key));
-    local_dispute_event(game, GAME_QUERIED, &dispute)->payload =
+    dispute->said = keccak256(game->queried, size);
+    local_claim_event(game, GAME_QUERIED, trial.key)->payload =
         (struct game_bytes){game->queried, size};
-    return local_give_turn(game, &dispute, GAME_TURN_ACCUSED);
+    return local_pass_turn(game, &trial);
 }
 
 /* The reply about a divergence is evidence that would convict a job that hides one. */
@@ -262,38 +208,33 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
 
 enum status local_reply(struct local_game *game, const struct game_move *move)
 {
-    struct local_dispute dispute = {0};
     struct local_trial trial;
+    struct local_dispute *dispute = &trial.dispute;
+    struct hash32 hash = keccak256(move->queried.bytes, move->queried.size);
     bool good;
-    struct hash32 hash;
 
-    TRY(local_require_tried(game, &dispute, &move->key));
-    TRY(require_turn(game, &dispute, GAME_TURN_ACCUSED,
-                     is_attestor(&dispute) ? &dispute.claim.attestor : &dispute.job.solver));
-    TRY(local_get_trial(game->store, &trial, dispute.key));
-    hash = keccak256(move->queried.bytes, move->queried.size);
-    if (!hash32_equal(&hash, &trial.said)) {
+    TRY(local_require_tried(game, &trial, &move->key, GAME_TURN_ACCUSED));
+    if (!hash32_equal(&hash, &dispute->said)) {
         return local_refuse(game, GAME_NOT_QUERIED, 0);
     }
-    TRY(check_told(&good, &trial.said, game, move));
+    TRY(check_told(&good, &dispute->said, game, move));
     if (!good) {
         return local_refuse(game, GAME_BAD_REPLY, 0);
     }
-    TRY(local_put_trial(game->store, &trial, dispute.key));
-    local_dispute_event(game, GAME_REPLIED, &dispute)->payload = move->payload;
-    return local_give_turn(game, &dispute, GAME_TURN_CLAIMANT);
+    TRY(local_credit(game, &dispute->solver, dispute->query_fee));
+    local_claim_event(game, GAME_REPLIED, trial.key)->payload = move->payload;
+    return local_pass_turn(game, &trial);
 }
 
 enum status local_convict(struct local_game *game, const struct game_move *move)
 {
-    struct local_dispute dispute = {0};
+    struct local_trial trial;
     struct evidence_context context;
     struct evidence_ruling ruling;
-    struct local_trial trial;
 
-    TRY(open_case(game, &dispute, &context, move));
-    TRY(local_get_trial(game->store, &trial, dispute.key));
-    memcpy(context.reply.bytes, trial.said.bytes, DIGEST_SIZE);
+    TRY(local_require_tried(game, &trial, &move->key, GAME_TURN_CLAIMANT));
+    TRY(open_subject(game, &context, &trial.dispute, &move->subject));
+    memcpy(context.reply.bytes, trial.dispute.said.bytes, DIGEST_SIZE);
     TRY(evidence_judge(&ruling, &context, move->payload.bytes, move->payload.size,
                        game->store->error));
     switch (ruling.answer) {
@@ -304,5 +245,57 @@ enum status local_convict(struct local_game *game, const struct game_move *move)
     case EVIDENCE_UPHELD:
         break;
     }
-    return local_end_claim(game, &dispute, true);
+    return local_uphold(game, &trial);
+}
+
+/* ---- a false right ---------------------------------------------------------------- */
+
+/* What an honest verdict says of the leaf `which`. */
+static enum verdict examine_leaf(struct hash32 *said, const struct local_right *right,
+                                 uint32_t which, const struct game_bytes *shown)
+{
+    const struct local_segment *segment = &right->segment;
+    const struct hash32 *seed = &segment->tally.seed;
+    const uint32_t steps = segment->shown->steps;
+    struct leaf_proof_place place;
+    struct leaf_proof proof;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (leaf_proof_read(&proof, shown->bytes, shown->size, &ignored) != STATUS_OK) {
+        return VERDICT_INVALID;
+    }
+    place = (struct leaf_proof_place){.step = game_right_step(seed, which, steps),
+                                      .tensor = game_right_tensor(seed, which, proof.tensors),
+                                      .leaf = game_right_leaf(seed, which, proof.leaves)};
+    if (leaf_proof_check(&proof, &segment->shown->root,
+                         local_first_step(&segment->job, segment->shown->index), steps,
+                         &place) != VERDICT_VALID) {
+        return VERDICT_INVALID;
+    }
+    *said = game_right_hash(&right->entry.owner, seed, &segment->hash,
+                            &(struct game_right){place.step, place.tensor, place.leaf, proof.leaf});
+    return VERDICT_VALID;
+}
+
+enum status local_challenge(struct local_game *game, const struct game_move *move)
+{
+    struct hash32 leaves = keccak256(move->leaves, sizeof(move->leaves));
+    struct local_right right;
+    struct hash32 said;
+
+    TRY(local_find_right(game, &right, move));
+    if (!hash32_equal(&leaves, &right.leaves)) {
+        return local_refuse(game, GAME_WRONG_REVEAL, 0);
+    }
+    if (move->index >= GAME_LEAVES) {
+        return local_refuse(game, GAME_WRONG_INDEX, GAME_LEAVES);
+    }
+    if (examine_leaf(&said, &right, move->index, &move->payload) != VERDICT_VALID) {
+        return local_refuse(game, GAME_BAD_EVIDENCE, 0);
+    }
+    if (hash32_equal(&said, &move->leaves[move->index])) {
+        return local_refuse(game, GAME_NOT_GUILTY, 0);
+    }
+    return local_disprove(game, &right, move->place);
 }

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "chain/game/allow_list.h"
+
 enum status local_refuse(struct local_game *game, enum game_refusal_kind kind, wei number)
 {
     memset(&game->refusal, 0, sizeof(game->refusal));
@@ -19,7 +21,6 @@ enum status local_refuse_other(struct local_game *game, const struct address *ex
     return STATUS_REFUSED;
 }
 
-/* job may be NULL: then the event names only its claim. */
 struct game_event *local_event(struct local_game *game, enum game_event_kind kind,
                                const struct hash32 *job)
 {
@@ -35,19 +36,22 @@ struct game_event *local_event(struct local_game *game, enum game_event_kind kin
     return event;
 }
 
-enum status local_credit(struct local_game *game, const struct address *owner, wei amount)
-{
-    struct local_account account;
-
-    TRY(local_get_account(game->store, &account, owner));
-    account.owed += amount;
-    return local_put_account(game->store, &account, owner);
-}
+/* ---- checks ------------------------------------------------------------------- */
 
 enum status local_require_phase(struct local_game *game, const struct local_job *job,
                                 enum game_phase phase)
 {
     return job->phase == phase ? STATUS_OK : local_refuse(game, GAME_WRONG_PHASE, job->phase);
+}
+
+enum status local_require_sender(struct local_game *game, const struct address *expected)
+{
+    return address_equal(&game->sender, expected) ? STATUS_OK : local_refuse_other(game, expected);
+}
+
+enum status local_require_value(struct local_game *game, const struct game_move *move, wei expected)
+{
+    return move->value == expected ? STATUS_OK : local_refuse(game, GAME_WRONG_VALUE, expected);
 }
 
 enum status local_require_not_after(struct local_game *game, uint64_t time_s)
@@ -60,40 +64,126 @@ enum status local_require_after(struct local_game *game, uint64_t time_s)
     return game->now_s <= time_s ? local_refuse(game, GAME_TOO_EARLY, time_s) : STATUS_OK;
 }
 
-enum status local_find_segment(struct local_game *game, struct local_segment *segment,
-                               const struct game_move *move, const struct local_job *job)
+enum status local_require_short(struct local_game *game, const struct game_bytes *contact)
+{
+    return contact->size > GAME_CONTACT_MAX ? local_refuse(game, GAME_TOO_LONG, GAME_CONTACT_MAX)
+                                            : STATUS_OK;
+}
+
+enum status local_require_allowed(struct local_game *game, const struct hash32 *root,
+                                  const struct game_hashes *path)
+{
+    return allow_list_admits(root, &game->sender, path) ? STATUS_OK
+                                                        : local_refuse(game, GAME_NOT_ALLOWED, 0);
+}
+
+/* ---- money -------------------------------------------------------------------- */
+
+enum status local_credit(struct local_game *game, const struct address *owner, wei amount)
+{
+    const struct hash32 key = local_key_of_account(owner);
+    struct local_account account;
+
+    TRY(local_get(game->store, &account, LOCAL_ACCOUNT, &key, 0));
+    account.owed += amount;
+    return local_put(game->store, &account, LOCAL_ACCOUNT, &key, 0);
+}
+
+enum status local_burn(struct local_game *game, wei amount)
+{
+    static const struct hash32 key;
+    wei burned;
+
+    TRY(local_get(game->store, &burned, LOCAL_BURNED, &key, 0));
+    burned += amount;
+    return local_put(game->store, &burned, LOCAL_BURNED, &key, 0);
+}
+
+/* ---- jobs and segments ---------------------------------------------------------- */
+
+enum status local_get_job(struct local_game *game, struct local_job *job, const struct hash32 *key)
+{
+    return local_get(game->store, job, LOCAL_JOB, key, 0);
+}
+
+enum status local_put_job(struct local_game *game, const struct local_job *job,
+                          const struct hash32 *key)
+{
+    return local_put(game->store, job, LOCAL_JOB, key, 0);
+}
+
+enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
+                               const struct hash32 *key, const struct game_segment *shown)
 {
     struct hash32 standing;
 
-    segment->shown = &move->segment;
-    segment->hash = game_segment_hash(&move->key, &move->segment);
-    TRY(local_get_segment(game->store, &standing, &move->key, move->segment.index));
-    segment->stands =
-        move->segment.index < job->committed && hash32_equal(&standing, &segment->hash);
-    return local_get_tally(game->store, &segment->tally, &segment->hash);
+    segment->key = key;
+    segment->shown = shown;
+    segment->hash = game_segment_hash(key, shown);
+    TRY(local_get_job(game, &segment->job, key));
+    TRY(local_get(game->store, &segment->tally, LOCAL_TALLY, &segment->hash, 0));
+    TRY(local_get(game->store, &standing, LOCAL_SEGMENT, key, shown->index));
+    *stands = shown->index < segment->job.committed && hash32_equal(&standing, &segment->hash);
+    return STATUS_OK;
 }
 
-enum status local_require_standing(struct local_game *game, struct local_segment *segment,
-                                   const struct game_move *move, const struct local_job *job)
+enum status local_require_committed(struct local_game *game, struct local_segment *segment,
+                                    const struct hash32 *key, const struct game_segment *shown)
 {
-    TRY(local_find_segment(game, segment, move, job));
-    return segment->stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
+    bool stands;
+
+    TRY(local_find_segment(game, &stands, segment, key, shown));
+    TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
+    return stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
 }
 
-uint64_t local_round_start(const struct local_segment *segment)
+enum status local_require_subject(struct local_game *game, struct local_segment *segment,
+                                  const struct hash32 *key, const struct game_segment *shown)
 {
-    return segment->tally.start_s == 0 ? segment->shown->time_s : segment->tally.start_s;
+    bool stands;
+
+    TRY(local_find_segment(game, &stands, segment, key, shown));
+    if (segment->job.phase != GAME_PHASE_CLOSED || !segment->job.asked) {
+        TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
+    }
+    return stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
 }
 
-uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment)
+enum status local_save_segment(struct local_game *game, const struct local_segment *segment)
 {
-    return local_round_start(segment) + job->terms.attest_period_s + job->terms.reveal_period_s +
-           job->terms.claim_period_s;
+    TRY(local_put_job(game, &segment->job, segment->key));
+    return local_put(game->store, &segment->tally, LOCAL_TALLY, &segment->hash, 0);
 }
 
-uint64_t local_respond_by(const struct local_game *game, const struct local_job *job)
+uint64_t local_round_end(const struct local_segment *segment)
 {
-    return game->now_s + job->terms.response_period_s;
+    return segment->tally.start_s + segment->job.terms.seal_period_s +
+           segment->job.terms.reveal_period_s;
+}
+
+/* Without an end while it is not known who checks. */
+uint64_t local_claim_end(const struct local_segment *segment)
+{
+    const struct game_terms *terms = &segment->job.terms;
+
+    if (segment->tally.start_s != 0) {
+        return local_round_end(segment) + terms->claim_period_s;
+    }
+    return terms->seats != 0 ? GAME_TIME_MAX
+                             : segment->shown->time_s + terms->seal_period_s +
+                                   terms->reveal_period_s + terms->claim_period_s;
+}
+
+uint64_t local_first_step(const struct local_job *job, uint32_t index)
+{
+    return (uint64_t)index * job->terms.segment_steps;
+}
+
+void local_reopen(struct local_game *game, struct local_job *job)
+{
+    job->phase = GAME_PHASE_OPEN;
+    memset(&job->solver, 0, sizeof(job->solver));
+    job->opened_at_s = game->now_s;
 }
 
 void local_void_committed(struct local_job *job)

@@ -1,7 +1,8 @@
 /*
- * local_rules.h - a move that is being played, and the checks that moves share.
+ * local_rules.h - a move that is being played, and what the parts of the game share.
  *
- * For local_game.c, local_claims.c and local_referee.c. Callers play through local_game.h.
+ * For local_game.c, local_panel.c, local_claims.c and local_referee.c. Callers play through
+ * local_game.h.
  */
 #ifndef CHAIN_LOCAL_LOCAL_RULES_H
 #define CHAIN_LOCAL_LOCAL_RULES_H
@@ -10,18 +11,16 @@
 #include "chain/local/local_store.h"
 #include "proofs/dispute/ledger_query.h"
 
-#define LOCAL_EVENTS_MAX 4 /* of one move */
+#define LOCAL_EVENTS_MAX 200 /* of one move: an absent, left or settled seat has one each */
 
 struct local_game {
     struct local_store *store;
     struct game_place place;
     struct address sender;
-    struct address referee;
-    bool judges; /* the referee is the embedded one: it judges QUERY, REPLY and CONVICT */
     uint64_t now_s;
     uint64_t height; /* of the block that this move is in */
-    /* The hash of an earlier block, or zero when it is more than 256 blocks old. */
-    enum status (*block_hash)(void *context, struct hash32 *hash, uint64_t height);
+    /* The random number of an earlier block that a contract could still read. */
+    enum status (*random)(void *context, struct hash32 *random, uint64_t height);
     void *context;
     /* Set by playing; events also borrow from the move: */
     struct game_event events[LOCAL_EVENTS_MAX];
@@ -30,67 +29,135 @@ struct local_game {
     uint8_t queried[LEDGER_QUERIED_SIZE_MAX]; /* what an event borrows */
 };
 
-/* A segment that a move shows. */
+/* A segment that a move shows, with its job. */
 struct local_segment {
+    const struct hash32 *key; /* of the job */
     const struct game_segment *shown;
-    struct hash32 hash;
-    bool stands;
-    struct local_tally tally;
-};
-
-/* A claim that a move is about. */
-struct local_dispute {
-    const struct hash32 *key;
-    struct local_claim claim;
     struct local_job job;
+    struct hash32 hash; /* of the segment */
+    struct local_tally tally;
 };
 
 enum status local_refuse(struct local_game *game, enum game_refusal_kind kind, wei number);
 enum status local_refuse_other(struct local_game *game, const struct address *expected);
+
+/* job may be NULL: then the event names only its claim. */
 struct game_event *local_event(struct local_game *game, enum game_event_kind kind,
                                const struct hash32 *job);
-enum status local_credit(struct local_game *game, const struct address *owner, wei amount);
+
+/* ---- checks: each refuses ---- */
 
 enum status local_require_phase(struct local_game *game, const struct local_job *job,
                                 enum game_phase phase);
+enum status local_require_sender(struct local_game *game, const struct address *expected);
+enum status local_require_value(struct local_game *game, const struct game_move *move,
+                                wei expected);
 enum status local_require_not_after(struct local_game *game, uint64_t time_s);
 enum status local_require_after(struct local_game *game, uint64_t time_s);
+enum status local_require_short(struct local_game *game, const struct game_bytes *contact);
+enum status local_require_allowed(struct local_game *game, const struct hash32 *root,
+                                  const struct game_hashes *path);
 
-/* The segment that a move shows, whether it stands or not. */
-enum status local_find_segment(struct local_game *game, struct local_segment *segment,
-                               const struct game_move *move, const struct local_job *job);
-enum status local_require_standing(struct local_game *game, struct local_segment *segment,
-                                   const struct game_move *move, const struct local_job *job);
-uint64_t local_round_start(const struct local_segment *segment);
-uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment);
-uint64_t local_respond_by(const struct local_game *game, const struct local_job *job);
+/* ---- money ---- */
 
-/* Forgets every segment that is not final. */
+enum status local_credit(struct local_game *game, const struct address *owner, wei amount);
+enum status local_burn(struct local_game *game, wei amount);
+
+/* ---- jobs and segments ---- */
+
+enum status local_get_job(struct local_game *game, struct local_job *job, const struct hash32 *key);
+enum status local_put_job(struct local_game *game, const struct local_job *job,
+                          const struct hash32 *key);
+
+/* A segment that stands: committed in a running job, and not void. */
+enum status local_require_committed(struct local_game *game, struct local_segment *segment,
+                                    const struct hash32 *key, const struct game_segment *shown);
+/* What a panel is drawn for: that, or the last segment where the client of a closed job asks. */
+enum status local_require_subject(struct local_game *game, struct local_segment *segment,
+                                  const struct hash32 *key, const struct game_segment *shown);
+/* Any segment, and whether it stands, whatever the phase of its job. */
+enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
+                               const struct hash32 *key, const struct game_segment *shown);
+/* Its job and its tally. */
+enum status local_save_segment(struct local_game *game, const struct local_segment *segment);
+
+uint64_t local_round_end(const struct local_segment *segment);
+uint64_t local_claim_end(const struct local_segment *segment);
+uint64_t local_first_step(const struct local_job *job, uint32_t index);
+
+/* Nobody has the job now; and forgets every segment that is not final. */
+void local_reopen(struct local_game *game, struct local_job *job);
 void local_void_committed(struct local_job *job);
 
-/* A claim that the referee may judge now, loaded. */
-enum status local_require_tried(struct local_game *game, struct local_dispute *dispute,
-                                const struct hash32 *claim);
-/* A move of the referee ends with one of these. Each saves the dispute. */
-enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
-                            enum game_turn turn);
-enum status local_end_claim(struct local_game *game, struct local_dispute *dispute, bool upheld);
-struct game_event *local_dispute_event(struct local_game *game, enum game_event_kind kind,
-                                       const struct local_dispute *dispute);
+/* ---- the panel ---- */
 
-/* The moves of a dispute. */
-enum status local_answer(struct local_game *game, const struct game_move *move);
+int32_t local_score(const struct local_tally *tally);
+bool local_has_score(const struct local_segment *segment);
+/* Who did not reveal loses two fees. Changes job and tally, and saves entries. */
+enum status local_close_round(struct local_game *game, struct local_segment *segment);
+/* Pays all rights alike, and ends the duties of all verdicts. */
+enum status local_pay_rights(struct local_game *game, struct local_segment *segment);
+/* A seat reveals that a step is false: its entry is gone, and *bond was its. Saves. */
+enum status local_raise(struct local_game *game, wei *bond, struct local_segment *segment,
+                        uint32_t place, uint32_t step, const struct hash32 *salt);
+/* The right at a place, also of a segment that is final or void. */
+struct local_right {
+    struct local_segment segment;
+    uint32_t number; /* of the entry */
+    struct local_entry entry;
+    struct hash32 leaves; /* hash of the eight */
+};
+enum status local_find_right(struct local_game *game, struct local_right *right,
+                             const struct game_move *move);
+/* A right was disproved: the bond of its entry is taken, half of it for the sender. Saves. */
+enum status local_disprove(struct local_game *game, struct local_right *right, uint32_t place);
+
+/* ---- disputes ---- */
+
+/* A dispute that a move is about. */
+struct local_trial {
+    const struct hash32 *key; /* of the claim */
+    struct local_dispute dispute;
+};
+
+/* Is it tried, and the sender's turn, in time? */
+enum status local_require_tried(struct local_game *game, struct local_trial *trial,
+                                const struct hash32 *key, enum game_turn turn);
+/* A move before the referee ends with one of these. Each saves the dispute. */
+enum status local_pass_turn(struct local_game *game, struct local_trial *trial);
+enum status local_uphold(struct local_game *game, struct local_trial *trial);
+struct game_event *local_claim_event(struct local_game *game, enum game_event_kind kind,
+                                     const struct hash32 *claim);
+/* Did the solver commit to the states before and after the step? */
+enum status local_check_case(struct local_game *game, const struct local_segment *segment,
+                             const struct game_case *shown);
+
+/* The solver was proven wrong: *stake is the referee's to share out. */
+enum status local_convict_solver(struct local_game *game, wei *stake, struct local_job *job,
+                                 const struct hash32 *key);
+
+/* ---- the moves ---- */
+
+enum status local_enlist(struct local_game *game, const struct game_move *move);
+enum status local_leave(struct local_game *game, const struct game_move *move);
+enum status local_announce(struct local_game *game, const struct game_move *move);
+enum status local_draw(struct local_game *game, const struct game_move *move);
+enum status local_seal(struct local_game *game, const struct game_move *move);
+enum status local_reveal(struct local_game *game, const struct game_move *move);
+enum status local_renew(struct local_game *game, const struct game_move *move);
+enum status local_settle(struct local_game *game, const struct game_move *move);
+
 enum status local_seal_claim(struct local_game *game, const struct game_move *move);
 enum status local_claim(struct local_game *game, const struct game_move *move);
-enum status local_accuse(struct local_game *game, const struct game_move *move);
-enum status local_pass_turn(struct local_game *game, const struct game_move *move);
-enum status local_rule(struct local_game *game, const struct game_move *move);
+enum status local_alarm(struct local_game *game, const struct game_move *move);
+enum status local_answer(struct local_game *game, const struct game_move *move);
 enum status local_timeout(struct local_game *game, const struct game_move *move);
 enum status local_lapse(struct local_game *game, const struct game_move *move);
+enum status local_pay(struct local_game *game, const struct game_move *move);
 
-/* The moves before the referee. */
 enum status local_query(struct local_game *game, const struct game_move *move);
 enum status local_reply(struct local_game *game, const struct game_move *move);
 enum status local_convict(struct local_game *game, const struct game_move *move);
+enum status local_challenge(struct local_game *game, const struct game_move *move);
 
 #endif /* CHAIN_LOCAL_LOCAL_RULES_H */

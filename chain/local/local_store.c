@@ -4,150 +4,193 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "chain/codec/abi.h"
 #include "chain/game/fields.h"
-
-#define FIELDS(fields) (fields), sizeof(fields) / sizeof((fields)[0])
+#include "chain/game/game_tables.h"
 
 enum {
-    RECORD_SIZE_MAX = 40 * ABI_WORD_SIZE,
-    RECORD_KEY_MAX = HASH32_SIZE + ADDRESS_SIZE,
+    EDITION = 2, /* of the game */
+    RECORD_SIZE_MAX = 60 * ABI_WORD_SIZE,
+    KEY_SIZE = HASH32_SIZE + 8,
 };
 
-enum record_kind {
-    RECORD_JOB = 1,
-    RECORD_SEGMENT = 2,
-    RECORD_TALLY = 3,
-    RECORD_ATTESTATION = 4,
-    RECORD_CLAIM = 5,
-    RECORD_SEAL = 6,
-    RECORD_ACCOUNT = 7,
-    RECORD_TRIAL = 8,
+#define JOB(member, type)                                                                          \
+    {                                                                                              \
+        offsetof(struct local_job, member), FIELD_##type, 0, 0, NULL                               \
+    }
+#define ENTRY(member, type)                                                                        \
+    {                                                                                              \
+        offsetof(struct local_entry, member), FIELD_##type, 0, 0, NULL                             \
+    }
+#define TALLY(member, type)                                                                        \
+    {                                                                                              \
+        offsetof(struct local_tally, member), FIELD_##type, 0, 0, NULL                             \
+    }
+#define DISPUTE(member, type)                                                                      \
+    {                                                                                              \
+        offsetof(struct local_dispute, member), FIELD_##type, 0, 0, NULL                           \
+    }
+#define CLAIMANT(member, type)                                                                     \
+    {                                                                                              \
+        offsetof(struct local_claimant, member), FIELD_##type, 0, 0, NULL                          \
+    }
+#define DOCKET(member, type)                                                                       \
+    {                                                                                              \
+        offsetof(struct local_docket, member), FIELD_##type, 0, 0, NULL                            \
+    }
+#define ACCOUNT(member, type)                                                                      \
+    {                                                                                              \
+        offsetof(struct local_account, member), FIELD_##type, 0, 0, NULL                           \
+    }
+
+static const struct field job_rows[] = {
+    JOB(solver, ADDRESS),
+    JOB(phase, U32),
+    JOB(generation, U32),
+    JOB(committed, U32),
+    JOB(due_s, U64),
+    JOB(client, ADDRESS),
+    JOB(finalized, U32),
+    JOB(open_claims, U32),
+    JOB(ended, BOOL),
+    JOB(segments, U32),
+    JOB(entries, U32),
+    JOB(active, U32),
+    JOB(opened_at_s, U64),
+    JOB(accepted_at_s, U64),
+    JOB(closed_at_s, U64),
+    JOB(reward, WEI),
+    JOB(pool, WEI),
+    JOB(start, U32),
+    JOB(held, WEI),
+    JOB(asked, BOOL),
+    {offsetof(struct local_job, terms), FIELD_TUPLE, 0, 0, &game_terms_fields},
 };
 
-static const struct field job_fields[] = {
-    {offsetof(struct local_job, solver), FIELD_ADDRESS, 0},
-    {offsetof(struct local_job, phase), FIELD_U32, 0},
-    {offsetof(struct local_job, generation), FIELD_U32, 0},
-    {offsetof(struct local_job, committed), FIELD_U32, 0},
-    {offsetof(struct local_job, due_s), FIELD_U64, 0},
-    {offsetof(struct local_job, client), FIELD_ADDRESS, 0},
-    {offsetof(struct local_job, finalized), FIELD_U32, 0},
-    {offsetof(struct local_job, open_claims), FIELD_U32, 0},
-    {offsetof(struct local_job, ended), FIELD_BOOL, 0},
-    {offsetof(struct local_job, segments), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.job_id), FIELD_BYTES32, 0},
-    {offsetof(struct local_job, terms.program_root), FIELD_BYTES32, 0},
-    {offsetof(struct local_job, terms.data_root), FIELD_BYTES32, 0},
-    {offsetof(struct local_job, terms.first_state_root), FIELD_BYTES32, 0},
-    {offsetof(struct local_job, terms.salt), FIELD_U64, 0},
-    {offsetof(struct local_job, terms.steps), FIELD_U64, 0},
-    {offsetof(struct local_job, terms.segment_steps), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.segment_reward), FIELD_WEI, 0},
-    {offsetof(struct local_job, terms.attest_fee), FIELD_WEI, 0},
-    {offsetof(struct local_job, terms.stake), FIELD_WEI, 0},
-    {offsetof(struct local_job, terms.claim_bond), FIELD_WEI, 0},
-    {offsetof(struct local_job, terms.attest_bond), FIELD_WEI, 0},
-    {offsetof(struct local_job, terms.attestors), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.coverage_ppm), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.segment_period_s), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.attest_period_s), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.reveal_period_s), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.claim_period_s), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.response_period_s), FIELD_U32, 0},
-    {offsetof(struct local_job, terms.deadline_s), FIELD_U64, 0},
+static const struct field entry_rows[] = {
+    ENTRY(owner, ADDRESS), ENTRY(strikes, U32), ENTRY(duties, U32),
+    ENTRY(left_at_s, U64), ENTRY(gone, BOOL),
 };
 
-static const struct field tally_fields[] = {
-    {offsetof(struct local_tally, round), FIELD_U32, 0},
-    {offsetof(struct local_tally, attested), FIELD_U32, 0},
-    {offsetof(struct local_tally, revealed), FIELD_U32, 0},
-    {offsetof(struct local_tally, open_claims), FIELD_U32, 0},
-    {offsetof(struct local_tally, start_s), FIELD_U64, 0},
-    {offsetof(struct local_tally, mandatory), FIELD_BOOL, 0},
-    {offsetof(struct local_tally, seed), FIELD_BYTES32, 0},
+static const struct field tally_rows[] = {
+    TALLY(start_s, U64),      TALLY(panel, U32),   TALLY(open_claims, U32), TALLY(round, U32),
+    TALLY(from, U32),         TALLY(to, U32),      TALLY(drawn, U32),       TALLY(rights, U32),
+    TALLY(unavailables, U32), TALLY(absents, U32), TALLY(covered, BOOL),    TALLY(closed, BOOL),
+    TALLY(asleep, BOOL),      TALLY(paid, BOOL),   TALLY(seed, BYTES32),    TALLY(places, BYTES32),
 };
 
-static const struct field attestation_fields[] = {
-    {offsetof(struct local_attestation, phase), FIELD_U32, 0},
-    {offsetof(struct local_attestation, round), FIELD_U32, 0},
-    {offsetof(struct local_attestation, value), FIELD_BYTES32, 0},
+static const struct field account_rows[] = {ACCOUNT(purse, WEI), ACCOUNT(owed, WEI)};
+
+static const struct field dispute_rows[] = {
+    DISPUTE(solver, ADDRESS),    DISPUTE(phase, U32),       DISPUTE(turn, U32),
+    DISPUTE(outcome, U32),       DISPUTE(generation, U32),  DISPUTE(since_s, U64),
+    DISPUTE(diverged, BOOL),     DISPUTE(rank, U64),        DISPUTE(clock_s, U32),
+    DISPUTE(solver_left_s, U32), DISPUTE(lead_left_s, U32), DISPUTE(first, U32),
+    DISPUTE(count, U32),         DISPUTE(query_fee, WEI),   DISPUTE(job, BYTES32),
+    DISPUTE(segment, BYTES32),   DISPUTE(subject, BYTES32), DISPUTE(trace_root, BYTES32),
+    DISPUTE(said, BYTES32),
 };
 
-static const struct field claim_fields[] = {
-    {offsetof(struct local_claim, claimant), FIELD_ADDRESS, 0},
-    {offsetof(struct local_claim, phase), FIELD_U32, 0},
-    {offsetof(struct local_claim, turn), FIELD_U32, 0},
-    {offsetof(struct local_claim, generation), FIELD_U32, 0},
-    {offsetof(struct local_claim, deadline_s), FIELD_U64, 0},
-    {offsetof(struct local_claim, turns), FIELD_U32, 0},
-    {offsetof(struct local_claim, job), FIELD_BYTES32, 0},
-    {offsetof(struct local_claim, segment), FIELD_BYTES32, 0},
-    {offsetof(struct local_claim, attestor), FIELD_ADDRESS, 0},
-    {offsetof(struct local_claim, trace_root), FIELD_BYTES32, 0},
+static const struct field claimant_rows[] = {
+    CLAIMANT(owner, ADDRESS),
+    CLAIMANT(bond, WEI),
+    CLAIMANT(seat, BOOL),
 };
 
-static const struct field trial_fields[] = {
-    {offsetof(struct local_trial, said), FIELD_BYTES32, 0},
+static const struct field docket_rows[] = {
+    DOCKET(pot, WEI),    DOCKET(best, U64),      DOCKET(open, U32),        DOCKET(opened, U32),
+    DOCKET(active, U32), DOCKET(outsiders, U32), DOCKET(convicted, BOOL),  DOCKET(winner, ADDRESS),
+    DOCKET(alarm, U32),  DOCKET(other, U32),     DOCKET(alarm_count, U32), DOCKET(other_count, U32),
+};
+static const struct field hash_rows[] = {{0, FIELD_BYTES32, 0, 0, NULL}};
+static const struct field amount_rows[] = {{0, FIELD_WEI, 0, 0, NULL}};
+static const struct field u32_rows[] = {{0, FIELD_U32, 0, 0, NULL}};
+static const struct field u64_rows[] = {{0, FIELD_U64, 0, 0, NULL}};
+
+static const struct {
+    size_t size;
+    struct fields fields;
+} kinds[LOCAL_KINDS] = {
+    [LOCAL_JOB] = {sizeof(struct local_job), FIELDS(job_rows)},
+    [LOCAL_SEGMENT] = {sizeof(struct hash32), FIELDS(hash_rows)},
+    [LOCAL_ENTRY] = {sizeof(struct local_entry), FIELDS(entry_rows)},
+    [LOCAL_TALLY] = {sizeof(struct local_tally), FIELDS(tally_rows)},
+    [LOCAL_SEAT] = {sizeof(struct hash32), FIELDS(hash_rows)},
+    [LOCAL_ACCOUNT] = {sizeof(struct local_account), FIELDS(account_rows)},
+    [LOCAL_BURNED] = {sizeof(wei), FIELDS(amount_rows)},
+    [LOCAL_SEAL] = {sizeof(uint64_t), FIELDS(u64_rows)},
+    [LOCAL_DISPUTE] = {sizeof(struct local_dispute), FIELDS(dispute_rows)},
+    [LOCAL_CLAIMANT] = {sizeof(struct local_claimant), FIELDS(claimant_rows)},
+    [LOCAL_SUBJECT] = {sizeof(uint32_t), FIELDS(u32_rows)},
+    [LOCAL_DOCKET] = {sizeof(struct local_docket), FIELDS(docket_rows)},
+    [LOCAL_ALARMS] = {sizeof(struct hash32), FIELDS(hash_rows)},
+    [LOCAL_OTHERS] = {sizeof(struct hash32), FIELDS(hash_rows)},
 };
 
-static const struct field account_fields[] = {
-    {offsetof(struct local_account, purse), FIELD_WEI, 0},
-    {offsetof(struct local_account, owed), FIELD_WEI, 0},
-};
+/* A file without any record is new. One that has records and no edition has the first. */
+static enum status check_edition(struct database *sql, struct error *error)
+{
+    int64_t edition = 0;
+    int64_t records = 0;
 
-static const struct field hash_fields[] = {{0, FIELD_BYTES32, 0}};
-static const struct field height_fields[] = {{0, FIELD_U64, 0}};
+    TRY(database_number(sql, &edition, 0, error, "SELECT user_version FROM pragma_user_version",
+                        ""));
+    TRY(database_number(sql, &records, 0, error, "SELECT count(*) FROM records", ""));
+    if (edition == EDITION) {
+        return STATUS_OK;
+    }
+    if (edition == 0 && records == 0) {
+        return database_execute(sql, "PRAGMA user_version = 2", error);
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "this ledger file is of another edition of the game than this program plays");
+    error_advise(error, "finish its jobs with the program that made it; a new ledger: 'lockstep "
+                        "ledger init'");
+    return STATUS_REFUSED;
+}
 
 enum status local_store_open(struct local_store *store, struct database *sql, struct error *error)
 {
     *store = (struct local_store){.sql = sql, .error = error};
-    return database_execute(
+    TRY(database_execute(
         sql,
         "CREATE TABLE IF NOT EXISTS records (kind INTEGER NOT NULL, key BLOB NOT NULL,"
         " value BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID",
-        error);
+        error));
+    return check_edition(sql, error);
 }
 
-struct record_key {
-    enum record_kind kind;
-    uint8_t bytes[RECORD_KEY_MAX];
-    size_t size;
-};
-
-static struct record_key key_of(enum record_kind kind, const void *bytes, size_t size)
+struct hash32 local_key_of_account(const struct address *account)
 {
-    struct record_key key = {.kind = kind, .size = size};
+    struct hash32 key = {{0}};
 
-    memcpy(key.bytes, bytes, size);
+    memcpy(key.bytes + HASH32_SIZE - ADDRESS_SIZE, account->bytes, ADDRESS_SIZE);
     return key;
 }
 
-static struct record_key key_of_pair(enum record_kind kind, const struct hash32 *first,
-                                     const void *second, size_t second_size)
+static void write_key(uint8_t bytes[KEY_SIZE], const struct hash32 *key, uint64_t number)
 {
-    struct record_key key = key_of(kind, first->bytes, HASH32_SIZE);
-
-    assert(second_size <= RECORD_KEY_MAX - HASH32_SIZE);
-    memcpy(key.bytes + HASH32_SIZE, second, second_size);
-    key.size += second_size;
-    return key;
+    memcpy(bytes, key->bytes, HASH32_SIZE);
+    endian_store_be64(bytes + HASH32_SIZE, number);
 }
 
-/* Fills record, which the caller has zeroed, when there is one. */
-static enum status get(struct local_store *store, void *record, const struct record_key *key,
-                       const struct field *fields, size_t field_count)
+enum status local_get(struct local_store *store, void *record, enum local_kind kind,
+                      const struct hash32 *key, uint64_t number)
 {
-    const struct database_blob key_blob = {key->bytes, key->size};
+    uint8_t key_bytes[KEY_SIZE];
+    const struct database_blob key_blob = {key_bytes, sizeof(key_bytes)};
     struct abi_reader reader;
     sqlite3_stmt *row = NULL;
     enum status status;
 
+    memset(record, 0, kinds[kind].size);
+    write_key(key_bytes, key, number);
     TRY_OUT(database_first(&row, store->sql, store->error,
                            "SELECT value FROM records WHERE kind = ? AND key = ?", "ib",
-                           (int64_t)key->kind, &key_blob));
+                           (int64_t)kind, &key_blob));
     abi_reader_init(&reader, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
-    status = fields_decode(&reader, record, fields, field_count);
+    status = fields_decode(&reader, record, &kinds[kind].fields);
     if (status != STATUS_OK || reader.at != reader.size) {
         status = error_set(store->error, STATUS_BAD_FORMAT, "the ledger's file is damaged");
     }
@@ -156,163 +199,20 @@ out:
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status put(struct local_store *store, const void *record, const struct record_key *key,
-                       const struct field *fields, size_t field_count)
+enum status local_put(struct local_store *store, const void *record, enum local_kind kind,
+                      const struct hash32 *key, uint64_t number)
 {
-    const struct database_blob key_blob = {key->bytes, key->size};
+    uint8_t key_bytes[KEY_SIZE];
+    const struct database_blob key_blob = {key_bytes, sizeof(key_bytes)};
     uint8_t bytes[RECORD_SIZE_MAX];
     struct database_blob value = {.bytes = bytes};
     struct abi_writer writer;
 
+    write_key(key_bytes, key, number);
     abi_writer_init(&writer, bytes, sizeof(bytes));
-    fields_encode(&writer, record, fields, field_count);
+    fields_encode(&writer, record, &kinds[kind].fields);
     assert(!writer.overflowed);
     value.size = writer.used;
     return database_run(store->sql, store->error, "INSERT OR REPLACE INTO records VALUES (?, ?, ?)",
-                        "ibb", (int64_t)key->kind, &key_blob, &value);
-}
-
-enum status local_get_job(struct local_store *store, struct local_job *job,
-                          const struct hash32 *key)
-{
-    struct record_key record = key_of(RECORD_JOB, key->bytes, HASH32_SIZE);
-
-    memset(job, 0, sizeof(*job));
-    return get(store, job, &record, FIELDS(job_fields));
-}
-
-enum status local_put_job(struct local_store *store, const struct local_job *job,
-                          const struct hash32 *key)
-{
-    struct record_key record = key_of(RECORD_JOB, key->bytes, HASH32_SIZE);
-
-    return put(store, job, &record, FIELDS(job_fields));
-}
-
-enum status local_get_tally(struct local_store *store, struct local_tally *tally,
-                            const struct hash32 *segment)
-{
-    struct record_key record = key_of(RECORD_TALLY, segment->bytes, HASH32_SIZE);
-
-    memset(tally, 0, sizeof(*tally));
-    return get(store, tally, &record, FIELDS(tally_fields));
-}
-
-enum status local_put_tally(struct local_store *store, const struct local_tally *tally,
-                            const struct hash32 *segment)
-{
-    struct record_key record = key_of(RECORD_TALLY, segment->bytes, HASH32_SIZE);
-
-    return put(store, tally, &record, FIELDS(tally_fields));
-}
-
-enum status local_get_attestation(struct local_store *store, struct local_attestation *attestation,
-                                  const struct hash32 *segment, const struct address *attestor)
-{
-    struct record_key record =
-        key_of_pair(RECORD_ATTESTATION, segment, attestor->bytes, ADDRESS_SIZE);
-
-    memset(attestation, 0, sizeof(*attestation));
-    return get(store, attestation, &record, FIELDS(attestation_fields));
-}
-
-enum status local_put_attestation(struct local_store *store,
-                                  const struct local_attestation *attestation,
-                                  const struct hash32 *segment, const struct address *attestor)
-{
-    struct record_key record =
-        key_of_pair(RECORD_ATTESTATION, segment, attestor->bytes, ADDRESS_SIZE);
-
-    return put(store, attestation, &record, FIELDS(attestation_fields));
-}
-
-enum status local_get_claim(struct local_store *store, struct local_claim *claim,
-                            const struct hash32 *key)
-{
-    struct record_key record = key_of(RECORD_CLAIM, key->bytes, HASH32_SIZE);
-
-    memset(claim, 0, sizeof(*claim));
-    return get(store, claim, &record, FIELDS(claim_fields));
-}
-
-enum status local_put_claim(struct local_store *store, const struct local_claim *claim,
-                            const struct hash32 *key)
-{
-    struct record_key record = key_of(RECORD_CLAIM, key->bytes, HASH32_SIZE);
-
-    return put(store, claim, &record, FIELDS(claim_fields));
-}
-
-enum status local_get_trial(struct local_store *store, struct local_trial *trial,
-                            const struct hash32 *claim)
-{
-    struct record_key record = key_of(RECORD_TRIAL, claim->bytes, HASH32_SIZE);
-
-    memset(trial, 0, sizeof(*trial));
-    return get(store, trial, &record, FIELDS(trial_fields));
-}
-
-enum status local_put_trial(struct local_store *store, const struct local_trial *trial,
-                            const struct hash32 *claim)
-{
-    struct record_key record = key_of(RECORD_TRIAL, claim->bytes, HASH32_SIZE);
-
-    return put(store, trial, &record, FIELDS(trial_fields));
-}
-
-enum status local_get_account(struct local_store *store, struct local_account *account,
-                              const struct address *address)
-{
-    struct record_key record = key_of(RECORD_ACCOUNT, address->bytes, ADDRESS_SIZE);
-
-    memset(account, 0, sizeof(*account));
-    return get(store, account, &record, FIELDS(account_fields));
-}
-
-enum status local_put_account(struct local_store *store, const struct local_account *account,
-                              const struct address *address)
-{
-    struct record_key record = key_of(RECORD_ACCOUNT, address->bytes, ADDRESS_SIZE);
-
-    return put(store, account, &record, FIELDS(account_fields));
-}
-
-static struct record_key segment_key(const struct hash32 *job, uint32_t index)
-{
-    const uint8_t bytes[4] = {(uint8_t)(index >> 24), (uint8_t)(index >> 16), (uint8_t)(index >> 8),
-                              (uint8_t)index};
-
-    return key_of_pair(RECORD_SEGMENT, job, bytes, sizeof(bytes));
-}
-
-enum status local_get_segment(struct local_store *store, struct hash32 *hash,
-                              const struct hash32 *job, uint32_t index)
-{
-    struct record_key record = segment_key(job, index);
-
-    memset(hash, 0, sizeof(*hash));
-    return get(store, hash, &record, FIELDS(hash_fields));
-}
-
-enum status local_put_segment(struct local_store *store, const struct hash32 *hash,
-                              const struct hash32 *job, uint32_t index)
-{
-    struct record_key record = segment_key(job, index);
-
-    return put(store, hash, &record, FIELDS(hash_fields));
-}
-
-enum status local_get_seal(struct local_store *store, uint64_t *height, const struct hash32 *seal)
-{
-    struct record_key record = key_of(RECORD_SEAL, seal->bytes, HASH32_SIZE);
-
-    *height = 0;
-    return get(store, height, &record, FIELDS(height_fields));
-}
-
-enum status local_put_seal(struct local_store *store, uint64_t height, const struct hash32 *seal)
-{
-    struct record_key record = key_of(RECORD_SEAL, seal->bytes, HASH32_SIZE);
-
-    return put(store, &height, &record, FIELDS(height_fields));
+                        "ibb", (int64_t)kind, &key_blob, &value);
 }

@@ -15,53 +15,110 @@
 #include "chain/game/game.h"
 
 struct local_job {
-    struct address solver;
-    uint32_t phase; /* enum game_phase */
+    struct address solver; /* stays after the end, until delivery */
+    uint32_t phase;        /* enum game_phase */
     uint32_t generation;
     uint32_t committed;
     uint64_t due_s;
     struct address client;
     uint32_t finalized;
-    uint32_t open_claims;
+    uint32_t open_claims; /* live disputes of this generation */
     bool ended;
     uint32_t segments;
+    uint32_t entries; /* of the panel, also those that are gone */
+    uint32_t active;  /* entries that may be drawn */
+    uint64_t opened_at_s;
+    uint64_t accepted_at_s;
+    uint64_t closed_at_s;
+    wei reward;     /* of a segment, for this solver */
+    wei pool;       /* pays the fees */
+    uint32_t start; /* the first segment that this solver could commit */
+    wei held;
+    bool asked; /* the client asked the panel for the last state */
     struct game_terms terms;
 };
 
+struct local_entry {
+    struct address owner;
+    uint32_t strikes;
+    uint32_t duties;    /* sealed verdicts of segments that are neither final nor settled */
+    uint64_t left_at_s; /* 0: may be drawn */
+    bool gone;          /* its bond was paid or taken */
+};
+
 struct local_tally {
-    uint32_t round;
-    uint32_t attested;
-    uint32_t revealed;
+    uint64_t start_s; /* of the last round, or the commit's where not covered; 0: not drawn */
+    uint32_t panel;   /* entries that can be drawn */
     uint32_t open_claims;
-    uint64_t start_s; /* 0: the commit's time */
-    bool mandatory;
-    struct hash32 seed; /* zero: not drawn */
-};
-
-struct local_attestation {
-    uint32_t phase; /* enum game_attestation_phase */
     uint32_t round;
-    struct hash32 value; /* the seal, then the trace root */
+    uint32_t from; /* the places of the last round */
+    uint32_t to;
+    uint32_t drawn; /* seats of all rounds */
+    uint32_t rights;
+    uint32_t unavailables;
+    uint32_t absents;
+    bool covered;
+    bool closed; /* the last round */
+    bool asleep; /* the draw has ended without a score; the claim time began again */
+    bool paid;
+    struct hash32 seed;   /* of a covered segment */
+    struct hash32 places; /* four bits each, enum local_place */
 };
 
-struct local_claim {
-    struct address claimant;
+enum local_place {
+    LOCAL_PLACE_SKIPPED,
+    LOCAL_PLACE_DRAWN,
+    LOCAL_PLACE_SEALED,
+    LOCAL_PLACE_RIGHT,
+    LOCAL_PLACE_UNAVAILABLE,
+    LOCAL_PLACE_CLOSED,        /* absent, an alarm, disproved, or settled */
+    LOCAL_PLACE_SETTLED_RIGHT, /* of a void segment: can still be disproved */
+};
+
+/* One subject of dispute, and its claimants. */
+struct local_dispute {
+    struct address solver;
     uint32_t phase; /* enum game_claim_phase */
     uint32_t turn;  /* enum game_turn */
+    uint32_t outcome;
     uint32_t generation;
-    uint64_t deadline_s;
-    uint32_t turns;
+    uint64_t since_s; /* whose turn it is, it is from here */
+    bool diverged;
+    uint64_t rank;
+    uint32_t clock_s;
+    uint32_t solver_left_s;
+    uint32_t lead_left_s;
+    uint32_t first; /* of the claimants that are left: the lead */
+    uint32_t count;
+    wei query_fee;
     struct hash32 job;
-    struct hash32 segment;
-    struct address attestor; /* zero: the solver is accused */
+    struct hash32 segment; /* its hash */
+    struct hash32 subject;
     struct digest trace_root;
+    /* keccak256 of what was queried; after a reply of parts, partial_sums_reply_hash(). */
+    struct hash32 said;
 };
 
-/* What the referee remembers of a claim. */
-struct local_trial {
-    /* keccak256 of what was queried; after a reply of parts, partial_sums_reply_hash(); zero:
-     * neither. */
-    struct hash32 said;
+struct local_claimant {
+    struct address owner;
+    wei bond;
+    bool seat; /* an alarm */
+};
+
+/* The disputes of one generation of a job. */
+struct local_docket {
+    wei pot;       /* the stake of its solver, until it is paid */
+    uint64_t best; /* the least rank that was upheld */
+    uint32_t open;
+    uint32_t opened; /* by outsiders */
+    uint32_t active;
+    uint32_t outsiders;
+    bool convicted;
+    struct address winner; /* of the best */
+    uint32_t alarm;        /* the next in each queue */
+    uint32_t other;
+    uint32_t alarm_count;
+    uint32_t other_count;
 };
 
 struct local_account {
@@ -69,53 +126,40 @@ struct local_account {
     wei owed;  /* what it may withdraw */
 };
 
+/* What a record is, and the type that belongs to it. */
+enum local_kind {
+    LOCAL_JOB,      /* struct local_job, by the job's key */
+    LOCAL_SEGMENT,  /* struct hash32 of the segment that stands, by job and index */
+    LOCAL_ENTRY,    /* struct local_entry, by job and number */
+    LOCAL_TALLY,    /* struct local_tally, by the hash of a segment */
+    LOCAL_SEAT,     /* struct hash32: the seal, then of the leaves; by segment and place */
+    LOCAL_ACCOUNT,  /* struct local_account, by local_key_of_account() */
+    LOCAL_BURNED,   /* wei, by the zero hash */
+    LOCAL_SEAL,     /* uint64_t: the height of a claim's seal, 0: none */
+    LOCAL_DISPUTE,  /* struct local_dispute, by the claim's key */
+    LOCAL_CLAIMANT, /* struct local_claimant, by the claim's key and its number */
+    LOCAL_SUBJECT,  /* uint32_t: how often it was refuted */
+    LOCAL_DOCKET,   /* struct local_docket, by job and generation */
+    LOCAL_ALARMS,   /* struct hash32: a claim in a queue, by job, generation and number */
+    LOCAL_OTHERS,   /* ... */
+    LOCAL_KINDS,
+};
+
 struct local_store {
     struct database *sql; /* borrowed */
     struct error *error;
 };
 
-/* Makes the table if it is missing. */
+/* Makes the table if it is missing. STATUS_REFUSED: the file has the game of another edition. */
 MUST_CHECK enum status local_store_open(struct local_store *store, struct database *sql,
                                         struct error *error);
 
-MUST_CHECK enum status local_get_job(struct local_store *store, struct local_job *job,
-                                     const struct hash32 *key);
-MUST_CHECK enum status local_put_job(struct local_store *store, const struct local_job *job,
-                                     const struct hash32 *key);
-MUST_CHECK enum status local_get_tally(struct local_store *store, struct local_tally *tally,
-                                       const struct hash32 *segment);
-MUST_CHECK enum status local_put_tally(struct local_store *store, const struct local_tally *tally,
-                                       const struct hash32 *segment);
-MUST_CHECK enum status local_get_attestation(struct local_store *store,
-                                             struct local_attestation *attestation,
-                                             const struct hash32 *segment,
-                                             const struct address *attestor);
-MUST_CHECK enum status local_put_attestation(struct local_store *store,
-                                             const struct local_attestation *attestation,
-                                             const struct hash32 *segment,
-                                             const struct address *attestor);
-MUST_CHECK enum status local_get_claim(struct local_store *store, struct local_claim *claim,
-                                       const struct hash32 *key);
-MUST_CHECK enum status local_put_claim(struct local_store *store, const struct local_claim *claim,
-                                       const struct hash32 *key);
-MUST_CHECK enum status local_get_trial(struct local_store *store, struct local_trial *trial,
-                                       const struct hash32 *claim);
-MUST_CHECK enum status local_put_trial(struct local_store *store, const struct local_trial *trial,
-                                       const struct hash32 *claim);
-MUST_CHECK enum status local_get_account(struct local_store *store, struct local_account *account,
-                                         const struct address *address);
-MUST_CHECK enum status local_put_account(struct local_store *store,
-                                         const struct local_account *account,
-                                         const struct address *address);
+struct hash32 local_key_of_account(const struct address *account);
 
-/* The hash of the segment that stands at index; the height of a seal, 0 for none. */
-MUST_CHECK enum status local_get_segment(struct local_store *store, struct hash32 *hash,
-                                         const struct hash32 *job, uint32_t index);
-MUST_CHECK enum status local_put_segment(struct local_store *store, const struct hash32 *hash,
-                                         const struct hash32 *job, uint32_t index);
-MUST_CHECK enum status local_get_seal(struct local_store *store, uint64_t *height,
-                                      const struct hash32 *seal);
-MUST_CHECK enum status local_put_seal(struct local_store *store, uint64_t height,
-                                      const struct hash32 *seal);
+/* number is 0 where the key has none. A missing record reads as zeros. */
+MUST_CHECK enum status local_get(struct local_store *store, void *record, enum local_kind kind,
+                                 const struct hash32 *key, uint64_t number);
+MUST_CHECK enum status local_put(struct local_store *store, const void *record,
+                                 enum local_kind kind, const struct hash32 *key, uint64_t number);
 
 #endif /* CHAIN_LOCAL_LOCAL_STORE_H */

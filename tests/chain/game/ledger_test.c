@@ -248,7 +248,7 @@ static void test_what_cannot_be_is_refused(void **state)
     options.url = "http://127.0.0.1:1";
     assert_int_equal(ledger_open(&ledger, &options, &error), STATUS_USAGE); /* no registry */
     stage_open(&stage, STAGE_EMBEDDED, "refusals");
-    assert_int_equal(ledger_local_init(stage.url + 6, signer_address(stage.signers[0]), &error),
+    assert_int_equal(ledger_local_init(stage.url + 6, &error),
                      STATUS_REFUSED);
     options.url = stage.url;
     stage_check(ledger_open(&ledger, &options, &error), &error);

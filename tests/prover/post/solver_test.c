@@ -138,7 +138,7 @@ static void set_up(struct world *world, const char *name, uint32_t attestors, ui
     error_init(&error);
     memset(world, 0, sizeof(*world));
     (void)snprintf(world->url, sizeof(world->url), "local:%s/%s.ledger", test_temp_dir(), name);
-    check(ledger_local_init(world->url + 6, &nobody, &error), &error);
+    check(ledger_local_init(world->url + 6, &error), &error);
     ledger_options_init(&world->options);
     world->options.url = world->url;
     world->now_s = (uint64_t)time(NULL) + 1000;

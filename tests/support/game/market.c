@@ -96,7 +96,7 @@ void market_open(struct market *market, bool embedded, const char *name)
     if (embedded) {
         (void)snprintf(market->url, sizeof(market->url), "local:%s/%s.ledger", test_temp_dir(),
                        name);
-        check(ledger_local_init(market->url + 6, NULL, &error), &error);
+        check(ledger_local_init(market->url + 6, &error), &error);
     } else {
         market->anvil = anvil_start(NULL);
         market->rpc = anvil_rpc(market->anvil);

@@ -69,7 +69,7 @@ static void put_up_all(struct stage *stage, const char *name)
     signer = signer_new(&key, &error);
     assert_non_null(signer);
     options.signer = signer;
-    stage_check(ledger_evm_deploy(&options, NULL, "deploy", &stage->options.registry,
+    stage_check(ledger_evm_deploy(&options, "deploy", &stage->options.registry,
                                   &stage->options.first_height, DEPLOY_S, &error),
                 &error);
     signer_free(signer);
@@ -88,7 +88,7 @@ static void open_with(struct stage *stage, enum stage_ledger ledger, bool judged
     stage->options.url = stage->url;
     if (embedded) {
         (void)snprintf(stage->url, sizeof(stage->url), "local:%s/%s.ledger", test_temp_dir(), name);
-        stage_check(ledger_local_init(stage->url + 6, judged ? NULL : &nobody, &error), &error);
+        stage_check(ledger_local_init(stage->url + 6, &error), &error);
         stage->now_s = LOCAL_START_S;
     } else {
         stage->anvil = ledger == STAGE_ANVIL ? anvil_start(NULL) : anvil_start_hardhat();
