@@ -214,20 +214,27 @@ static void move_job(struct solver *solver, const char *move,
     solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
-static enum status submit_accept(struct solver *solver, const char *name, struct error *error)
+/* What accept() shows and asks for. STATUS_REFUSED: we are not admitted, or our policy forbids it. */
+struct acceptance {
+    wei reward;
+    struct digest siblings[GAME_ALLOW_MAX];
+    struct game_hashes path;
+    struct game_bytes contact;
+};
+
+static enum status agree(struct acceptance *terms, struct solver *solver, struct error *error)
 {
     const struct job_record *record = &solver->record;
     const char *contact = solver->options.contact;
-    struct game_bytes bytes = {(const uint8_t *)contact, contact == NULL ? 0 : strlen(contact)};
-    struct digest siblings[GAME_ALLOW_MAX];
-    struct game_hashes path = {.hashes = siblings};
-    wei reward = game_reward(&record->terms, record->opened_s, solver->clock.time_s);
 
-    TRY(allow_file_path(siblings, &path.count, &record->terms.solvers, &solver->options.account,
-                        solver->options.allow_list, error));
-    TRY(solver_policy_check(&solver->options.policy, solver->ledger, record, reward, error));
-    return ledger_accept(solver->ledger, name, &record->key, &record->terms, reward, &path, &bytes,
-                         error);
+    terms->contact =
+        (struct game_bytes){(const uint8_t *)contact, contact == NULL ? 0 : strlen(contact)};
+    terms->path = (struct game_hashes){.hashes = terms->siblings};
+    terms->reward = game_reward(&record->terms, record->opened_s, solver->clock.time_s);
+    TRY(allow_file_path(terms->siblings, &terms->path.count, &record->terms.solvers,
+                        &solver->options.account, solver->options.allow_list, error));
+    return solver_policy_check(&solver->options.policy, solver->ledger, record, terms->reward,
+                               error);
 }
 
 /* What keeps us from the job although it is open; false: nothing. */
@@ -257,6 +264,8 @@ static bool stays_away(struct solver *solver)
 
 static void accept(struct solver *solver)
 {
+    const struct job_record *record = &solver->record;
+    struct acceptance terms;
     char name[NAME_SIZE];
     struct error error;
     enum status status;
@@ -265,13 +274,15 @@ static void accept(struct solver *solver)
         return;
     }
     error_init(&error);
-    name_of_job(name, solver, "accept", solver->record.accepts);
-    status = submit_accept(solver, name, &error);
-    if (status == STATUS_REFUSED) {
-        solver->view.lost = true;
+    status = agree(&terms, solver, &error);
+    if (status != STATUS_OK) {
+        solver->view.lost = status == STATUS_REFUSED;
         solver_view_note(&solver->view, "%s", error.text);
         return;
     }
+    name_of_job(name, solver, "accept", record->accepts);
+    status = ledger_accept(solver->ledger, name, &record->key, &record->terms, terms.reward,
+                           &terms.path, &terms.contact, &error);
     solver_view_follow(&solver->view, solver->ledger, "accept", name, status, &error);
 }
 

@@ -426,7 +426,7 @@ static void test_what_is_in_force_is_told(void **state)
     assert_non_null(strstr(text, "2 % in all, 1 % in a job, 1 % for a party, 20 fees"));
     assert_true(strlen(text) < POLICY_TEXT_MAX - 1);
     policy_describe_solver(text, &policy);
-    assert_non_null(strstr(text, "2 whole rewards"));
+    assert_non_null(strstr(text, "4 whole rewards"));
     policy_describe_node(text, &none);
     assert_non_null(strstr(text, "any in all"));
     assert_true(strlen(text) < POLICY_TEXT_MAX - 1);

@@ -1,9 +1,10 @@
 /*
  * Goal: a solver makes each of its moves once, and no other move. Method: rounds on an embedded
- * ledger with a clock of the test's, against a client and verifiers that attest, keep silent, claim
- * and convict. One test replaces the solver before every round, as a crash would. Money is counted
- * to the wei.
+ * ledger with a clock of the test's, against a client and verifiers that say right, keep silent,
+ * claim and convict. One test replaces the solver before every round, as a crash would. Money is
+ * counted to the wei.
  */
+#include "tests/support/chain/made_case.h"
 #include "tests/support/chain/standing_segment.h"
 #include "tests/support/test.h"
 
@@ -25,13 +26,16 @@ enum {
     PLAYERS = 4,
     SEGMENTS = 3,
     STEPS = 5,
-    ATTEST_S = 100,
+    SEAL_S = 100,
     REVEAL_S = 50,
     CLAIM_S = 200,
-    RESPONSE_S = 60,
+    CLOCK_S = 60,
+    DELIVERY_S = 500,
     SEGMENT_S = 1000,
     DEADLINE_S = 100000,
 };
+
+static uint32_t held_ppm; /* of the terms that set_up() makes */
 
 struct world {
     struct ledger_options options;
@@ -41,6 +45,7 @@ struct world {
     char url[600];
     uint64_t now_s;
     struct game_terms terms;
+    struct digest first_state;
     struct hash32 job;
     uint32_t moves;
     struct solver *solver;
@@ -102,9 +107,10 @@ static void new_solver(struct world *world, uint32_t trained)
     solver_free(world->solver);
     check(solver_new(&world->solver, &world->solver_options, SEGMENTS, &error), &error);
     for (uint32_t i = 0; i < trained; i++) {
-        struct digest root = {{(uint8_t)(i + 1)}};
+        struct digest room[STEPS];
+        struct game_hashes states = made_case_states(room, (uint64_t)i * STEPS, STEPS);
 
-        check(solver_add(world->solver, &root, 0, &error), &error);
+        check(solver_add(world->solver, &states, false, &error), &error);
     }
 }
 
@@ -130,9 +136,10 @@ static struct solver_view do_round(struct world *world)
     return view;
 }
 
-static void set_up(struct world *world, const char *name, uint32_t attestors, uint32_t coverage)
+static void set_up(struct world *world, const char *name, uint32_t seats, uint32_t coverage)
 {
-    static const struct address nobody;
+    static const struct game_bytes no_contact;
+    uint8_t header[GAME_JOB_HEADER_SIZE];
     struct error error;
 
     error_init(&error);
@@ -156,30 +163,37 @@ static void set_up(struct world *world, const char *name, uint32_t attestors, ui
         world->before[i] = money(world, i);
     }
     pass(world, 0);
-    world->terms = (struct game_terms){.job_id = {{7}},
-                                       .steps = SEGMENTS * STEPS,
+    world->first_state = (struct digest){{9}};
+    world->terms = (struct game_terms){.steps = SEGMENTS * STEPS,
                                        .segment_steps = STEPS,
-                                       .segment_reward = 100,
-                                       .attest_fee = attestors == 0 ? 0 : 10,
+                                       .reward_from = 100,
+                                       .reward_to = 100,
+                                       .fee = seats == 0 ? 0 : 10,
                                        .stake = 800,
-                                       .claim_bond = 60,
-                                       .attest_bond = 40,
-                                       .attestors = attestors,
+                                       .bond = 60,
+                                       .query_fee = 1,
+                                       .seats = seats,
                                        .coverage_ppm = coverage,
+                                       .held_ppm = held_ppm,
                                        .segment_period_s = SEGMENT_S,
-                                       .attest_period_s = ATTEST_S,
+                                       .seal_period_s = SEAL_S,
                                        .reveal_period_s = REVEAL_S,
                                        .claim_period_s = CLAIM_S,
-                                       .response_period_s = RESPONSE_S,
+                                       .clock_s = CLOCK_S,
+                                       .delivery_period_s = DELIVERY_S,
                                        .deadline_s = world->now_s + DEADLINE_S};
-    check(ledger_open_job(world->ledgers[CLIENT], "open", &world->job, &world->terms, &error),
+    world->terms.panel_least = seats;
+    made_case_header(header, &world->terms.job_id, &world->first_state);
+    check(ledger_open_job(world->ledgers[CLIENT], "open", &world->job, &world->terms, &no_contact,
+                          &error),
           &error);
     world->solver_options =
         (struct solver_options){.ledger = world->options,
                                 .job = world->job,
                                 .account = *signer_address(world->signers[SOLVER]),
                                 .accept = true,
-                                .collect = true};
+                                .collect = true,
+                                .segment_steps = STEPS};
     world->solver_options.ledger.signer = world->signers[SOLVER];
 }
 
@@ -212,55 +226,94 @@ static void assert_done(struct world *world, int player, const char *name)
     }
 }
 
-static void attest(struct world *world, int player, uint32_t index)
+static void enlist(struct world *world, int player)
 {
-    struct game_segment segment = segment_at(world, index);
-    struct digest trace = {{9}};
-    const char *name = move_name(world, "attest");
+    static const struct game_hashes no_path;
+    static const struct game_bytes no_contact;
+    const char *name = move_name(world, "enlist");
     struct error error;
 
     error_init(&error);
-    check(ledger_attest(world->ledgers[player], name, &world->job, &world->terms, &segment, &trace,
-                        &error),
+    check(ledger_enlist(world->ledgers[player], name, &world->job, &world->terms, 1, &no_path,
+                        &no_contact, &error),
           &error);
     assert_done(world, player, name);
 }
 
-static void reveal(struct world *world, int player, uint32_t index)
+/* The verdict of the newest seat of a segment. *player: who holds it, where VERIFIER and SECOND
+ * enlisted in this order. */
+static struct ledger_verdict seat_of(struct world *world, int *player, uint32_t index)
 {
-    struct game_segment segment = segment_at(world, index);
-    struct digest trace = {{9}};
-    const char *name = move_name(world, "reveal");
+    struct ledger_verdict verdict = {.job = world->job,
+                                     .segment = segment_at(world, index),
+                                     .verdict = GAME_VERDICT_RIGHT,
+                                     .salt = {{(uint8_t)(index + 1)}}};
+    struct job_record record = read_record(world);
+    bool found = false;
+
+    for (uint32_t i = 0; i < record.seat_count; i++) {
+        if (record.seats[i].segment.index == index) {
+            found = true;
+            verdict.place = record.seats[i].place;
+            *player = record.seats[i].entry == 0 ? VERIFIER : SECOND;
+        }
+    }
+    assert_true(found);
+    job_record_free(&record);
+    return verdict;
+}
+
+static void seal(struct world *world, uint32_t index)
+{
+    const char *name = move_name(world, "seal");
+    struct ledger_verdict verdict;
     struct error error;
+    int player;
 
     error_init(&error);
-    check(ledger_reveal(world->ledgers[player], name, &world->job, &segment, &trace, &error),
-          &error);
+    verdict = seat_of(world, &player, index);
+    check(ledger_seal(world->ledgers[player], name, &verdict, &error), &error);
+    assert_done(world, player, name);
+}
+
+static void reveal(struct world *world, uint32_t index)
+{
+    const char *name = move_name(world, "reveal");
+    struct ledger_verdict verdict;
+    struct error error;
+    int player;
+
+    error_init(&error);
+    verdict = seat_of(world, &player, index);
+    check(ledger_reveal(world->ledgers[player], name, &verdict, &error), &error);
     assert_done(world, player, name);
 }
 
 /* The claim that step 2 of a segment is false. */
 static struct hash32 claim(struct world *world, int player, uint32_t index)
 {
-    struct ledger_whistle whistle = {.job = world->job,
-                                     .segment = segment_at(world, index),
-                                     .step = 2,
-                                     .pre_state = {{1}},
-                                     .post_state = {{2}},
-                                     .salt = {{3}}};
-    struct hash32 key;
+    struct game_segment segment = segment_at(world, index);
+    struct hash32 hash = game_segment_hash(&world->job, &segment);
+    struct hash32 salt = {{3}};
+    struct game_case shown;
+    struct hash32 subject;
     struct error error;
     const char *name;
 
     error_init(&error);
-    check(
-        ledger_seal_claim(world->ledgers[player], move_name(world, "seal"), &key, &whistle, &error),
-        &error);
+    made_case(&shown, &world->terms, signer_address(world->signers[CLIENT]), &segment, NULL, 2,
+              &world->first_state);
+    subject = game_subject_hash(&hash, shown.step, &shown.pre_state, &shown.post_state);
+    check(ledger_seal_claim(world->ledgers[player], move_name(world, "seal"), &subject, &salt,
+                            &error),
+          &error);
     pass(world, 1);
     name = move_name(world, "claim");
-    check(ledger_claim(world->ledgers[player], name, &world->terms, &whistle, &error), &error);
+    check(ledger_claim(world->ledgers[player], name, &world->job, &shown, &salt,
+                       game_claim_bond(&world->terms, 0), &error),
+          &error);
     assert_done(world, player, name);
-    return key;
+    return game_claim_key(&subject, 0);
 }
 
 static uint32_t count_events(struct world *world, enum game_event_kind kind)
@@ -291,7 +344,7 @@ static void test_solver_restarted_before_every_round_moves_once(void **state)
         pass(&world, 5);
     }
     /* Within the time for claims nothing more happens; a second after it, everything. */
-    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S - 3 * 5 - 4);
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S - 3 * 5 - 4);
     new_solver(&world, SEGMENTS);
     assert_int_equal(do_round(&world).finalized, 0);
     pass(&world, 20);
@@ -337,7 +390,7 @@ static void test_purse_too_small_is_told_and_tried_again(void **state)
 
 /* ---- verifiers ------------------------------------------------------------------------ */
 
-static void test_silent_attestor_pays_and_another_round_covers(void **state)
+static void test_absent_seat_pays_and_another_round_covers(void **state)
 {
     struct job_record record;
     struct world world;
@@ -345,38 +398,35 @@ static void test_silent_attestor_pays_and_another_round_covers(void **state)
 
     (void)state;
     set_up(&world, "silent", 1, GAME_PPM);
+    enlist(&world, VERIFIER);
+    enlist(&world, SECOND);
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
     pass(&world, 5);
-    attest(&world, VERIFIER, 0);
-    attest(&world, VERIFIER, 1);
-    attest(&world, VERIFIER, 2);
-    pass(&world, ATTEST_S - 4);
-    reveal(&world, VERIFIER, 0);
-    reveal(&world, VERIFIER, 1); /* and not 2 */
+    (void)do_round(&world);
+    assert_int_equal(count_events(&world, GAME_DRAWN), SEGMENTS);
+    for (uint32_t i = 0; i < SEGMENTS; i++) {
+        seal(&world, i);
+    }
+    pass(&world, SEAL_S + 1);
+    reveal(&world, 0);
+    reveal(&world, 1); /* and not 2 */
     record = read_record(&world);
     assert_int_equal(job_record_waits_for(&record, 2, world.now_s), JOB_SEGMENT_REVEALING);
     job_record_free(&record);
     pass(&world, REVEAL_S);
     view = do_round(&world);
-    assert_int_equal(count_events(&world, GAME_SETTLED), 1);
-    assert_int_equal(count_events(&world, GAME_RENEWED), 1);
+    assert_int_equal(count_events(&world, GAME_ABSENT), 1);
     assert_int_equal(view.finalized, 0);
-    pass(&world, 5);
-    attest(&world, SECOND, 2);
+    seal(&world, 2);
     pass(&world, CLAIM_S);
-    /* The reveal of the second round is missing for segment 2 only. */
-    assert_int_equal(do_round(&world).finalized, 2);
-    assert_int_equal(count_events(&world, GAME_SETTLED), 2);
-    assert_int_equal(count_events(&world, GAME_RENEWED), 2);
-    pass(&world, 1);
-    attest(&world, CLIENT, 2); /* the client may verify too */
-    pass(&world, ATTEST_S);
-    reveal(&world, CLIENT, 2);
-    pass(&world, REVEAL_S + CLAIM_S + 1);
+    assert_int_equal(do_round(&world).finalized, 2); /* its reveal time is over: absent again */
+    assert_int_equal(count_events(&world, GAME_ABSENT), 2);
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
     view = do_round(&world);
-    assert_true(view.collected && view.finalized == SEGMENTS);
-    assert_gained(&world, SOLVER, 300 + 2 * 40, 0);
+    /* Both slept: nothing was lost, and the segment may be committed again. */
+    assert_int_equal(view.finalized, 2);
+    assert_false(view.collected);
     tear_down(&world);
 }
 
@@ -386,13 +436,41 @@ static void test_seed_is_drawn_in_time_where_some_segments_are_covered(void **st
 
     (void)state;
     set_up(&world, "drawn", 1, 1);
+    enlist(&world, VERIFIER);
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
     pass(&world, 3);
     (void)do_round(&world);
     assert_int_equal(count_events(&world, GAME_DRAWN), SEGMENTS);
-    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
-    assert_true(do_round(&world).collected); /* of a million, none must be covered */
+    seal(&world, 2); /* the last one is always covered */
+    pass(&world, SEAL_S + 1);
+    reveal(&world, 2);
+    pass(&world, REVEAL_S + CLAIM_S);
+    assert_true(do_round(&world).collected);
+    assert_gained(&world, SOLVER, 300, 0);
+    tear_down(&world);
+}
+
+static void test_held_part_is_paid_when_the_time_of_the_client_is_over(void **state)
+{
+    struct world world;
+    struct solver_view view;
+
+    (void)state;
+    held_ppm = 200000;
+    set_up(&world, "held", 0, 0);
+    held_ppm = 0;
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
+    view = do_round(&world);
+    assert_true(view.phase == GAME_PHASE_CLOSED && !view.collected);
+    assert_gained(&world, SOLVER, 240, 0);
+    pass(&world, DELIVERY_S);
+    assert_false(do_round(&world).collected);
+    pass(&world, 1);
+    assert_true(do_round(&world).collected);
+    assert_gained(&world, SOLVER, 300, 0);
     tear_down(&world);
 }
 
@@ -416,13 +494,13 @@ static void test_claimant_that_falls_silent_is_timed_out(void **state)
     assert_int_equal(view.disputed, 1);
     assert_non_null(strstr(view.trouble, "waits for the solver's answer"));
     check(ledger_answer(world.ledgers[SOLVER], "answer", &key, &trace, &error), &error);
-    pass(&world, RESPONSE_S);
+    pass(&world, CLOCK_S);
     assert_int_equal(do_round(&world).disputed, 1); /* its time includes the last second */
     pass(&world, 1);
     assert_int_equal(do_round(&world).disputed, 0);
-    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S);
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S);
     assert_true(do_round(&world).collected);
-    assert_gained(&world, SOLVER, 300 + 60, 0);
+    assert_gained(&world, SOLVER, 300 + 30, 0); /* half of a bond is burned */
     assert_gained(&world, VERIFIER, 0, 60);
     tear_down(&world);
 }
@@ -474,7 +552,7 @@ static void test_refused_answer_is_sent_again_with_pauses(void **state)
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
     (void)claim(&world, VERIFIER, 0);
-    for (uint64_t second = 0; second <= RESPONSE_S - 2; second++) {
+    for (uint64_t second = 0; second <= CLOCK_S - 2; second++) {
         for (int i = 0; i < 3; i++) { /* rounds come faster than any clock */
             view = do_round(&world);
             assert_int_equal(view.awaited, 1);
@@ -510,7 +588,7 @@ static void test_convicted_solver_comes_back_only_when_told(void **state)
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
     key = claim(&world, VERIFIER, 1);
-    pass(&world, RESPONSE_S + 1);
+    pass(&world, CLOCK_S + 1);
     check(ledger_timeout(world.ledgers[VERIFIER], "timeout", &key, &error), &error);
     view = do_round(&world);
     assert_true(view.lost && !view.ours && view.committed == 0 && view.disputed == 0);
@@ -524,7 +602,7 @@ static void test_convicted_solver_comes_back_only_when_told(void **state)
     record = read_record(&world);
     assert_int_equal(record.generation, 1);
     job_record_free(&record);
-    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
     assert_true(do_round(&world).collected);
     assert_gained(&world, SOLVER, 300, 800);
     tear_down(&world);
@@ -554,7 +632,7 @@ static void test_other_solver_goes_on_where_the_last_was_final(void **state)
     world.solver_options.ledger.signer = world.signers[SECOND];
     new_solver(&world, SEGMENTS);
     assert_int_equal(do_round(&world).committed, SEGMENTS);
-    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
     assert_true(do_round(&world).collected);
     assert_gained(&world, SECOND, 200, 0);
     tear_down(&world);
@@ -564,15 +642,16 @@ static void test_run_that_contradicts_the_ledger_posts_nothing(void **state)
 {
     struct world world;
     struct solver_view view;
-    struct digest other = {{200}};
+    struct digest other[STEPS] = {{{200}}};
+    const struct game_hashes states = {other, STEPS};
 
     (void)state;
     set_up(&world, "contradicted", 0, 0);
     new_solver(&world, 1);
     (void)do_round(&world);
     new_solver(&world, 0);
-    assert_int_equal(solver_add(world.solver, &other, 0, NULL), STATUS_OK);
-    assert_int_equal(solver_add(world.solver, &other, 0, NULL), STATUS_OK);
+    assert_int_equal(solver_add(world.solver, &states, false, NULL), STATUS_OK);
+    assert_int_equal(solver_add(world.solver, &states, false, NULL), STATUS_OK);
     view = do_round(&world);
     assert_true(view.contradicted && view.committed == 1);
     assert_non_null(strstr(view.trouble, "has another root"));
@@ -587,7 +666,7 @@ static void test_stake_comes_back_whole_when_all_time_is_over(void **state)
     set_up(&world, "expired", 0, 0);
     new_solver(&world, 1);
     (void)do_round(&world);
-    pass(&world, DEADLINE_S + ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    pass(&world, DEADLINE_S + 1);
     assert_true(do_round(&world).collected);
     assert_gained(&world, SOLVER, 100, 0);
     tear_down(&world);
@@ -656,8 +735,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_solver_restarted_before_every_round_moves_once),
         cmocka_unit_test(test_purse_too_small_is_told_and_tried_again),
-        cmocka_unit_test(test_silent_attestor_pays_and_another_round_covers),
+        cmocka_unit_test(test_absent_seat_pays_and_another_round_covers),
         cmocka_unit_test(test_seed_is_drawn_in_time_where_some_segments_are_covered),
+        cmocka_unit_test(test_held_part_is_paid_when_the_time_of_the_client_is_over),
         cmocka_unit_test(test_claimant_that_falls_silent_is_timed_out),
         cmocka_unit_test(test_refused_answer_is_sent_again_with_pauses),
         cmocka_unit_test(test_convicted_solver_comes_back_only_when_told),
