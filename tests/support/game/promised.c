@@ -3,93 +3,92 @@
 
 #include <string.h>
 
+#include "base/endian.h"
 #include "tests/support/test.h"
 
-static wei promised_by_job(struct local_store *store, const struct hash32 *key)
+static wei promised_by_job(const struct local_job *job)
 {
-    struct local_job job;
-    wei sum = 0;
+    wei sum = job->pool + job->held;
 
-    assert_int_equal(local_get_job(store, &job, key), STATUS_OK);
-    if (job.phase == GAME_PHASE_RUNNING) {
-        sum += job.terms.stake;
+    if (job->phase == GAME_PHASE_RUNNING) {
+        sum += job->terms.stake;
     }
-    if (job.phase == GAME_PHASE_RUNNING || job.phase == GAME_PHASE_OPEN) {
-        sum += (job.segments - job.finalized) *
-               (job.terms.segment_reward + (wei)job.terms.attestors * job.terms.attest_fee);
+    if (job->phase == GAME_PHASE_RUNNING || job->phase == GAME_PHASE_OPEN) {
+        sum += (job->segments - job->finalized) * job->terms.reward_to;
     }
     return sum;
 }
 
-static wei promised_by_claim(struct local_store *store, const struct hash32 *key)
+static wei promised_by_entry(struct local_store *store, const struct hash32 *key,
+                             const struct local_entry *entry)
 {
-    struct local_claim claim;
     struct local_job job;
 
-    assert_int_equal(local_get_claim(store, &claim, key), STATUS_OK);
-    assert_int_equal(local_get_job(store, &job, &claim.job), STATUS_OK);
-    return claim.phase == GAME_CLAIM_CALLED || claim.phase == GAME_CLAIM_TRIED
-               ? job.terms.claim_bond
-               : 0;
+    assert_int_equal(local_get(store, &job, LOCAL_JOB, key, 0), STATUS_OK);
+    return entry->gone ? 0 : job.terms.bond - 2 * (wei)entry->strikes * job.terms.fee;
 }
 
-/* The bond; and the fee, where the segment is final. Which job and index a segment's hash belongs
- * to, the test remembers from its event. */
-static wei promised_by_attestation(struct local_store *store,
-                                   const struct promised_segment *segments, uint32_t count,
-                                   const struct hash32 *segment, const struct address *attestor)
+/* The bonds of the claimants that are left, and the fee of a query that waits for its reply. */
+static wei promised_by_dispute(struct local_store *store, const struct hash32 *key,
+                               const struct local_dispute *dispute)
 {
-    struct local_attestation attestation;
+    wei sum = dispute->phase == GAME_CLAIM_TRIED && dispute->turn == GAME_TURN_ACCUSED
+                  ? dispute->query_fee
+                  : 0;
 
-    assert_int_equal(local_get_attestation(store, &attestation, segment, attestor), STATUS_OK);
-    for (uint32_t i = 0; i < count; i++) {
-        struct hash32 standing;
-        struct local_job job;
+    for (uint32_t i = dispute->first; i < dispute->count; i++) {
+        struct local_claimant claimant;
 
-        if (!hash32_equal(&segments[i].segment, segment)) {
-            continue;
-        }
-        assert_int_equal(local_get_job(store, &job, &segments[i].job), STATUS_OK);
-        assert_int_equal(local_get_segment(store, &standing, &segments[i].job, segments[i].index),
-                         STATUS_OK);
-        if (attestation.phase == GAME_ATTESTATION_CLOSED) {
-            return 0;
-        }
-        return job.terms.attest_bond + (attestation.phase == GAME_ATTESTATION_REVEALED &&
-                                                segments[i].index < job.finalized &&
-                                                hash32_equal(&standing, segment)
-                                            ? job.terms.attest_fee
-                                            : 0);
+        assert_int_equal(local_get(store, &claimant, LOCAL_CLAIMANT, key, i), STATUS_OK);
+        sum += claimant.bond;
     }
-    fail_msg("an attestation of a segment that nobody committed");
-    return 0;
+    return dispute->phase == GAME_CLAIM_CLOSED ? 0 : sum;
 }
 
-wei promised_money(struct local_store *store, const struct promised_segment *segments,
-                   uint32_t count)
+static wei promised_by(struct local_store *store, enum local_kind kind, const struct hash32 *key,
+                       uint64_t number)
+{
+    union {
+        struct local_job job;
+        struct local_entry entry;
+        struct local_dispute dispute;
+        struct local_docket docket;
+        wei burned;
+    } record;
+
+    assert_int_equal(local_get(store, &record, kind, key, number), STATUS_OK);
+    switch ((int)kind) {
+    case LOCAL_JOB:
+        return promised_by_job(&record.job);
+    case LOCAL_ENTRY:
+        return promised_by_entry(store, key, &record.entry);
+    case LOCAL_DISPUTE:
+        return promised_by_dispute(store, key, &record.dispute);
+    case LOCAL_DOCKET:
+        return record.docket.pot;
+    default:
+        return record.burned;
+    }
+}
+
+wei promised_money(struct local_store *store)
 {
     sqlite3_stmt *rows = NULL;
     wei sum = 0;
 
     assert_int_equal(database_prepare(&rows, store->sql, store->error,
-                                      "SELECT kind, key FROM records WHERE kind IN (1, 4, 5)", ""),
+                                      "SELECT kind, key FROM records WHERE kind IN (?, ?, ?, ?, ?)",
+                                      "iiiii", (int64_t)LOCAL_JOB, (int64_t)LOCAL_ENTRY,
+                                      (int64_t)LOCAL_DISPUTE, (int64_t)LOCAL_DOCKET,
+                                      (int64_t)LOCAL_BURNED),
                      STATUS_OK);
     while (database_step(store->sql, rows, store->error) == STATUS_OK) {
-        int kind = sqlite3_column_int(rows, 0);
+        const uint8_t *bytes = sqlite3_column_blob(rows, 1);
         struct hash32 key;
 
-        memcpy(key.bytes, sqlite3_column_blob(rows, 1), HASH32_SIZE);
-        if (kind == 1) {
-            sum += promised_by_job(store, &key);
-        } else if (kind == 5) {
-            sum += promised_by_claim(store, &key);
-        } else {
-            struct address attestor;
-
-            memcpy(attestor.bytes, (const uint8_t *)sqlite3_column_blob(rows, 1) + HASH32_SIZE,
-                   ADDRESS_SIZE);
-            sum += promised_by_attestation(store, segments, count, &key, &attestor);
-        }
+        memcpy(key.bytes, bytes, HASH32_SIZE);
+        sum += promised_by(store, (enum local_kind)sqlite3_column_int(rows, 0), &key,
+                           endian_load_be64(bytes + HASH32_SIZE));
     }
     database_done(store->sql, rows);
     return sum;

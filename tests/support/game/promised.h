@@ -1,5 +1,6 @@
 /*
- * promised.h - the sum of all escrow, stakes and bonds of an embedded ledger.
+ * promised.h - the sum of all that an embedded ledger holds: escrows, pools, stakes, bonds, pots,
+ * held parts, query fees; and what it burned.
  *
  * It must equal what a contract with the same history holds beyond what it owes already.
  */
@@ -8,14 +9,6 @@
 
 #include "chain/local/local_store.h"
 
-/* A segment that was committed: the records know only its hash. */
-struct promised_segment {
-    struct hash32 segment;
-    struct hash32 job;
-    uint32_t index;
-};
-
-wei promised_money(struct local_store *store, const struct promised_segment *segments,
-                   uint32_t count);
+wei promised_money(struct local_store *store);
 
 #endif /* TESTS_SUPPORT_GAME_PROMISED_H */

@@ -22,17 +22,15 @@ enum {
 
 /* ---- the embedded side -------------------------------------------------------- */
 
-static enum status fake_block_hash(void *context, struct hash32 *hash, uint64_t height)
+/* As the harness of the contracts. */
+static enum status random_of(void *context, struct hash32 *random, uint64_t height)
 {
-    const struct twins *twins = context;
     uint8_t word[UINT256_SIZE];
     struct uint256 number = uint256_of(height);
 
-    memset(hash, 0, sizeof(*hash));
-    if (height < twins->height && height + 256 >= twins->height) {
-        uint256_to_bytes(word, &number);
-        *hash = keccak256(word, sizeof(word));
-    }
+    (void)context;
+    uint256_to_bytes(word, &number);
+    *random = keccak256(word, sizeof(word));
     return STATUS_OK;
 }
 
@@ -47,6 +45,7 @@ static void keep_log(struct twins *twins, const struct game_event *event)
     struct game_log *log = &twins->logs[twins->log_count++];
     uint8_t *owned;
 
+    assert_true(twins->log_count <= TWINS_LOGS);
     game_event_encode(log, bytes, event);
     owned = malloc(log->data.size + 1);
     assert_non_null(owned);
@@ -142,20 +141,16 @@ static void play_direct(struct twins *twins, const struct game_move *move, uint3
 
 struct twins_outcome twins_play(struct twins *twins, const struct game_move *move, uint32_t player)
 {
-    struct local_game game = {
-        .store = &twins->store,
-        .place = twins->place,
-        .sender = twins->players[player],
-        .referee = twins->referee,
-        .judges = twins->judges,
-        .now_s = twins->now_s,
-        .height = twins->height,
-        .block_hash = fake_block_hash,
-        .context = twins,
-    };
+    struct local_game *game = twins->game;
     uint32_t at;
     enum status status;
 
+    game->store = &twins->store;
+    game->place = twins->place;
+    game->sender = twins->players[player];
+    game->now_s = twins->now_s;
+    game->height = twins->height;
+    game->random = random_of;
     if (twins->direct) {
         forget_played(twins);
     } else {
@@ -164,13 +159,13 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
     at = twins->outcome_count++;
     assert_true(at < TWINS_MOVES);
     sql(twins, "SAVEPOINT move");
-    status = local_game_play(&game, move);
+    status = local_game_play(game, move);
     twins->outcomes[at].done = status == STATUS_OK;
     twins->outcomes[at].size = 0;
     twins->outcomes[at].logs_before = twins->log_count;
     twins->outcomes[at].kind = move->kind;
     if (status == STATUS_OK) {
-        take_events(twins, &game);
+        take_events(twins, game);
         twins->paid_in += move->value;
         twins->done_of[move->kind]++;
         sql(twins, "RELEASE move");
@@ -180,12 +175,12 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
         return (struct twins_outcome){.done = true};
     }
     assert_int_equal(status, STATUS_REFUSED);
-    twins->refused_of[game.refusal.kind]++;
-    if (game.refusal.kind != GAME_REFUSED_NOT) {
-        game_refusal_encode(twins->outcomes[at].bytes, &twins->outcomes[at].size, &game.refusal);
+    twins->refused_of[game->refusal.kind]++;
+    if (game->refusal.kind != GAME_REFUSED_NOT) {
+        game_refusal_encode(twins->outcomes[at].bytes, &twins->outcomes[at].size, &game->refusal);
     }
     sql(twins, "ROLLBACK TO move; RELEASE move");
-    return (struct twins_outcome){.refusal = game.refusal};
+    return (struct twins_outcome){.refusal = game->refusal};
 }
 
 /* ---- the contracts' side ------------------------------------------------------- */
@@ -271,12 +266,13 @@ static void check_balances(struct twins *twins, const struct game_log *log, wei 
     abi_reader_init(&reader, log->data.bytes, log->data.size);
     assert_int_equal(abi_get_uint256(&reader, &held), STATUS_OK);
     for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        const struct hash32 key = local_key_of_account(&twins->players[i]);
         struct local_account account;
         struct uint256 owed;
         struct uint256 ours;
 
         assert_int_equal(abi_get_uint256(&reader, &owed), STATUS_OK);
-        assert_int_equal(local_get_account(&twins->store, &account, &twins->players[i]), STATUS_OK);
+        assert_int_equal(local_get(&twins->store, &account, LOCAL_ACCOUNT, &key, 0), STATUS_OK);
         ours = wei_to_uint256(account.owed);
         assert_int_equal(uint256_compare(&owed, &ours), 0);
         sum += account.owed;
@@ -384,6 +380,7 @@ void twins_restart_chain(struct twins *twins)
     stop_chain(twins);
     twins->anvil = anvil_start(arguments);
     twins->rpc = anvil_rpc(twins->anvil);
+    memset(&twins->examiner, 0, sizeof(twins->examiner));
     twins->driver = anvil_deploy(twins->rpc, 0, DRIVER_CODE, NULL, "0x0");
     for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
         twins->players[i] = read_player(twins, i);
@@ -399,7 +396,8 @@ void twins_open_embedded(struct twins *twins)
     for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
         twins->players[i].bytes[0] = (uint8_t)(i + 1);
     }
-    twins->judges = true;
+    twins->game = calloc(1, sizeof(*twins->game));
+    assert_non_null(twins->game);
 }
 
 void twins_open(struct twins *twins)
@@ -430,6 +428,7 @@ void twins_close(struct twins *twins)
     forget_played(twins);
     buffer_release(&twins->script);
     close_store(twins);
+    free(twins->game);
     stop_chain(twins);
 }
 
@@ -455,23 +454,12 @@ static void start_registry(struct twins *twins, const struct address *registry)
     twins->paid_out = 0;
 }
 
-void twins_new_registry(struct twins *twins)
-{
-    struct address registry = anvil_deploy(twins->rpc, 0, HARNESS_CODE, &twins->players[0], "0x0");
-
-    twins->referee = twins->players[0];
-    twins->judges = false;
-    start_registry(twins, &registry);
-}
-
-void twins_new_court(struct twins *twins)
+static void put_up_examiner(struct twins *twins)
 {
     static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
                                         RULES_CONTRACTION_CODE, RULES_ROWS_CODE};
     const size_t count = sizeof(rules) / sizeof(rules[0]);
     char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
-    struct address examiner;
-    struct address registry;
 
     assert_non_null(code);
     (void)strcpy(code, EXAMINER_CODE);
@@ -482,10 +470,18 @@ void twins_new_court(struct twins *twins)
         memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address.bytes, ADDRESS_SIZE);
         hex_write(code + strlen(code), word, sizeof(word), false);
     }
-    examiner = anvil_deploy(twins->rpc, 0, code, NULL, "0x0");
+    twins->examiner = anvil_deploy(twins->rpc, 0, code, NULL, "0x0");
     free(code);
-    twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &examiner, "0x0");
-    twins->judges = true;
+}
+
+void twins_new_court(struct twins *twins)
+{
+    struct address registry;
+
+    if (address_is_zero(&twins->examiner)) {
+        put_up_examiner(twins);
+    }
+    twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &twins->examiner, "0x0");
     registry = address_of_contract(&twins->referee, 1);
     start_registry(twins, &registry);
 }

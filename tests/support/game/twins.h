@@ -15,18 +15,17 @@
 
 #define TWINS_PLAYERS 6
 #define TWINS_MOVES   150 /* between two comparisons */
-#define TWINS_LOGS    (TWINS_MOVES * LOCAL_EVENTS_MAX)
+#define TWINS_LOGS    (TWINS_MOVES * 40)
 
 struct twins {
     /* The embedded side. */
     struct database sql;
     struct local_store store;
+    struct local_game *game; /* the move that is played */
     struct error error;
     uint64_t now_s;
     uint64_t height;
     struct address players[TWINS_PLAYERS];
-    struct address referee;
-    bool judges;
     void (*learn)(void *context, const struct game_event *event); /* may be NULL */
     void *context;
     /* What was played and is not compared yet. */
@@ -51,6 +50,8 @@ struct twins {
     struct anvil *anvil;
     struct rpc *rpc;
     struct address driver;
+    struct address examiner; /* zero: not put up on this chain */
+    struct address referee;
     struct address registry;
     struct game_place place; /* of the registry; embedded alone: zeros */
     bool direct;  /* each move is a transaction of its player's own, and nothing is compared */
@@ -67,9 +68,7 @@ void twins_close(struct twins *twins);
 /* Anvil keeps every block in memory: thousands of transactions want a fresh one now and then. */
 void twins_restart_chain(struct twins *twins);
 
-/* A fresh registry on both sides: player 0 is its referee; or the referee's contract is, as it is
- * deployed but for the clock. */
-void twins_new_registry(struct twins *twins);
+/* Fresh contracts, as they are deployed but for the clock and the chance, and a fresh ledger. */
 void twins_new_court(struct twins *twins);
 
 /* Plays a move on the embedded side and keeps it for the contracts. What was refused is said;

@@ -1,0 +1,38 @@
+/*
+ * made_states.h - states that no training made: enough of them to play the game with.
+ *
+ * Each has a real root over real leaves, so that a segment can be committed to, a claim can show
+ * its states, and a false right can be challenged.
+ */
+#ifndef TESTS_SUPPORT_GAME_MADE_STATES_H
+#define TESTS_SUPPORT_GAME_MADE_STATES_H
+
+#include "base/buffer.h"
+#include "chain/game/game.h"
+
+#define MADE_STATES 24
+
+/* The root of a state, and its number; MADE_STATES for another root. */
+struct digest made_state_root(uint32_t state);
+uint32_t made_state_of(const struct digest *root);
+
+/* What an honest verdict says of the leaf `which`: states of the segment, of made states. */
+struct hash32 made_right_hash(const struct address *owner, const struct hash32 *seed,
+                              const struct hash32 *segment_hash, const struct game_hashes *states,
+                              uint32_t which);
+
+/* Appends the leaf that this one is about, and its proof (docs/FORMATS.md, 9.7). */
+void made_leaf_proof(struct buffer *bytes, const struct hash32 *seed,
+                     const struct game_hashes *states, uint32_t which);
+
+/* A case about step `step` of a segment with these states. previous: of the segment before, or
+ * NULL. header: of the job. */
+void made_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEADER_SIZE],
+               const struct game_segment *segment, const struct game_hashes *states,
+               const struct game_segment *previous, const struct game_hashes *previous_states,
+               uint32_t step);
+
+/* The header of a job whose first state is made state 0, and its id. */
+void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id);
+
+#endif /* TESTS_SUPPORT_GAME_MADE_STATES_H */
