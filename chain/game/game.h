@@ -38,6 +38,7 @@
 #define GAME_LEAVES        8 /* hashes of a right */
 #define GAME_ACTIVE_MAX    4 /* disputes of a job whose clocks run */
 #define GAME_OUTSIDERS_MAX 16
+#define GAME_QUERIES_MAX   32 /* of one claimant that leads */
 #define GAME_SEAL_BLOCKS   32 /* how long the seal of a claim lives */
 #define GAME_RANK_OUTSIDER (UINT64_C(1) << 63)
 #define GAME_LATE_SHARE    8   /* of the stake, burned where nothing came or nobody gets it */

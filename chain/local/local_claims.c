@@ -189,6 +189,15 @@ static enum status take_next(struct local_game *game, struct hash32 *key, bool *
     return STATUS_OK;
 }
 
+/* Both begin anew with each lead: else many leads together could use up the solver's. */
+static void wind_clocks(const struct local_game *game, struct local_dispute *dispute)
+{
+    dispute->since_s = game->now_s;
+    dispute->solver_left_s = dispute->clock_s;
+    dispute->lead_left_s = dispute->clock_s;
+    dispute->queries = 0;
+}
+
 static enum status start(struct local_game *game, struct local_trial *trial,
                          struct local_docket *docket)
 {
@@ -197,9 +206,7 @@ static enum status start(struct local_game *game, struct local_trial *trial,
     docket->active++;
     dispute->phase = GAME_CLAIM_CALLED;
     dispute->turn = GAME_TURN_ACCUSED;
-    dispute->since_s = game->now_s;
-    dispute->solver_left_s = dispute->clock_s;
-    dispute->lead_left_s = dispute->clock_s;
+    wind_clocks(game, dispute);
     TRY(tell_turn(game, trial));
     return put_dispute(game, trial);
 }
@@ -508,7 +515,7 @@ enum status local_uphold(struct local_game *game, struct local_trial *trial)
     return put_docket(game, &docket, trial);
 }
 
-/* The lead loses its bond. The next claimant leads, with a whole clock; after the last the claim
+/* The lead loses its bond. The next claimant leads, with whole clocks; after the last the claim
  * is refuted. */
 static enum status default_lead(struct local_game *game, struct local_trial *trial)
 {
@@ -526,8 +533,7 @@ static enum status default_lead(struct local_game *game, struct local_trial *tri
     TRY(local_credit(game, &dispute->solver, lead.bond - burned));
     local_claim_event(game, GAME_DEFAULTED, trial->key)->account = lead.owner;
     if (dispute->first < dispute->count) {
-        dispute->lead_left_s = dispute->clock_s;
-        dispute->since_s = game->now_s;
+        wind_clocks(game, dispute);
         TRY(tell_turn(game, trial));
         TRY(put_dispute(game, trial));
     } else {

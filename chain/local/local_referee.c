@@ -143,6 +143,9 @@ enum status local_query(struct local_game *game, const struct game_move *move)
     size_t size;
 
     TRY(local_require_tried(game, &trial, &move->key, GAME_TURN_CLAIMANT));
+    if (dispute->queries == GAME_QUERIES_MAX) {
+        return local_refuse(game, GAME_FULL, GAME_QUERIES_MAX);
+    }
     TRY(open_subject(game, &context, dispute, &move->subject));
     TRY(local_require_value(game, move, dispute->query_fee));
     if (ledger_query_check(&queried, &context, move->payload.bytes, move->payload.size) !=
@@ -151,6 +154,7 @@ enum status local_query(struct local_game *game, const struct game_move *move)
     }
     size = ledger_queried_write(game->queried, &queried);
     dispute->said = keccak256(game->queried, size);
+    dispute->queries++;
     local_claim_event(game, GAME_QUERIED, trial.key)->payload =
         (struct game_bytes){game->queried, size};
     return local_pass_turn(game, &trial);

@@ -83,13 +83,13 @@ static const struct field tally_rows[] = {
 static const struct field account_rows[] = {ACCOUNT(purse, WEI), ACCOUNT(owed, WEI)};
 
 static const struct field dispute_rows[] = {
-    DISPUTE(solver, ADDRESS),    DISPUTE(phase, U32),       DISPUTE(turn, U32),
-    DISPUTE(outcome, U32),       DISPUTE(generation, U32),  DISPUTE(since_s, U64),
-    DISPUTE(diverged, BOOL),     DISPUTE(rank, U64),        DISPUTE(clock_s, U32),
-    DISPUTE(solver_left_s, U32), DISPUTE(lead_left_s, U32), DISPUTE(first, U32),
-    DISPUTE(count, U32),         DISPUTE(query_fee, WEI),   DISPUTE(job, BYTES32),
-    DISPUTE(segment, BYTES32),   DISPUTE(subject, BYTES32), DISPUTE(trace_root, BYTES32),
-    DISPUTE(said, BYTES32),
+    DISPUTE(solver, ADDRESS),     DISPUTE(phase, U32),       DISPUTE(turn, U32),
+    DISPUTE(outcome, U32),        DISPUTE(generation, U32),  DISPUTE(since_s, U64),
+    DISPUTE(diverged, BOOL),      DISPUTE(rank, U64),        DISPUTE(clock_s, U32),
+    DISPUTE(solver_left_s, U32),  DISPUTE(lead_left_s, U32), DISPUTE(queries, U32),
+    DISPUTE(first, U32),          DISPUTE(count, U32),       DISPUTE(query_fee, WEI),
+    DISPUTE(job, BYTES32),        DISPUTE(segment, BYTES32), DISPUTE(subject, BYTES32),
+    DISPUTE(trace_root, BYTES32), DISPUTE(said, BYTES32),
 };
 
 static const struct field claimant_rows[] = {

@@ -88,7 +88,8 @@ struct local_dispute {
     uint32_t clock_s;
     uint32_t solver_left_s;
     uint32_t lead_left_s;
-    uint32_t first; /* of the claimants that are left: the lead */
+    uint32_t queries; /* of this lead */
+    uint32_t first;   /* of the claimants that are left: the lead */
     uint32_t count;
     wei query_fee;
     struct hash32 job;

@@ -421,7 +421,7 @@ static void fill_case(struct history *history, struct game_move *move,
     const struct game_hashes previous = {before == NULL ? NULL : before->roots,
                                          before == NULL ? 0 : before->segment.steps};
 
-    made_case(&move->shown, history->header, &known->segment, &states,
+    made_states_case(&move->shown, history->header, &known->segment, &states,
               before == NULL ? NULL : &before->segment, &previous, step);
     move->shown.client = job->client;
     move->shown.salt = job->terms.salt;

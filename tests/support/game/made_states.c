@@ -163,10 +163,10 @@ void made_leaf_proof(struct buffer *bytes, const struct hash32 *seed,
     buffer_add(bytes, leaf, sizeof(leaf));
 }
 
-void made_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEADER_SIZE],
-               const struct game_segment *segment, const struct game_hashes *states,
-               const struct game_segment *previous, const struct game_hashes *previous_states,
-               uint32_t step)
+void made_states_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEADER_SIZE],
+                      const struct game_segment *segment, const struct game_hashes *states,
+                      const struct game_segment *previous,
+                      const struct game_hashes *previous_states, uint32_t step)
 {
     memset(shown, 0, sizeof(*shown));
     memcpy(shown->job_header, header, GAME_JOB_HEADER_SIZE);

@@ -27,10 +27,10 @@ void made_leaf_proof(struct buffer *bytes, const struct hash32 *seed,
 
 /* A case about step `step` of a segment with these states. previous: of the segment before, or
  * NULL. header: of the job. */
-void made_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEADER_SIZE],
-               const struct game_segment *segment, const struct game_hashes *states,
-               const struct game_segment *previous, const struct game_hashes *previous_states,
-               uint32_t step);
+void made_states_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEADER_SIZE],
+                      const struct game_segment *segment, const struct game_hashes *states,
+                      const struct game_segment *previous,
+                      const struct game_hashes *previous_states, uint32_t step);
 
 /* The header of a job whose first state is made state 0, and its id. */
 void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id);
