@@ -210,23 +210,21 @@ static enum status dispute(struct checker *checker, bool stands, struct error *e
 {
     const struct check_request *request = checker->request;
     uint32_t place = request->segment_count - 1;
-    uint32_t earlier = request->disputed_step > 0 ? place : place - 1; /* of place 0: wraps */
+    const struct check_segment *segment = &request->segments[place];
+    uint32_t step = request->disputed_step;
     struct check_step at = {.request = request,
                             .fetch = checker->fetch,
                             .run = &checker->run,
                             .stands = stands,
-                            .list = request->segments[place].states,
-                            .list_count = request->segments[place].steps,
-                            .is_last = request->diverged &&
-                                       request->disputed_step + 1 == request->segments[place].steps,
-                            .step = check_first_step_at(checker, place) + request->disputed_step};
-    enum status status = check_first_root(&at.pre_state, checker, place, error);
+                            .is_last = request->diverged && step + 1 == segment->steps,
+                            .step = check_first_step_at(checker, place) + step,
+                            .post_state = segment->states[step]};
+    enum status status = STATUS_OK;
 
-    if (status == STATUS_OK && at.step > 0) {
-        at.earlier = request->segments[earlier].states;
-        at.earlier_count = request->segments[earlier].steps;
-        at.pre_state = at.earlier[request->disputed_step > 0 ? request->disputed_step - 1
-                                                             : at.earlier_count - 1];
+    if (step > 0) {
+        at.pre_state = segment->states[step - 1];
+    } else {
+        status = check_first_root(&at.pre_state, checker, place, error);
     }
     if (status == STATUS_OK) {
         status = checker->visitor->visit(&at, error);

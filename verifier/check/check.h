@@ -18,16 +18,12 @@
 struct check_step {
     const struct check_request *request;
     struct fetch *fetch;
-    struct run *run;           /* of the job; */
-    bool stands;               /* its machine holds the state before the step, the committed one */
-    const struct digest *list; /* state roots of the segment */
-    uint32_t list_count;
-    const struct digest *earlier; /* of the segment that the step before is in: list, or the one
-                                     before it; NULL: the step is the job's first */
-    uint32_t earlier_count;
-    bool is_last;  /* of a training that is said to have diverged in it */
-    uint64_t step; /* of the job */
-    struct digest pre_state;
+    struct run *run;         /* of the job; */
+    bool stands;             /* its machine holds the state before the step, the committed one */
+    bool is_last;            /* of a training that is said to have diverged in it */
+    uint64_t step;           /* of the job */
+    struct digest pre_state; /* the committed ones */
+    struct digest post_state;
     uint64_t runs; /* how often the visitor has run the step */
 };
 

@@ -11,11 +11,10 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "verifier/dispute/claim_evidence.h"
-#include "verifier/node/attestation_audit.h"
 #include "verifier/node/node_children.h"
+#include "verifier/node/node_claims.h"
 #include "verifier/node/node_round.h"
 #include "verifier/node/node_setup.h"
-#include "verifier/node/node_statements.h"
 
 enum {
     IDLE_MS = 200,
@@ -34,10 +33,6 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
     CHAIN_ACCOUNT_OPTION,
     NODE_STATE_OPTION,
     NODE_WORK_OPTIONS,
-    {.name = "attestor",
-     .kind = OPTION_TEXT,
-     .value = "ADDRESS",
-     .help = "accuse this attestor of a false trace root of the step, not the solver"},
     {.name = "evidence",
      .kind = OPTION_TEXT,
      .value = "FILE",
@@ -55,16 +50,15 @@ struct claiming {
     struct node_setup setup;
     struct hash32 job;
     uint64_t job_step;
-    bool against_attestor;
-    struct address attestor;
     struct claim_evidence evidence;
 
     struct store_segment segment;
     uint32_t step; /* within it */
-    struct store_reveal reveal;
     struct check_request *request;
     struct check_result *result;
-    struct hash32 claim;
+    struct hash32 subject;
+    struct hash32 claim; /* its key, unless somebody else's was refuted meanwhile */
+    wei bond;
     wei purse;
     char outcome[16]; /* "upheld"; empty: it is open */
     char last[STORE_REASON_MAX];
@@ -117,8 +111,6 @@ static enum status read_arguments(struct claiming *claiming, struct error *error
 {
     const struct options *given = claiming->setup.context->options;
     const char *job = given->arguments[0];
-    const char *attestor = options_text(given, "attestor");
-
     if (strncmp(job, "0x", 2) == 0) {
         job += 2;
     }
@@ -127,10 +119,6 @@ static enum status read_arguments(struct claiming *claiming, struct error *error
                         given->arguments[0]);
         error_advise(error, "lockstep job list shows them");
         return STATUS_USAGE;
-    }
-    claiming->against_attestor = attestor != NULL;
-    if (attestor != NULL && address_parse(&claiming->attestor, attestor) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE, "--attestor: not an address");
     }
     return find_step(claiming, error);
 }
@@ -192,6 +180,7 @@ static enum status find_segment(struct claiming *claiming, struct error *error)
     return status;
 }
 
+/* Claims that are open keep the time open. */
 static enum status check_time(const struct claiming *claiming, struct error *error)
 {
     const struct store_segment *segment = &claiming->segment;
@@ -200,33 +189,10 @@ static enum status check_time(const struct claiming *claiming, struct error *err
     if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
         return error_set(error, STATUS_REFUSED, "the segment is final, or its job at an end");
     }
-    return now_s <= node_claim_end(segment)
+    return now_s <= node_claim_end(segment) || segment->open_claims > 0
                ? STATUS_OK
                : error_set(error, STATUS_REFUSED, "the time to claim is over since %" PRIu64 " s",
                            now_s - node_claim_end(segment));
-}
-
-/* The attestor answers for the one step that it drew. */
-static enum status find_reveal(struct claiming *claiming, struct error *error)
-{
-    const struct store_segment *segment = &claiming->segment;
-    uint32_t drawn =
-        game_sampled_step(&segment->seed, &claiming->attestor, segment->committed.steps);
-    enum status status = store_reveal(&claiming->setup.store, &claiming->reveal, &segment->hash,
-                                      &claiming->attestor, error);
-
-    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !claiming->reveal.stands)) {
-        return error_set(error, STATUS_REFUSED,
-                         "no trace root of this attestor stands revealed for segment %" PRIu32,
-                         segment->committed.index);
-    }
-    TRY(status);
-    if (drawn != claiming->step) {
-        return error_set(error, STATUS_REFUSED,
-                         "the step that this attestor drew in segment %" PRIu32 " is %" PRIu64,
-                         segment->committed.index, claiming->job_step - claiming->step + drawn);
-    }
-    return STATUS_OK;
 }
 
 /* ---- the replay ---------------------------------------------------------------------- */
@@ -237,12 +203,6 @@ static enum status run_check(struct claiming *claiming, struct error *error)
     const struct check_port *port = &setup->node.ports.checks;
 
     TRY(node_request(&setup->node, &claiming->request, &claiming->segment, error));
-    if (claiming->against_attestor) {
-        claiming->request->traced = true;
-        claiming->request->traced_step = claiming->step;
-        claiming->request->audited = true;
-        claiming->request->audited_root = claiming->reveal.root;
-    }
     TRY(port->start(port->context, CHECK_NUMBER, claiming->request, error));
     for (;;) {
         uint64_t number = 0;
@@ -254,17 +214,6 @@ static enum status run_check(struct claiming *claiming, struct error *error)
         node_setup_wait(setup, IDLE_MS);
         TRY(stopped(claiming, error));
     }
-}
-
-static enum status wins_against_attestor(const struct claiming *claiming, struct error *error)
-{
-    if (digest_equal(&claiming->result->trace_root, &claiming->reveal.root)) {
-        return error_set(error, STATUS_REFUSED,
-                         "the trace root that the attestor revealed is the true one");
-    }
-    return claiming->result->confirmed
-               ? STATUS_OK
-               : error_set(error, STATUS_UNREACHABLE, "no second replay has confirmed it");
 }
 
 /* STATUS_OK: the claim would win. */
@@ -281,9 +230,6 @@ static enum status would_win(struct claiming *claiming, struct error *error)
         return error_set(error, STATUS_DEVICE, "this machine cannot be believed: %.400s",
                          result->reason);
     case CHECK_PROVEN:
-        if (claiming->against_attestor) {
-            return wins_against_attestor(claiming, error);
-        }
         return error_set(error, STATUS_REFUSED,
                          "every step of segment %" PRIu32
                          " is what the job gives: a claim would lose its bond",
@@ -291,7 +237,7 @@ static enum status would_win(struct claiming *claiming, struct error *error)
     case CHECK_REFUTED:
         break;
     }
-    if (!claiming->against_attestor && first == claiming->job_step) {
+    if (first == claiming->job_step) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_REFUSED, "the first false step is %" PRIu64 ", and the solver's",
@@ -310,11 +256,10 @@ static json_t *amount_json(wei amount)
     return json_string(text);
 }
 
+/* A quarter of the stake goes to the claimant of the lowest rank. */
 static wei prize(const struct claiming *claiming)
 {
-    const struct game_terms *terms = &claiming->segment.terms;
-
-    return claiming->against_attestor ? terms->attest_bond : terms->stake / 2;
+    return claiming->segment.terms.stake / GAME_POT_SHARE;
 }
 
 static json_t *view_of(const struct claiming *claiming)
@@ -325,13 +270,11 @@ static json_t *view_of(const struct claiming *claiming)
 
     hex_write(job, claiming->job.bytes, HASH32_SIZE, true);
     hex_write(claim, claiming->claim.bytes, HASH32_SIZE, true);
-    address_print(accused, claiming->against_attestor ? &claiming->attestor
-                                                      : &claiming->segment.committed.solver);
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:s}", "job", job, "step",
+    address_print(accused, &claiming->segment.committed.solver);
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:s}", "job", job, "step",
                      (json_int_t)claiming->job_step, "segment",
-                     (json_int_t)claiming->segment.committed.index, "accused", accused, "as",
-                     claiming->against_attestor ? "attestor" : "solver", "claim", claim, "bond_wei",
-                     amount_json(claiming->segment.terms.claim_bond), "prize_wei",
+                     (json_int_t)claiming->segment.committed.index, "accused", accused, "claim",
+                     claim, "bond_wei", amount_json(claiming->bond), "prize_wei",
                      amount_json(prize(claiming)), "outcome", claiming->outcome);
 }
 
@@ -344,24 +287,19 @@ static void show_stake(const struct claiming *claiming, FILE *out)
     char won[WEI_TEXT_SIZE];
     char purse[WEI_TEXT_SIZE];
 
-    hex_encode(ours,
-               claiming->against_attestor ? result->trace_root.bytes : result->true_state.bytes,
-               DIGEST_SIZE);
-    hex_encode(theirs,
-               claiming->against_attestor ? claiming->reveal.root.bytes : result->post_state.bytes,
-               DIGEST_SIZE);
-    wei_print(bond, claiming->segment.terms.claim_bond);
+    hex_encode(ours, result->true_state.bytes, DIGEST_SIZE);
+    hex_encode(theirs, result->post_state.bytes, DIGEST_SIZE);
+    wei_print(bond, claiming->bond);
     wei_print(won, prize(claiming));
     wei_print(purse, claiming->purse);
     (void)fprintf(out,
                   "step        %" PRIu64 " (segment %" PRIu32 ", step %" PRIu32 " of it)\n"
-                  "%s   %s\n"
+                  "committed   %s\n"
                   "two replays %s\n"
                   "STAKE       %s, lost if the claim is refuted; the account has %s\n"
-                  "prize       %s, and the stake back\n",
-                  claiming->job_step, claiming->segment.committed.index, claiming->step,
-                  claiming->against_attestor ? "attested " : "committed", theirs, ours, bond, purse,
-                  won);
+                  "prize       %s where nobody proved an earlier claim, and the bond back\n",
+                  claiming->job_step, claiming->segment.committed.index, claiming->step, theirs,
+                  ours, bond, purse, won);
     if (claiming->setup.node.ports.ledger != NULL &&
         strncmp(ledger_get_place(claiming->setup.ledger)->chain, "local:", 6) != 0) {
         (void)fprintf(out,
@@ -379,7 +317,7 @@ static enum status confirm(struct claiming *claiming, struct error *error)
 
     TRY(ledger_get_account(claiming->setup.ledger, &claiming->purse, &owed,
                            ledger_get_own(claiming->setup.ledger), error));
-    if (claiming->purse < claiming->segment.terms.claim_bond) {
+    if (claiming->purse < claiming->bond) {
         return error_set(error, STATUS_REFUSED, "the account has less than the bond of a claim");
     }
 
@@ -401,21 +339,32 @@ static enum status confirm(struct claiming *claiming, struct error *error)
 
 /* ---- the claim, to its end -------------------------------------------------------------- */
 
-static void name_claim(struct claiming *claiming)
+static enum status name_claim(struct claiming *claiming, struct error *error)
 {
-    const struct address *own = ledger_get_own(claiming->setup.ledger);
     const struct check_result *result = claiming->result;
+    struct store *store = &claiming->setup.store;
+    uint32_t outsiders = 0;
+    int64_t round = 0;
 
-    claiming->claim = claiming->against_attestor
-                          ? game_accusation_key(own, &claiming->segment.hash, &claiming->attestor)
-                          : game_claim_key(own, &claiming->segment.hash, claiming->step,
-                                           &result->pre_state, &result->post_state);
+    claiming->subject = game_subject_hash(&claiming->segment.hash, claiming->step,
+                                          &result->pre_state, &result->post_state);
+    TRY(database_number(&store->sql, &round, 0, error,
+                        "SELECT count(*) FROM disputes WHERE subject = ? AND phase = :claim_closed"
+                        " AND outcome = :refuted_claim",
+                        "b", &(struct database_blob){claiming->subject.bytes, HASH32_SIZE}));
+    claiming->claim = game_claim_key(&claiming->subject, (uint32_t)round);
+    TRY(store_outsiders(store, &outsiders, &claiming->job, error));
+    claiming->bond = game_claim_bond(&claiming->segment.terms, outsiders);
+    return STATUS_OK;
 }
 
 /* A second plan of the same claim changes nothing. */
 static enum status plan(struct claiming *claiming, struct error *error)
 {
     struct node *node = &claiming->setup.node;
+    struct task task = {.job = claiming->job,
+                        .index = claiming->segment.committed.index,
+                        .segment = claiming->segment.hash};
     const char *why = NULL;
     enum status status = store_begin(&claiming->setup.store, error);
 
@@ -423,11 +372,13 @@ static enum status plan(struct claiming *claiming, struct error *error)
         return status;
     }
     node->options.mode = NODE_DEFEND;
-    status =
-        claiming->against_attestor
-            ? attestation_audit_accuse(node, &claiming->reveal, &claiming->segment, claiming->step,
-                                       claiming->result, error)
-            : node_accuse(node, &claiming->job, claiming->request, claiming->result, &why, error);
+    if (claiming->result->has_header) {
+        status = store_set_header(&claiming->setup.store, &claiming->job, claiming->result->header,
+                                  error);
+    }
+    if (status == STATUS_OK) {
+        status = node_accuse(node, &task, claiming->request, claiming->result, &why, error);
+    }
     if (status == STATUS_OK && why != NULL) {
         status = error_set(error, STATUS_REFUSED, "%s", why);
     }
@@ -449,8 +400,10 @@ static enum status log_progress(struct claiming *claiming, struct error *error)
     sqlite3_stmt *row;
     enum status status = database_first(
         &row, &claiming->setup.store.sql, error,
-        "SELECT name, state, trouble FROM actions WHERE claim = ? ORDER BY rowid DESC LIMIT 1", "b",
-        &(struct database_blob){claiming->claim.bytes, HASH32_SIZE});
+        "SELECT name, state, trouble FROM actions WHERE claim IN (?, ?) ORDER BY rowid DESC"
+        " LIMIT 1",
+        "bb", &(struct database_blob){claiming->claim.bytes, HASH32_SIZE},
+        &(struct database_blob){claiming->subject.bytes, HASH32_SIZE});
 
     if (status == STATUS_OK) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -471,31 +424,50 @@ static enum status log_progress(struct claiming *claiming, struct error *error)
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* STATUS_NOT_FOUND: the claim is not on the ledger. */
+static enum status read_outcome(struct claiming *claiming, struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &claiming->setup.store.sql, error,
+        "SELECT d.key, d.phase, d.outcome, d.lost, j.unpaid = d.generation AND NOT EXISTS (SELECT 1"
+        " FROM disputes o WHERE o.job = d.job AND o.generation = d.generation AND o.phase <>"
+        " :claim_closed) FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.subject = ? AND"
+        " (d.ours OR d.lost) ORDER BY d.rowid DESC LIMIT 1",
+        "b", &(struct database_blob){claiming->subject.bytes, HASH32_SIZE});
+
+    if (status == STATUS_OK) {
+        bool closed = sqlite3_column_int(row, 1) == GAME_CLAIM_CLOSED;
+        bool lost = sqlite3_column_int(row, 3) != 0;
+        enum game_outcome outcome = (enum game_outcome)sqlite3_column_int(row, 2);
+
+        (void)!database_blob_column(row, 0, claiming->claim.bytes, HASH32_SIZE);
+        /* The pot of the conviction is paid first, where nothing else has to end. */
+        if (lost || (closed && sqlite3_column_int(row, 4) == 0)) {
+            (void)snprintf(claiming->outcome, sizeof(claiming->outcome), "%s",
+                           job_outcome_name(lost ? GAME_REFUTED : outcome));
+        }
+    }
+    database_done(&claiming->setup.store.sql, row);
+    return status;
+}
+
 /* Has the claim ended? Refused: it was never made. */
 static enum status look_at_claim(struct claiming *claiming, struct error *error)
 {
-    struct store_claim standing;
     struct action action;
     char name[LEDGER_NAME_MAX + 1];
-    enum status status = store_claim(&claiming->setup.store, &standing, &claiming->claim, error);
+    enum status status = read_outcome(claiming, error);
 
-    if (status == STATUS_OK && standing.phase == GAME_CLAIM_CLOSED) {
-        return store_claim_outcome(&claiming->setup.store, claiming->outcome,
-                                   sizeof(claiming->outcome), &claiming->claim, error);
-    }
     if (status != STATUS_NOT_FOUND) {
         return status;
     }
-    for (enum action_kind kind = ACTION_SEAL; kind <= ACTION_CLAIM; kind++) {
-        action_name(name, kind, &claiming->claim);
-        status = action_find(&claiming->setup.store, &action, name, error);
-        if (status == STATUS_OK &&
-            (action.state == ACTION_REFUSED || action.state == ACTION_LATE)) {
-            return error_set(error, STATUS_REFUSED, "the %s is %s: %.300s", action_kind_name(kind),
-                             action_state_name(action.state),
-                             action.state == ACTION_LATE ? "its time was over"
-                                                         : game_refusal_text(action.refusal));
-        }
+    action_name(name, ACTION_CLAIM, &claiming->subject);
+    status = action_find(&claiming->setup.store, &action, name, error);
+    if (status == STATUS_OK && (action.state == ACTION_REFUSED || action.state == ACTION_LATE)) {
+        return error_set(
+            error, STATUS_REFUSED, "the claim is %s: %.300s", action_state_name(action.state),
+            action.state == ACTION_LATE ? "its time was over" : game_refusal_text(action.refusal));
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -526,20 +498,16 @@ static enum status claim(struct claiming *claiming, struct error *error)
     }
     TRY(find_segment(claiming, error));
     TRY(check_time(claiming, error));
-    if (claiming->against_attestor) {
-        TRY(find_reveal(claiming, error));
-    }
     if (has_evidence(claiming)) {
-        TRY(claim_evidence_fits(&claiming->evidence, &claiming->segment,
-                                claiming->against_attestor ? &claiming->reveal : NULL, error));
+        TRY(claim_evidence_fits(&claiming->evidence, &claiming->segment, error));
     }
     log_place(claiming, "the replay begins");
     TRY(run_check(claiming, error));
     TRY(would_win(claiming, error));
-    if (has_evidence(claiming) && !claiming->against_attestor) {
+    if (has_evidence(claiming)) {
         TRY(claim_evidence_agrees(&claiming->evidence, claiming->result, error));
     }
-    name_claim(claiming);
+    TRY(name_claim(claiming, error));
     TRY(confirm(claiming, error));
     if (has_evidence(claiming)) {
         TRY(claim_evidence_keep(&claiming->evidence, claiming->setup.cache, &claiming->claim,

@@ -37,22 +37,28 @@ static const struct option_spec run_options[] = {
      .fallback = "act",
      .choices = "observe|defend|act",
      .help =
-         "observe: check and report, sign nothing; defend: and claim; act: and attest, for fees"},
-    {.name = "share",
-     .kind = OPTION_REAL,
-     .value = "X",
+         "observe: check and report, sign nothing; defend: and claim; act: and sit in panels, for "
+         "fees"},
+    {.name = "entries",
+     .kind = OPTION_INTEGER,
+     .value = "N",
      .fallback = "1",
-     .help = "the fraction of segments to attest, where attestors are paid"},
+     .minimum = 1,
+     .maximum = GAME_ENLIST_MAX,
+     .help = "the most entries in one panel, each with its bond: as often as that it is drawn"},
+    {.name = "allow-list",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "a list of accounts, for jobs that name their panel; any number of times"},
+    {.name = "contact",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .help = "where this node is found, for others in its panels"},
     {.name = "extra",
      .kind = OPTION_REAL,
      .value = "X",
      .fallback = "0.1",
-     .help = "the fraction of all others to check in secret"},
-    {.name = "audit-attestations",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .fallback = "0.1",
-     .help = "the fraction of others' attestations to compare with a trace of our own, in secret"},
+     .help = "the fraction of segments without a place of ours to check in secret"},
     {.name = "checks",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -106,6 +112,7 @@ struct running_node {
     struct node_setup setup;
     struct status_server *server;
     struct notify notify;
+    const char *allow_lists[OPTION_LIST_MAX];
 };
 
 static enum node_mode read_mode(const char *text)
@@ -115,18 +122,33 @@ static enum node_mode read_mode(const char *text)
                                          : NODE_ACT;
 }
 
+static enum status read_panel(struct running_node *running, struct error *error)
+{
+    struct node_options *options = &running->setup.options;
+    const struct options *given = running->setup.context->options;
+
+    options->entries = (uint32_t)options_number(given, "entries");
+    options->contact = options_text(given, "contact");
+    if (options->contact != NULL && strlen(options->contact) > GAME_CONTACT_MAX) {
+        return error_set(error, STATUS_USAGE, "--contact: at most %d bytes", GAME_CONTACT_MAX);
+    }
+    for (size_t i = 0; i < options_list_count(given, "allow-list"); i++) {
+        running->allow_lists[options->allow_list_count++] =
+            options_list_item(given, "allow-list", i);
+    }
+    options->allow_lists = running->allow_lists;
+    return STATUS_OK;
+}
+
 static enum status read_options(struct node_options *options, const struct options *given,
                                 struct error *error)
 {
     options->mode = read_mode(options_text(given, "mode"));
-    options->share = options_real(given, "share");
     options->extra = options_real(given, "extra");
-    options->audit_share = options_real(given, "audit-attestations");
     options->checks_max = (uint32_t)options_number(given, "checks");
     options->grace_s = (uint32_t)options_number(given, "grace");
-    if (options->share > 1.0 || options->extra > 1.0 || options->audit_share > 1.0) {
-        return error_set(error, STATUS_USAGE,
-                         "--share, --extra and --audit-attestations are fractions, from 0 to 1");
+    if (options->extra > 1.0) {
+        return error_set(error, STATUS_USAGE, "--extra is a fraction, from 0 to 1");
     }
     if (wei_parse(&options->withdraw_at, options_text(given, "withdraw-at")) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
@@ -165,6 +187,7 @@ static enum status open_node(struct running_node *running, struct error *error)
     enum status status;
 
     TRY(read_options(&setup->options, given, error));
+    TRY(read_panel(running, error));
     TRY(node_setup_prepare(setup, error));
     TRY(store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error));
     TRY(open_server(running, error));
@@ -447,9 +470,10 @@ out:
 
 static const struct command commands[] = {
     {.name = "run",
-     .summary = "check what solvers commit, attest what is true, claim what is not",
+     .summary = "check what solvers commit, say in panels what is right, claim what is not",
      .description =
-         "Follows the ledger, checks segments by running them again, and attests or claims. "
+         "Follows the ledger, enlists in panels by its policy, checks segments by running them "
+         "again, and seals its verdicts or claims. "
          "Fetches everything by its root from mirrors that it does not trust. Writes each verdict "
          "into the verdict database before it signs, and claims a difference only after a second "
          "replay with other instructions. Stop it with SIGTERM; it resumes where it was.",
@@ -478,16 +502,14 @@ static const struct command commands[] = {
          "is not claimed, and nothing overrides that. Then it shows what is staked and what it may "
          "cost, asks (--yes does not), sends the claim and makes every move of the dispute until "
          "the verdict. Interrupted, it goes on with the same command, or with a node in the same "
-         "folder. STEP counts from 0 over the whole job. With --attestor it is the step that an "
-         "attestor drew, and the trace root that it revealed is claimed to be false. An evidence "
-         "file of an audit says the step by itself (--evidence), must be about what stands on the "
+         "folder. STEP counts from 0 over the whole job. An evidence file of an audit says the "
+         "step by itself (--evidence), must be about what stands on the "
          "ledger, and convicts in one move an accused whose trace it is about. An accused that "
          "replies with another trace is queried as without evidence.",
      .arguments = "JOB [STEP]",
      .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
                 "text.run\n"
-                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence\n"
-                "lockstep verifier claim 0x41...c7 1042 --attestor 0x70...c8 --yes --json",
+                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence",
      OPTIONS(claim_command_options),
      .run = claim_command},
     {.name = "verdicts",
@@ -506,7 +528,7 @@ static const struct command commands[] = {
      .description =
          "From the size of a job, how much of it may be false and the confidence that is wanted: "
          "how many segments to check. With the time of a step (--seconds-per-step, or measured on "
-         "JOB with --data): how long. With --reward and --price: what an attestation earns, and "
+         "JOB with --data): how long. With --reward and --price: what a verdict earns, and "
          "the stake and detection at which cheating stops to pay. docs/ECONOMICS.md has the "
          "formulas. Terms that are not given are those of 'lockstep job open'.",
      .arguments = "[JOB]",

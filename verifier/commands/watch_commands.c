@@ -72,12 +72,11 @@ static const char *phase_name(enum game_phase phase)
     return names[phase];
 }
 
-static const char *turn_name(const struct watch_claim *claim)
+static const char *turn_name(const struct job_record_claim *claim)
 {
-    if (claim->turn == GAME_TURN_CLAIMANT) {
-        return "claimant";
-    }
-    return address_is_zero(&claim->attestor) ? "solver" : "attestor";
+    return claim->deadline_s == 0              ? "nobody"
+           : claim->turn == GAME_TURN_CLAIMANT ? "claimant"
+                                               : "solver";
 }
 
 /* ---- for programs ------------------------------------------------------- */
@@ -94,12 +93,12 @@ static json_t *segment_json(const struct job_record *job, uint32_t index, uint64
 {
     const struct job_record_segment *segment = &job->segments[index];
 
-    return json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:b, s:I}", "segment", (int)index, "waits_for",
-                     watch_wait_name(job_record_waits_for(job, index, now_s)), "attested",
-                     (int)segment->attested, "revealed", (int)segment->revealed, "wanted",
-                     (int)job->terms.attestors, "open_claims", (int)segment->open_claims,
-                     "must_be_covered", job_record_must_be_covered(job, index), "final_not_before",
-                     (json_int_t)watch_forecast(job, index, now_s));
+    return json_pack("{s:i, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:I}", "segment", (int)index,
+                     "waits_for", job_segment_wait_word(job_record_waits_for(job, index, now_s)),
+                     "covered", segment->covered, "seats", (int)segment->seated, "rights",
+                     (int)segment->rights, "unavailables", (int)segment->unavailables, "wanted",
+                     (int)job->terms.seats, "open_claims", (int)segment->open_claims,
+                     "final_not_before", (json_int_t)watch_forecast(job, index, now_s));
 }
 
 static json_t *job_json(const struct job_record *job, uint64_t now_s)
@@ -114,6 +113,21 @@ static json_t *job_json(const struct job_record *job, uint64_t now_s)
                      (int)job->committed, "final", (int)job->finalized, "due",
                      (json_int_t)(job->phase == GAME_PHASE_RUNNING ? job->due_s : 0), "waiting",
                      segments);
+}
+
+static void add_claims(json_t *claims, const struct job_record *job)
+{
+    for (uint32_t i = 0; i < job->claim_count; i++) {
+        const struct job_record_claim *claim = &job->claims[i];
+
+        if (claim->open) {
+            (void)json_array_append_new(
+                claims, json_pack("{s:o, s:o, s:i, s:i, s:s, s:I}", "claim", hex_json(&claim->key),
+                                  "job", hex_json(&job->key), "segment", (int)claim->index, "step",
+                                  (int)claim->step, "turn", turn_name(claim), "until",
+                                  (json_int_t)claim->deadline_s));
+        }
+    }
 }
 
 static json_t *alarm_json(const struct watch_alarm *alarm)
@@ -139,14 +153,7 @@ static json_t *view_json(const struct watching *watching)
         if (watch->jobs[i].phase != GAME_PHASE_CLOSED) {
             (void)json_array_append_new(jobs, job_json(&watch->jobs[i], watching->clock.time_s));
         }
-    }
-    for (uint32_t i = 0; i < watch->claim_count; i++) {
-        const struct watch_claim *claim = &watch->claims[i];
-
-        (void)json_array_append_new(
-            claims, json_pack("{s:o, s:o, s:i, s:s, s:I}", "claim", hex_json(&claim->key), "job",
-                              hex_json(&claim->job), "segment", (int)claim->index, "turn",
-                              turn_name(claim), "until", (json_int_t)claim->deadline_s));
+        add_claims(claims, &watch->jobs[i]);
     }
     for (uint32_t i = 0; i < watching->alarm_count; i++) {
         (void)json_array_append_new(alarms, alarm_json(&watching->alarms[i]));
@@ -165,9 +172,12 @@ static void print_segment(FILE *out, const struct job_record *job, uint32_t inde
     char moment[MOMENT_SIZE];
 
     print_moment(moment, final_s);
-    (void)fprintf(out, "  segment %u  %s  attested %u, revealed %u of %u", index,
-                  watch_wait_name(job_record_waits_for(job, index, now_s)), segment->attested,
-                  segment->revealed, job->terms.attestors);
+    (void)fprintf(out, "  segment %u  %s", index,
+                  job_segment_wait_word(job_record_waits_for(job, index, now_s)));
+    if (segment->covered) {
+        (void)fprintf(out, "  rights %u of %u, unavailable %u", segment->rights, job->terms.seats,
+                      segment->unavailables);
+    }
     if (segment->open_claims > 0) {
         (void)fprintf(out, "  claims open %u", segment->open_claims);
     }
@@ -202,6 +212,23 @@ static void print_job(FILE *out, const struct job_record *job, uint64_t now_s)
     }
 }
 
+static void print_claims(FILE *out, const struct job_record *job)
+{
+    for (uint32_t i = 0; i < job->claim_count; i++) {
+        const struct job_record_claim *claim = &job->claims[i];
+        char key[HEX_SIZE(HASH32_SIZE)];
+        char moment[MOMENT_SIZE];
+
+        if (!claim->open) {
+            continue;
+        }
+        hex_encode(key, claim->key.bytes, HASH32_SIZE);
+        print_moment(moment, claim->deadline_s);
+        (void)fprintf(out, "claim 0x%.16s  segment %u step %u  %s's turn until %s\n", key,
+                      claim->index, claim->step, turn_name(claim), moment);
+    }
+}
+
 static void print_alarm(FILE *out, const char *word, const struct watch_alarm *alarm)
 {
     char key[HEX_SIZE(HASH32_SIZE)];
@@ -227,15 +254,8 @@ static void print_view(const struct watching *watching)
             print_job(out, &watch->jobs[i], watching->clock.time_s);
         }
     }
-    for (uint32_t i = 0; i < watch->claim_count; i++) {
-        const struct watch_claim *claim = &watch->claims[i];
-        char key[HEX_SIZE(HASH32_SIZE)];
-        char moment[MOMENT_SIZE];
-
-        hex_encode(key, claim->key.bytes, HASH32_SIZE);
-        print_moment(moment, claim->deadline_s);
-        (void)fprintf(out, "claim 0x%.16s  segment %u  the %s's turn until %s\n", key, claim->index,
-                      turn_name(claim), moment);
+    for (uint32_t i = 0; i < watch->job_count; i++) {
+        print_claims(out, &watch->jobs[i]);
     }
     if (watch->jobs_left_out > 0) {
         (void)fprintf(out, "%u more jobs are not watched: %d is the most\n", watch->jobs_left_out,
@@ -420,8 +440,8 @@ static const struct command commands[] = {
      .description =
          "Reads the ledger and nothing else; no key is needed, and nothing is replayed. Shows what "
          "each segment waits for and when it can be final, whose turn it is in each dispute, and "
-         "gives alarms: deadlines that are near or over, bonds about to be lost, attestors that "
-         "revealed different traces of one step. Without --once it goes on and prints each alarm "
+         "gives alarms: deadlines that are near or over, verdicts that are missing, segments whose "
+         "states the panel cannot get, claims. Without --once it goes on and prints each alarm "
          "when "
          "it begins and when it ends, with --json as one object on each line.",
      .example = "lockstep watch --ledger local:try.ledger --once\n"

@@ -82,31 +82,14 @@ static enum status fit_places(const struct claim_evidence *evidence,
 }
 
 enum status claim_evidence_fits(const struct claim_evidence *evidence,
-                                const struct store_segment *segment,
-                                const struct store_reveal *reveal, struct error *error)
+                                const struct store_segment *segment, struct error *error)
 {
     const struct evidence_file *file = &evidence->file;
-    enum status status;
 
     if (!digest_equal(&file->job_id, &segment->job_id)) {
         return other(evidence, "job", &file->job_id, &segment->job_id, error);
     }
-    status = fit_places(evidence, segment, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    if (reveal != NULL) {
-        return digest_equal(&file->context.trace, &reveal->root)
-                   ? STATUS_OK
-                   : other(evidence, "trace than the attestor revealed", &file->context.trace,
-                           &reveal->root, error);
-    }
-    if (file->context.attestor) {
-        (void)error_set(error, STATUS_REFUSED, "%s accuses an attestor", evidence->path);
-        error_advise(error, "say which one with --attestor");
-        return STATUS_REFUSED;
-    }
-    return STATUS_OK;
+    return fit_places(evidence, segment, error);
 }
 
 enum status claim_evidence_agrees(const struct claim_evidence *evidence,

@@ -24,11 +24,10 @@ MUST_CHECK enum status claim_evidence_open(struct claim_evidence *evidence, cons
                                            struct error *error);
 void claim_evidence_close(struct claim_evidence *evidence); /* a zero-filled one is allowed */
 
-/* Is it about a step of this segment? reveal: what the accused attestor revealed; NULL: the solver
- * is accused. STATUS_REFUSED says what it is about instead. */
+/* Is it about a step of this segment? STATUS_REFUSED says what it is about instead. */
 MUST_CHECK enum status claim_evidence_fits(const struct claim_evidence *evidence,
                                            const struct store_segment *segment,
-                                           const struct store_reveal *reveal, struct error *error);
+                                           struct error *error);
 
 /* And about the states that the replay found committed? */
 MUST_CHECK enum status claim_evidence_agrees(const struct claim_evidence *evidence,

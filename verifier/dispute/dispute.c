@@ -9,7 +9,7 @@
 
 #define SAVED_SIZE_MAX 1024
 
-static const char saved_tag[32] = "lockstep.dispute.v1";
+static const char saved_tag[32] = "lockstep.dispute.v2";
 
 enum status dispute_path(char path[FILE_PATH_MAX], const struct dispute *dispute, const char *name,
                          struct error *error)
@@ -27,9 +27,8 @@ void dispute_move_name(char name[DISPUTE_NAME_MAX], uint32_t turn, uint32_t atte
 }
 
 /*
- * Saved: tag (32), claim (32), we are the accused (1), an attestor is accused (1), step (4), trace
- * root (32), turn (4), attempt (4), acquitted (4), move_max (4), size of what was queried (2), what
- * was queried.
+ * Saved: tag (32), claim (32), step (4), trace root (32), turn (4), attempt (4), acquitted (4),
+ * move_max (4).
  */
 enum status dispute_save(const struct dispute *dispute, struct error *error)
 {
@@ -40,16 +39,12 @@ enum status dispute_save(const struct dispute *dispute, struct error *error)
     buffer_init(&bytes, SAVED_SIZE_MAX);
     buffer_add(&bytes, saved_tag, sizeof(saved_tag));
     buffer_add(&bytes, dispute->claim.bytes, HASH32_SIZE);
-    buffer_add_u8(&bytes, dispute->answering);
-    buffer_add_u8(&bytes, dispute->against_attestor);
     buffer_add_u32(&bytes, dispute->step);
     buffer_add(&bytes, dispute->trace_root.bytes, DIGEST_SIZE);
     buffer_add_u32(&bytes, dispute->turn);
     buffer_add_u32(&bytes, dispute->attempt);
     buffer_add_u32(&bytes, dispute->acquitted);
     buffer_add_u32(&bytes, dispute->move_max);
-    buffer_add_u16(&bytes, (uint16_t)dispute->queried_size);
-    buffer_add(&bytes, dispute->queried, dispute->queried_size);
     TRY_OUT(buffer_check(&bytes, error, "a dispute"));
     TRY_OUT(file_make_folder(dispute->folder, error, 0700));
     TRY_OUT(dispute_path(path, dispute, DISPUTE_FILE, error));
@@ -64,29 +59,20 @@ static enum status read_saved(struct dispute *dispute, const struct file_bytes *
 {
     char tag[sizeof(saved_tag)];
     struct reader reader;
-    uint8_t answering;
-    uint8_t attestor;
 
     reader_init(&reader, bytes->data, bytes->size);
     reader_copy(&reader, tag, sizeof(tag));
     reader_copy(&reader, dispute->claim.bytes, HASH32_SIZE);
-    answering = reader_u8(&reader);
-    attestor = reader_u8(&reader);
-    dispute->answering = answering != 0;
-    dispute->against_attestor = attestor != 0;
     dispute->step = reader_u32(&reader);
     reader_copy(&reader, dispute->trace_root.bytes, DIGEST_SIZE);
     dispute->turn = reader_u32(&reader);
     dispute->attempt = reader_u32(&reader);
     dispute->acquitted = reader_u32(&reader);
     dispute->move_max = reader_u32(&reader);
-    dispute->queried_size = reader_u16(&reader);
-    if (reader.failed || memcmp(tag, saved_tag, sizeof(tag)) != 0 || answering > 1 ||
-        attestor > 1 || dispute->queried_size > sizeof(dispute->queried) ||
+    if (reader.failed || memcmp(tag, saved_tag, sizeof(tag)) != 0 ||
         dispute->move_max > GAME_PAYLOAD_MAX) {
         return error_set(error, STATUS_BAD_FORMAT, "the file is no dispute");
     }
-    reader_copy(&reader, dispute->queried, dispute->queried_size);
     return reader_end(&reader, error, "dispute");
 }
 

@@ -1,5 +1,5 @@
 /*
- * dispute.h - one dispute: what is claimed, what was queried and replied, whose turn it is, and
+ * dispute.h - one dispute that we lead: what is claimed, what was replied, whose turn it is, and
  * what was tried in it.
  *
  * A dispute has a folder. Each file in it is written once, whole, under its final name. So whoever
@@ -33,20 +33,14 @@
 struct dispute {
     /* What is claimed. */
     struct hash32 claim;
-    bool answering;           /* we are the accused */
-    bool against_attestor;    /* the accused is an attestor, not the solver */
     uint32_t step;            /* of its segment */
     struct digest trace_root; /* that the accused gave */
-
-    /* What was queried last. */
-    uint8_t queried[GAME_QUERIED_MAX];
-    uint32_t queried_size; /* 0: nothing yet */
 
     /* Whose turn it is. */
     uint32_t turn;
     bool ours;
-    bool late; /* the time of the turn is over */
-    bool moot; /* the accused was convicted by another claim */
+    bool late;      /* the clock of whose turn it is has run out */
+    bool overtaken; /* another claim convicted the accused before it answered this one */
 
     /* What was tried in it. */
     bool under_way;     /* a move is being found or sent, or nothing more is tried */

@@ -8,39 +8,7 @@
 #include "proofs/dispute/evidence_file.h"
 #include "verifier/dispute/dispute_next.h"
 
-/* ---- the case that goes with a move -------------------------------------------- */
-
-static enum status path_of(struct merkle_path *path, const struct digest *states, uint32_t count,
-                           uint32_t step, struct error *error)
-{
-    struct digest *hashes = calloc(count, sizeof(*hashes));
-    struct merkle_leaves leaves;
-
-    if (hashes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        merkle_leaf_hash(&hashes[i], states[i].bytes, DIGEST_SIZE);
-    }
-    merkle_leaves_init_hashes(&leaves, hashes, count);
-    merkle_path_build(path, &leaves, step);
-    free(hashes);
-    return STATUS_OK;
-}
-
-static enum status fill_case(struct dispute_move *move, const struct check_step *at,
-                             struct error *error)
-{
-    uint32_t step = at->request->disputed_step;
-
-    memcpy(move->job_header, at->run->job->header, JOB_HEADER_SIZE);
-    move->pre_state = at->pre_state;
-    move->post_state = at->list[step];
-    TRY(path_of(&move->post_path, at->list, at->list_count, step, error));
-    return at->earlier == NULL ? STATUS_OK
-                               : path_of(&move->pre_path, at->earlier, at->earlier_count,
-                                         step > 0 ? step - 1 : at->earlier_count - 1, error);
-}
+/* ---- the step ------------------------------------------------------------------- */
 
 static enum status keep_move(const struct dispute *dispute, const struct dispute_move *move,
                              struct error *error)
@@ -61,8 +29,6 @@ out:
     return status;
 }
 
-/* ---- the step ------------------------------------------------------------------- */
-
 static enum status fill_step(struct dispute_step *step, const struct dispute *dispute,
                              const struct check_step *at, struct error *error)
 {
@@ -70,10 +36,7 @@ static enum status fill_step(struct dispute_step *step, const struct dispute *di
         .run = at->run,
         .stands = at->stands,
         .file_max = at->request->file_max / 2,
-        .context = {.before = at->pre_state,
-                    .after = at->list[at->request->disputed_step],
-                    .attestor = dispute->against_attestor,
-                    .diverged = at->is_last},
+        .context = {.before = at->pre_state, .after = at->post_state, .diverged = at->is_last},
         .source = {.fetch = at->fetch, .job = at->request->job_id, .step = at->step}};
     TRY(evidence_context_of_job(&step->context, at->run->job->header, error));
     TRY(dispute_path(step->source.reply, dispute, DISPUTE_FILE_REPLY, error));
@@ -90,7 +53,6 @@ static enum status find_move(struct check_step *at, struct dispute *dispute,
     buffer_init(&payload, GAME_PAYLOAD_MAX);
     TRY_OUT(dispute_load(dispute, at->request->folder, error));
     TRY_OUT(fill_step(step, dispute, at, error));
-    TRY_OUT(fill_case(&move, at, error));
     TRY_OUT(dispute_next(&move.kind, &payload, dispute, step, error));
     move.payload = payload.data;
     move.payload_size = payload.size;

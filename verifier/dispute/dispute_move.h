@@ -6,8 +6,6 @@
 
 #include "base/buffer.h"
 #include "base/io/file.h"
-#include "proofs/hash/merkle.h"
-#include "proofs/job/job.h"
 
 /* The numbers of those with a file stand in it. */
 enum dispute_kind {
@@ -15,25 +13,18 @@ enum dispute_kind {
     DISPUTE_QUERY = 1,    /* ask the accused on the ledger */
     DISPUTE_EVIDENCE = 2, /* convict it */
     DISPUTE_NO_FAULT = 3, /* the accused is right in everything: nothing can be shown */
-    DISPUTE_REPLY = 4,    /* we are the accused, and reply */
     DISPUTE_RUN,          /* the step must be run to know */
-    DISPUTE_TIMEOUT,      /* the other's turn is over: end the claim */
+    DISPUTE_TIMEOUT,      /* another's clock has run out */
     DISPUTE_LAPSE,        /* the accused is gone: take the bond back */
-    DISPUTE_MISSED,       /* our own turn is over */
+    DISPUTE_MISSED,       /* our own clock has run out */
 };
 
-#define DISPUTE_PATH_MAX 40 /* siblings */
 #define DISPUTE_MOVE_MAX ((size_t)256 * 1024)
 
 /* What the file of a move holds. */
 struct dispute_move {
     enum dispute_kind kind;
-    uint8_t job_header[JOB_HEADER_SIZE];
-    struct digest pre_state;
-    struct digest post_state;
-    struct merkle_path pre_path;  /* siblings alone */
-    struct merkle_path post_path; /* likewise */
-    const uint8_t *payload;       /* borrowed */
+    const uint8_t *payload; /* borrowed */
     size_t payload_size;
 };
 

@@ -169,7 +169,7 @@ static enum status write_ending(struct making *making, struct error *error)
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
-    if (making->dispute->against_attestor || diverges == step->context.diverged) {
+    if (diverges == step->context.diverged) {
         return STATUS_OK;
     }
     step->element = element;
@@ -200,48 +200,14 @@ static enum status accuse(struct making *making, struct error *error)
     return write_evidence(making, error);
 }
 
-static bool is_reply(const struct ledger_queried *queried, const struct buffer *reply)
-{
-    struct partial_sums_reply parts;
-    struct trace_reply tree;
-
-    return (queried->query.kind == TRACE_QUERY_PARTS
-                ? partial_sums_check(&parts, &queried->parts, reply->data, reply->size)
-                : trace_reply_check(&tree, &queried->target, reply->data, reply->size)) ==
-           VERDICT_VALID;
-}
-
-/* A reply that the ledger would refuse is not sent: this machine then makes another trace of the
- * step than it attested. */
-static enum status defend(struct making *making, struct error *error)
-{
-    const struct dispute *dispute = making->dispute;
-    struct evidence_given given;
-    struct run_data data;
-    struct ledger_queried queried;
-
-    making->kind = DISPUTE_REPLY;
-    if (ledger_queried_read(&queried, dispute->queried, dispute->queried_size) != STATUS_OK) {
-        return error_set(error, STATUS_BAD_FORMAT, "this program cannot read the ledger's query");
-    }
-    run_given(&given, &data, making->step->run);
-    TRY(fraud_proof_reply(making->payload, &making->step->own, &given, &queried.query, error));
-    return is_reply(&queried, making->payload)
-               ? STATUS_OK
-               : error_set(error, STATUS_REFUSED,
-                           "the step gives another trace here than was attested");
-}
-
 static enum status make_move(struct making *making, struct error *error)
 {
-    if (!making->dispute->answering) {
-        TRY(show_given(making, error));
-        if (making->kind == DISPUTE_EVIDENCE) {
-            return STATUS_OK;
-        }
+    TRY(show_given(making, error));
+    if (making->kind == DISPUTE_EVIDENCE) {
+        return STATUS_OK;
     }
     TRY(dispute_step_open(making->step, making->dispute, error));
-    return making->dispute->answering ? defend(making, error) : accuse(making, error);
+    return accuse(making, error);
 }
 
 /* ---- the next move ----------------------------------------------------------------- */
@@ -271,8 +237,8 @@ enum status dispute_next(enum dispute_kind *kind, struct buffer *payload,
     struct making making = {.dispute = dispute, .step = step, .payload = payload};
 
     *kind = DISPUTE_WAIT;
-    if (dispute->moot) { /* the bond is the claimant's to take back */
-        *kind = dispute->answering ? DISPUTE_WAIT : DISPUTE_LAPSE;
+    if (dispute->overtaken) {
+        *kind = DISPUTE_LAPSE;
         return STATUS_OK;
     }
     if (dispute->late) {

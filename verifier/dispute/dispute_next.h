@@ -13,7 +13,7 @@
 
 /*
  * step NULL: it is not at hand, and payload is not used; a move that was found before is read from
- * the folder. Otherwise the payload of a query, of evidence or of a reply is appended to payload.
+ * the folder. Otherwise the payload of a query or of evidence is appended to payload.
  * The rules of this program have judged evidence for a ledger before it is given: what they do not
  * convict for is not sent. An audit judges its own.
  */

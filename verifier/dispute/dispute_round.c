@@ -32,52 +32,13 @@ enum status dispute_hear(const struct dispute_ports *ports, const struct ledger_
         return dispute_keep(ports->cache, &event->claim, DISPUTE_FILE_REPLY, event->payload.bytes,
                             event->payload.size, error);
     }
-    if (event->kind == GAME_RULED || event->kind == GAME_LAPSED) { /* it is large, and over */
+    if (event->kind == GAME_RULED) { /* it is large, and over */
         dispute_drop(ports->cache, &event->claim, DISPUTE_FILE_TRACE);
     }
     return STATUS_OK;
 }
 
 /* ---- reading a dispute back ------------------------------------------------------ */
-
-/* Was the accused convicted by somebody else's claim? */
-static enum status find_moot(const struct dispute_ports *ports, bool *moot,
-                             const struct store_claim *claim, const struct store_segment *segment,
-                             struct error *error)
-{
-    struct store_reveal reveal;
-    enum status status;
-
-    *moot = segment->is_void;
-    if (*moot || address_is_zero(&claim->attestor)) {
-        return STATUS_OK;
-    }
-    status = store_reveal(ports->store, &reveal, &claim->segment, &claim->attestor, error);
-    *moot = status == STATUS_OK && !reveal.stands;
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-/* The trace root that the accused stands by. */
-static enum status find_root(const struct dispute_ports *ports, struct dispute *dispute,
-                             const struct store_claim *claim, const struct ledger_claim *standing,
-                             struct error *error)
-{
-    struct store_reveal reveal;
-
-    dispute->trace_root = standing->trace_root;
-    if (dispute->against_attestor) {
-        enum status status =
-            store_reveal(ports->store, &reveal, &claim->segment, &claim->attestor, error);
-
-        if (status == STATUS_NOT_FOUND) { /* reorganized away */
-            dispute->under_way = true;
-            return STATUS_OK;
-        }
-        TRY(status);
-        dispute->trace_root = reveal.root;
-    }
-    return STATUS_OK;
-}
 
 /* The moves that were made in this turn. */
 static enum status find_attempts(const struct dispute_ports *ports, struct dispute *dispute,
@@ -102,57 +63,34 @@ static enum status find_attempts(const struct dispute_ports *ports, struct dispu
     return STATUS_OK;
 }
 
-/* Our own turn, in time. The ledger may know more than the store; then the next round knows too. */
-static enum status read_turn(const struct dispute_ports *ports, struct dispute *dispute,
-                             uint64_t *deadline_s, const struct store_claim *claim,
-                             struct error *error)
-{
-    enum game_turn ours = claim->accused ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
-    struct ledger_claim standing;
-    struct error why;
-
-    error_init(&why);
-    dispute->under_way = true;
-    if (ledger_get_claim(ports->ledger, &standing, &claim->key, &why) != STATUS_OK ||
-        standing.phase != GAME_CLAIM_TRIED || standing.turn != ours ||
-        ports->time_s > standing.deadline_s || ports->is_running(ports->context, &claim->key)) {
-        return STATUS_OK;
-    }
-    dispute->under_way = false;
-    dispute->turn = standing.turns;
-    *deadline_s = standing.deadline_s;
-    TRY(find_attempts(ports, dispute, error));
-    TRY(find_root(ports, dispute, claim, &standing, error));
-    return dispute_folder(dispute->folder, ports->cache, &claim->key, error);
-}
-
 static enum status read_dispute(const struct dispute_ports *ports, struct dispute *dispute,
-                                uint64_t *deadline_s, const struct store_claim *claim,
-                                const struct store_segment *segment, struct error *error)
+                                const struct store_dispute *claim, struct error *error)
 {
     memset(dispute, 0, sizeof(*dispute));
     dispute->claim = claim->key;
-    dispute->answering = claim->accused;
-    dispute->against_attestor = !address_is_zero(&claim->attestor);
     dispute->step = claim->step;
-    dispute->ours = claim->turn == (claim->accused ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT);
-    dispute->late = ports->time_s > claim->deadline_s;
+    dispute->trace_root = claim->trace_root;
+    dispute->turn = claim->turns;
+    dispute->ours = dispute_is_ours_to_move(ports, claim);
+    dispute->late = claim->deadline_s > 0 && ports->time_s > claim->deadline_s;
+    dispute->overtaken = claim->overtaken;
     dispute->move_max = ports->move_max;
-    if (claim->accused) {
-        memcpy(dispute->queried, claim->queried, claim->queried_size);
-        dispute->queried_size = (uint32_t)claim->queried_size;
+    if (!dispute->ours || dispute->late || dispute->overtaken) {
+        return STATUS_OK;
     }
-    TRY(find_moot(ports, &dispute->moot, claim, segment, error));
-    return dispute->ours && !dispute->late && !dispute->moot
-               ? read_turn(ports, dispute, deadline_s, claim, error)
-               : STATUS_OK;
+    TRY(dispute_folder(dispute->folder, ports->cache, &claim->key, error));
+    if (ports->is_running(ports->context, &claim->key)) {
+        dispute->under_way = true;
+        return STATUS_OK;
+    }
+    return find_attempts(ports, dispute, error);
 }
 
 /* ---- doing what comes next --------------------------------------------------------- */
 
 /* Ends a claim; an attempt that came too early, or was reorganized away, is tried again. */
 static enum status plan_end(const struct dispute_ports *ports, enum action_kind kind,
-                            const struct store_claim *claim, uint64_t due_s, struct error *error)
+                            const struct store_dispute *claim, uint64_t due_s, struct error *error)
 {
     struct action action = {
         .kind = kind, .claim = claim->key, .due_s = due_s, .late_s = GAME_TIME_MAX};
@@ -160,6 +98,11 @@ static enum status plan_end(const struct dispute_ports *ports, enum action_kind 
     enum status status;
 
     action_name(action.name, kind, &claim->key);
+    if (kind == ACTION_TIMEOUT) { /* of this turn: another may run out later */
+        size_t size = strlen(action.name);
+
+        (void)snprintf(action.name + size, sizeof(action.name) - size, "/%u", claim->turns);
+    }
     status = action_find(ports->store, &before, action.name, error);
     if (status == STATUS_NOT_FOUND) {
         return action_plan(ports->store, &action, error);
@@ -214,10 +157,10 @@ static enum status admit(const struct dispute_ports *ports, const struct dispute
 }
 
 /* Says once that a turn of ours passed unused. */
-static enum status note_missed(const struct dispute_ports *ports, const struct store_claim *claim,
+static enum status note_missed(const struct dispute_ports *ports, const struct store_dispute *claim,
                                struct error *error)
 {
-    static const char why[] = "our turn passed without a move: the claim is lost";
+    static const char why[] = "our clock ran out without a move: our bond is lost";
     char place[STORE_PLACE_TEXT];
     struct store_retry retry;
 
@@ -231,21 +174,21 @@ static enum status note_missed(const struct dispute_ports *ports, const struct s
     return store_set_retry(ports->store, &claim->key, &retry, why, error);
 }
 
-static enum status carry(void *context, const struct store_claim *claim, struct error *error)
+static enum status carry(void *context, const void *row, struct error *error)
 {
     const struct carrying *carrying = context;
     const struct dispute_ports *ports = carrying->ports;
+    const struct store_dispute *claim = row;
     enum dispute_kind kind = DISPUTE_WAIT;
     struct store_segment segment;
     struct dispute dispute;
-    uint64_t deadline_s = 0;
     enum status status = store_segment_by_hash(ports->store, &segment, &claim->segment, error);
 
     if (status == STATUS_NOT_FOUND) {
         return STATUS_OK; /* reorganized away; the event log will tell */
     }
     TRY(status);
-    TRY(read_dispute(ports, &dispute, &deadline_s, claim, &segment, error));
+    TRY(read_dispute(ports, &dispute, claim, error));
     *carrying->busy = *carrying->busy || ports->is_running(ports->context, &claim->key);
     TRY(dispute_next(&kind, NULL, &dispute, NULL, error));
     switch (kind) {
@@ -253,8 +196,7 @@ static enum status carry(void *context, const struct store_claim *claim, struct 
         return STATUS_OK;
     case DISPUTE_QUERY:
     case DISPUTE_EVIDENCE:
-    case DISPUTE_REPLY:
-        return dispute_plan(ports, claim, kind, &dispute, deadline_s, error);
+        return dispute_plan(ports, claim, kind, &dispute, error);
     case DISPUTE_NO_FAULT:
         return admit(ports, &dispute, error);
     case DISPUTE_RUN:
@@ -273,7 +215,9 @@ enum status dispute_round(const struct dispute_ports *ports, bool *busy, struct 
 {
     struct carrying carrying = {ports, busy};
 
-    return store_open_claims(ports->store, carry, &carrying, error);
+    return store_visit(ports->store, STORE_DISPUTES,
+                       "d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s", carry,
+                       &carrying, error);
 }
 
 /* ---- what a child says ------------------------------------------------------------- */
@@ -283,12 +227,12 @@ enum status dispute_take(const struct dispute_ports *ports, const struct hash32 
 {
     char place[STORE_PLACE_TEXT] = "a dispute";
     char why[STORE_REASON_MAX];
-    struct store_claim standing;
+    struct store_dispute standing;
 
     if (result->outcome == CHECK_PROVEN) {
         return store_end_retry(ports->store, claim, error);
     }
-    if (store_claim(ports->store, &standing, claim, error) == STATUS_OK) {
+    if (store_dispute(ports->store, &standing, claim, error) == STATUS_OK) {
         store_place_text(place, &standing.job, standing.index);
     }
     (void)snprintf(why, sizeof(why), "the next move is not found: %.400s",

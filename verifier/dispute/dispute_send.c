@@ -18,7 +18,7 @@ enum {
 
 enum dispute_reaction dispute_reaction(enum game_refusal_kind kind)
 {
-    switch (kind) {
+    switch ((int)kind) {
     case GAME_REFUSED_NOT: /* a transaction that failed for a reason that is not the game's */
     case GAME_TOO_EARLY:
     case GAME_WRONG_TURN: /* the other's answer was reorganized away, and comes again */
@@ -33,33 +33,9 @@ enum dispute_reaction dispute_reaction(enum game_refusal_kind kind)
         return DISPUTE_ANEW;
     case GAME_NOT_GUILTY:
         return DISPUTE_OTHERWISE;
-    case GAME_TOO_LATE:
-    case GAME_OUT_OF_TURNS:
-    case GAME_NOT_YOURS:
-    case GAME_BAD_TERMS:
-    case GAME_WRONG_VALUE:
-    case GAME_JOB_EXISTS:
-    case GAME_WRONG_INDEX:
-    case GAME_WRONG_STEPS:
-    case GAME_ZERO_ROOT:
-    case GAME_ZERO_ADDRESS:
-    case GAME_SELF_DEALING:
-    case GAME_FULL:
-    case GAME_ALREADY_ATTESTED:
-    case GAME_NOT_SEALED:
-    case GAME_NOT_REVEALED:
-    case GAME_WRONG_REVEAL:
-    case GAME_COVERAGE_MISSING:
-    case GAME_NOT_NEEDED:
-    case GAME_CLAIMS_OPEN:
-    case GAME_CLAIM_EXISTS:
-    case GAME_NOT_LAPSED:
-    case GAME_NOTHING_OWED:
-    case GAME_WITHDRAW_FAILED:
-    case GAME_REFUSAL_KINDS:
-        break;
+    default:
+        return DISPUTE_OVER;
     }
-    return DISPUTE_OVER;
 }
 
 /* ---- files and names ---------------------------------------------------------- */
@@ -133,20 +109,22 @@ static uint32_t attempt_of(const struct action *action)
     return at == NULL ? 0 : (uint32_t)strtoul(at, NULL, 10);
 }
 
+bool dispute_is_ours_to_move(const struct dispute_ports *ports, const struct store_dispute *claim)
+{
+    return claim->phase == GAME_CLAIM_TRIED && claim->turn == GAME_TURN_CLAIMANT &&
+           address_equal(&claim->lead, ledger_get_own(ports->ledger));
+}
+
 /* ---- planning ------------------------------------------------------------------- */
 
-enum status dispute_plan(const struct dispute_ports *ports, const struct store_claim *claim,
-                         enum dispute_kind kind, const struct dispute *dispute, uint64_t deadline_s,
-                         struct error *error)
+enum status dispute_plan(const struct dispute_ports *ports, const struct store_dispute *claim,
+                         enum dispute_kind kind, const struct dispute *dispute, struct error *error)
 {
-    struct action action = {.kind = kind == DISPUTE_QUERY      ? ACTION_QUERY
-                                    : kind == DISPUTE_EVIDENCE ? ACTION_CONVICT
-                                                               : ACTION_REPLY,
+    struct action action = {.kind = kind == DISPUTE_QUERY ? ACTION_QUERY : ACTION_CONVICT,
                             .segment = claim->segment,
                             .claim = claim->key,
-                            .attestor = claim->attestor,
-                            .step = dispute->turn,
-                            .late_s = deadline_s};
+                            .number = dispute->turn,
+                            .late_s = claim->deadline_s};
 
     name_of(action.name, action.kind, &claim->key, dispute->turn, dispute->attempt);
     return action_plan(ports->store, &action, error);
@@ -154,92 +132,43 @@ enum status dispute_plan(const struct dispute_ports *ports, const struct store_c
 
 /* ---- sending -------------------------------------------------------------------- */
 
-static enum status make_case(const struct dispute_ports *ports, struct game_case *shown,
-                             const struct store_claim *claim, const struct dispute_move *move,
-                             struct error *error)
-{
-    struct store *store = ports->store;
-    struct store_segment segment;
-    struct store_segment previous;
-    struct ledger_job job;
-
-    memset(shown, 0, sizeof(*shown));
-    TRY(store_segment_by_hash(store, &segment, &claim->segment, error));
-    TRY(ledger_get_job(ports->ledger, &job, &claim->job, error));
-    if (claim->step == 0 && claim->index > 0) {
-        TRY(store_segment(store, &previous, &claim->job, claim->index - 1, error));
-        shown->previous = previous.committed;
-    }
-    shown->client = job.client;
-    shown->salt = segment.terms.salt;
-    memcpy(shown->job_header, move->job_header, sizeof(shown->job_header));
-    shown->segment = segment.committed;
-    shown->step = claim->step;
-    shown->pre_state = move->pre_state;
-    shown->post_state = move->post_state;
-    shown->pre_path = move->pre_path;
-    shown->post_path = move->post_path;
-    return STATUS_OK;
-}
-
 static enum status submit(const struct dispute_ports *ports, const struct action *action,
-                          const struct store_claim *claim, const struct dispute_move *move,
+                          const struct store_dispute *claim, const struct dispute_move *move,
                           struct error *error)
 {
-    struct ledger *ledger = ports->ledger;
-    struct game_case *shown;
-    enum status status;
+    struct game_subject subject = {
+        .step = claim->step, .pre_state = claim->pre_state, .post_state = claim->post_state};
+    struct store_job job;
 
-    if (action->kind == ACTION_REPLY) {
-        return ledger_reply(ledger, action->name, &claim->key,
-                            &(struct game_bytes){claim->queried, claim->queried_size},
-                            move->payload, move->payload_size, error);
-    }
-    shown = calloc(1, sizeof(*shown));
-    if (shown == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
-    }
-    TRY_OUT(make_case(ports, shown, claim, move, error));
-    status = action->kind == ACTION_QUERY
-                 ? ledger_query(ledger, action->name, &claim->key, shown, move->payload,
-                                move->payload_size, error)
-                 : ledger_convict(ledger, action->name, &claim->key, shown, move->payload,
-                                  move->payload_size, error);
-out:
-    free(shown);
-    return status;
-}
-
-/* Is it the turn that the move was made for? */
-static enum status check_turn(const struct dispute_ports *ports, const struct action *action,
-                              struct error *error)
-{
-    enum game_turn ours = action->kind == ACTION_REPLY ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
-    struct ledger_claim standing;
-
-    TRY(ledger_get_claim(ports->ledger, &standing, &action->claim, error));
-    return standing.phase == GAME_CLAIM_TRIED && standing.turn == ours &&
-                   standing.turns == action->step
-               ? STATUS_OK
-               : error_set(error, STATUS_REFUSED, "the dispute stands elsewhere now");
+    TRY(store_job(ports->store, &job, &claim->job, error));
+    subject.client = job.client;
+    subject.salt = job.terms.salt;
+    memcpy(subject.job_header, job.header, sizeof(subject.job_header));
+    return action->kind == ACTION_QUERY
+               ? ledger_query(ports->ledger, action->name, &claim->key, &subject, move->payload,
+                              move->payload_size, job.terms.query_fee, error)
+               : ledger_convict(ports->ledger, action->name, &claim->key, &subject, move->payload,
+                                move->payload_size, error);
 }
 
 enum status dispute_send(const struct dispute_ports *ports, const struct action *action,
                          struct error *error)
 {
     struct file_bytes bytes = {0};
-    struct store_claim claim;
+    struct store_dispute claim;
     struct dispute_move move;
     char path[FILE_PATH_MAX];
     char name[DISPUTE_NAME_MAX];
-    enum status status = store_claim(ports->store, &claim, &action->claim, error);
+    enum status status = store_dispute(ports->store, &claim, &action->claim, error);
 
     if (status == STATUS_NOT_FOUND) {
         return error_set(error, STATUS_REFUSED, "the claim is not on the ledger (any more)");
     }
     TRY(status);
-    TRY(check_turn(ports, action, error));
-    dispute_move_name(name, action->step, attempt_of(action));
+    if (!dispute_is_ours_to_move(ports, &claim) || claim.turns != action->number) {
+        return error_set(error, STATUS_REFUSED, "the dispute stands elsewhere now");
+    }
+    dispute_move_name(name, action->number, attempt_of(action));
     TRY(path_in(path, ports->cache, &action->claim, name, error));
     TRY_OUT(dispute_move_load(&move, &bytes, path, error));
     status = submit(ports, action, &claim, &move, error);
@@ -271,7 +200,7 @@ enum status dispute_lost(const struct dispute_ports *ports, const struct action 
 {
     char name[DISPUTE_NAME_MAX];
 
-    dispute_move_name(name, action->step, attempt_of(action));
+    dispute_move_name(name, action->number, attempt_of(action));
     dispute_drop(ports->cache, &action->claim, name);
     TRY(action_forget(ports->store, action, error));
     return dispute_failed(ports, &action->claim, why, error);

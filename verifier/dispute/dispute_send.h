@@ -53,11 +53,13 @@ MUST_CHECK enum status dispute_keep(const char *cache, const struct hash32 *clai
 /* Removes a file of a dispute. One that stays does no harm. */
 void dispute_drop(const char *cache, const struct hash32 *claim, const char *name);
 
-/* Plans to send the move of a turn, until deadline_s. */
+/* Do we lead, and is it the claimant's turn? */
+bool dispute_is_ours_to_move(const struct dispute_ports *ports, const struct store_dispute *claim);
+
+/* Plans to send the move of a turn. */
 MUST_CHECK enum status dispute_plan(const struct dispute_ports *ports,
-                                    const struct store_claim *claim, enum dispute_kind kind,
-                                    const struct dispute *dispute, uint64_t deadline_s,
-                                    struct error *error);
+                                    const struct store_dispute *claim, enum dispute_kind kind,
+                                    const struct dispute *dispute, struct error *error);
 
 /* When a move that could not be sent, or was refused for now, is due again: tries, this one
  * included. */

@@ -1,8 +1,12 @@
 /* node.c - see node.h. */
 #include "verifier/node/node.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "verifier/node/node_panel.h"
 
 /* ---- opening and closing ---------------------------------------------------- */
 
@@ -51,6 +55,7 @@ enum status node_open(struct node *node, const struct node_options *options,
         return error_set(error, STATUS_NO_MEMORY, "no memory for a node");
     }
     TRY_OUT(load_fault(node, error));
+    TRY_OUT(node_panel_reconsider(ports->store, error));
     status = queue_recover(ports->store, error);
 out:
     if (status != STATUS_OK) {
@@ -73,18 +78,18 @@ enum status node_fault(struct node *node, const char *text, struct error *error)
 {
     node->fault = true;
     log_error(node->ports.log, "verifier",
-              "FAULT OF THIS MACHINE, nothing is attested or claimed any more: %s", text);
+              "FAULT OF THIS MACHINE, nothing is sealed or claimed any more: %s", text);
     TRY(verdict_db_set_fault(node->ports.verdicts, text, error));
     return store_set_text(node->ports.store, "fault", text, error);
 }
 
 /* ---- what all parts of the node use ---------------------------------------- */
 
-uint64_t node_attest_end(const struct store_segment *segment)
+uint64_t node_seal_end(const struct store_segment *segment)
 {
     struct job_segment found = store_segment_state(segment);
 
-    return job_segment_attest_end(&found);
+    return job_segment_seal_end(&found);
 }
 
 uint64_t node_reveal_end(const struct store_segment *segment)
@@ -123,6 +128,53 @@ struct verdict_db_entry node_entry(const struct node *node, const struct store_s
     entry.job = segment->job;
     entry.segment = segment->committed.index;
     entry.root = segment->committed.root;
+    entry.diverged = segment->committed.diverged;
     entry.before = *before;
     return entry;
+}
+
+struct verdict_db_seal node_seal(const struct node *node, const struct store_segment *segment,
+                                 uint32_t place)
+{
+    struct verdict_db_seal seal;
+
+    memset(&seal, 0, sizeof(seal));
+    seal.place = *ledger_get_place(node->ports.ledger);
+    seal.segment = segment->hash;
+    seal.seed = segment->seed;
+    seal.seat = place;
+    return seal;
+}
+
+void node_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about,
+               uint32_t number)
+{
+    size_t size;
+
+    action_name(name, kind, about);
+    size = strlen(name);
+    (void)snprintf(name + size, LEDGER_NAME_MAX + 1 - size, "/%" PRIu32, number);
+}
+
+enum status node_plan_again(struct node *node, const struct action *action, struct error *error)
+{
+    struct store *store = node->ports.store;
+    struct action before;
+    enum status status = action_find(store, &before, action->name, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        return action_plan(store, action, error);
+    }
+    TRY(status);
+    /* The ledger takes a name again that it refused. */
+    if (before.state == ACTION_REFUSED || before.state == ACTION_LATE ||
+        before.state == ACTION_OVERTAKEN) {
+        TRY(action_forget(store, &before, error));
+        return action_plan(store, action, error);
+    }
+    if (before.state == ACTION_DONE) {
+        return STATUS_OK;
+    }
+    before.late_s = before.late_s > action->late_s ? before.late_s : action->late_s;
+    return action_adjust(store, &before, error);
 }

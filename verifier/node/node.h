@@ -20,14 +20,16 @@
 enum node_mode {
     NODE_OBSERVE, /* checks and reports; never signs */
     NODE_DEFEND,  /* and whistles */
-    NODE_ACT,     /* and attests, for the fees */
+    NODE_ACT,     /* and enlists, for the fees */
 };
 
 struct node_options {
     enum node_mode mode;
-    double share;        /* of the segments that could be attested, 0 to 1 */
-    double extra;        /* of the others: samples that nobody can foresee */
-    double audit_share;  /* of what others attested: compared with a trace of our own */
+    uint32_t entries;               /* in each panel, at most */
+    const char *const *allow_lists; /* files, for jobs that name their panel */
+    size_t allow_list_count;
+    const char *contact; /* where this node is found; NULL: nowhere */
+    double extra;        /* of the segments that we have no place in: samples nobody can foresee */
     uint32_t checks_max; /* at once; a dispute has one place more */
     uint32_t move_max;   /* bytes of a move's payload; 0: what the ledger takes */
     bool by_hand;        /* nothing is chosen or checked by itself: disputes and moves go on */
@@ -97,8 +99,8 @@ MUST_CHECK enum status node_forget_fault(struct store *store, struct verdict_db 
 /* Records a fault of this machine: nothing is signed any more until somebody has looked. */
 MUST_CHECK enum status node_fault(struct node *node, const char *text, struct error *error);
 
-/* The last second of attesting, of revealing and of claiming. */
-uint64_t node_attest_end(const struct store_segment *segment);
+/* The last second of sealing, of revealing and of claiming. */
+uint64_t node_seal_end(const struct store_segment *segment);
 uint64_t node_reveal_end(const struct store_segment *segment);
 uint64_t node_claim_end(const struct store_segment *segment);
 
@@ -109,5 +111,18 @@ bool node_draws(const struct node *node, const char *words, const void *about, s
 /* The verdict database's entry for a segment, without verdict, step and states. */
 struct verdict_db_entry node_entry(const struct node *node, const struct store_segment *segment,
                                    const struct digest *before);
+
+/* And its row for the verdict of a place, without the verdict. */
+struct verdict_db_seal node_seal(const struct node *node, const struct store_segment *segment,
+                                 uint32_t place);
+
+/* Plans an action. Plans it again where it was refused or late; gives one that waits these times.
+ * In a transaction. */
+MUST_CHECK enum status node_plan_again(struct node *node, const struct action *action,
+                                       struct error *error);
+
+/* "seal/HASH/PLACE": of a place, an entry or a generation. */
+void node_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about,
+               uint32_t number);
 
 #endif /* VERIFIER_NODE_NODE_H */

@@ -9,8 +9,8 @@
 #include "base/backoff.h"
 #include "base/hex.h"
 #include "verifier/node/node_children.h"
+#include "verifier/node/node_claims.h"
 #include "verifier/node/node_disputes.h"
-#include "verifier/node/node_statements.h"
 #include "verifier/store/mirrors.h"
 
 enum {
@@ -24,37 +24,31 @@ static enum status make_request(struct node *node, struct check_request **made,
                                 const struct task *task, struct error *error)
 {
     struct store_segment segment;
-    enum status status = STATUS_OK;
 
     *made = NULL;
-    TRY(store_segment(node->ports.store, &segment, &task->job, task->index, error));
-    if (!digest_equal(&segment.committed.root, &task->root) ||
-        !digest_equal(&segment.previous, &task->previous)) {
+    TRY(store_segment_by_hash(node->ports.store, &segment, &task->segment, error));
+    if (!digest_equal(&segment.previous, &task->previous)) {
         return STATUS_NOT_FOUND;
     }
     TRY(node_request(node, made, &segment, error));
-    (*made)->traced = task->traced;
-    (*made)->traced_step = task->traced_step;
-    if (task->traced) {
-        struct store_reveal reveal;
-
-        status = store_audited(node->ports.store, &reveal, &segment, task->traced_step, error);
-        (*made)->audited = status == STATUS_OK;
-        if ((*made)->audited) {
-            (*made)->audited_root = reveal.root;
-        }
-    }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    (*made)->seed = task->seed;
+    (*made)->proven = task->proven;
+    return STATUS_OK;
 }
 
 static enum status skip(struct node *node, const struct task *task, const char *why,
                         struct error *error)
 {
-    struct check_result result;
+    struct check_result *result = calloc(1, sizeof(*result));
+    enum status status;
 
-    memset(&result, 0, sizeof(result));
-    (void)snprintf(result.reason, sizeof(result.reason), "%s", why);
-    return queue_finish(node->ports.store, task, &result, TASK_SKIPPED, node->now_ms, 0, error);
+    if (result == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
+    }
+    (void)snprintf(result->reason, sizeof(result->reason), "%s", why);
+    status = queue_finish(node->ports.store, task, result, TASK_SKIPPED, node->now_ms, 0, error);
+    free(result);
+    return status;
 }
 
 static enum status start_one(struct node *node, const struct task *task, struct error *error)
@@ -97,26 +91,19 @@ out:
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* ---- results ---------------------------------------------------------------- */
+
 /* A child that read hostile bytes may say anything. */
 static bool is_an_answer(const struct check_request *request, const struct check_result *result)
 {
     const struct check_segment *segment = node_segment_of(request, result);
 
-    return result->outcome != CHECK_REFUTED || (segment != NULL && result->step < segment->steps);
+    return result->outcome != CHECK_REFUTED ||
+           (segment != NULL && result->step < segment->steps &&
+            digest_equal(&result->post_state, &segment->states[result->step]));
 }
 
-/* ---- results ---------------------------------------------------------------- */
-
-/* Any other step was traced to compare it with what another verifier attested. */
-static bool is_to_be_attested(const struct node *node, const struct store_segment *segment,
-                              uint32_t step)
-{
-    return node->options.mode == NODE_ACT &&
-           (segment->choice == STORE_ATTEST || segment->choice == STORE_SAMPLED) &&
-           step == game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
-                                     segment->committed.steps);
-}
-
+/* The segment is right: no verdict against that follows. */
 static enum status vouch(struct node *node, const struct task *task,
                          const struct check_result *result, const char **why, struct error *error)
 {
@@ -124,31 +111,24 @@ static enum status vouch(struct node *node, const struct task *task,
     struct verdict_db_entry entry;
     enum status status;
 
-    if (!task->traced || node->options.mode == NODE_OBSERVE) {
+    if (node->options.mode == NODE_OBSERVE) {
         return STATUS_OK;
     }
-    status = store_segment(node->ports.store, &segment, &task->job, task->index, error);
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && !digest_equal(&segment.committed.root, &task->root))) {
+    status = store_segment_by_hash(node->ports.store, &segment, &task->segment, error);
+    if (status == STATUS_NOT_FOUND) {
         *why = "the segment does not stand on the ledger any more";
         return STATUS_OK;
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(status);
     entry = node_entry(node, &segment, &result->before);
-    entry.step = task->traced_step;
-    entry.verdict = VERDICT_DB_PROVEN;
-    entry.trace_root = result->trace_root;
+    entry.verdict = GAME_VERDICT_RIGHT;
     status = verdict_db_enter(node->ports.verdicts, &entry, error);
     if (status == STATUS_REFUSED) {
         log_error(node->ports.log, "verifier", "%s", error->text);
         *why = "the verdict database contradicts";
         return STATUS_OK;
     }
-    return status == STATUS_OK && is_to_be_attested(node, &segment, task->traced_step)
-               ? node_plan_attestation(node, &segment, task->traced_step, result, error)
-               : status;
+    return status;
 }
 
 /* Two replays disagree: this machine signs nothing until somebody has looked. */
@@ -192,12 +172,15 @@ static enum status conclude(struct node *node, const struct task *task,
     const char *why = NULL;
     enum status status = STATUS_OK;
 
+    if (result->has_header) {
+        TRY(store_set_header(store, &task->job, result->header, error));
+    }
     switch (result->outcome) {
     case CHECK_PROVEN:
         status = vouch(node, task, result, &why, error);
         break;
     case CHECK_REFUTED:
-        status = node_accuse(node, &task->job, request, result, &why, error);
+        status = node_accuse(node, task, request, result, &why, error);
         break;
     case CHECK_FAULT:
         status = stop_signing(node, result, error);
@@ -239,10 +222,16 @@ out:
 /* A result that a full disk cannot take stays in memory: the next round tries again. */
 static enum status keep_answer(struct node *node, struct node_running *place, struct error *error)
 {
-    struct check_result result = *place->result; /* the store may get another reason */
-    enum status status = place->disputing ? node_take_move(node, place, &result, error)
-                                          : take_answer(node, place, &result, error);
+    struct check_result *result = malloc(sizeof(*result)); /* the store may get another reason */
+    enum status status;
 
+    if (result == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
+    }
+    *result = *place->result;
+    status = place->disputing ? node_take_move(node, place, result, error)
+                              : take_answer(node, place, result, error);
+    free(result);
     if (status == STATUS_OK) {
         free(place->request);
         free(place->result);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "verifier/check/fetch_http.h"
 #include "verifier/store/mirrors.h"
 
 /* ---- requests ----------------------------------------------------------------- */
@@ -37,18 +38,52 @@ static enum status fill_segments(struct node *node, struct check_request *reques
     reach = reach + 1 > CHECK_REACH_MAX ? CHECK_REACH_MAX : reach + 1;
     first = segment->committed.index > reach ? segment->committed.index - reach : 0;
     for (uint32_t index = first; index <= segment->committed.index; index++) {
-        struct store_segment found;
-        enum status status = store_segment(node->ports.store, &found, &segment->job, index, error);
+        struct check_segment *next = &request->segments[request->segment_count];
+        struct store_segment found = *segment;
+        enum status status =
+            index == segment->committed.index
+                ? STATUS_OK
+                : store_segment_before(node->ports.store, &found, segment, index, error);
 
         if (status == STATUS_NOT_FOUND) {
             request->segment_count = 0;
             continue;
         }
         TRY(status);
-        request->segments[request->segment_count++] =
-            (struct check_segment){found.committed.steps, found.committed.root};
+        next->steps = found.committed.steps;
+        next->root = found.committed.root;
+        TRY(store_states(node->ports.store, next->states, &found, error));
+        request->segment_count++;
     }
     return STATUS_OK;
+}
+
+/* The configured mirrors, and where the parties of the job say that they are found. Their word is
+ * taken for addresses only: no folder of this machine is read for a stranger. */
+static enum status fill_mirrors(struct node *node, struct check_request *request,
+                                const struct hash32 *job, struct error *error)
+{
+    const char *names[CHECK_MIRRORS_MAX];
+    struct store_contacts *contacts = calloc(1, sizeof(*contacts));
+    size_t count = 0;
+    enum status status;
+
+    if (contacts == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for addresses");
+    }
+    for (; count < node->options.mirror_count && count < CHECK_MIRRORS_MAX; count++) {
+        names[count] = node->options.mirrors[count];
+    }
+    TRY_OUT(store_contacts(node->ports.store, contacts, job, error));
+    for (uint32_t i = 0; i < contacts->count && count < CHECK_MIRRORS_MAX; i++) {
+        if (fetch_http_is_url(contacts->urls[i])) {
+            names[count++] = contacts->urls[i];
+        }
+    }
+    status = mirrors_choose(node->ports.store, request, names, count, node->now_ms, error);
+out:
+    free(contacts);
+    return status;
 }
 
 enum status node_request(struct node *node, struct check_request **made,
@@ -65,12 +100,10 @@ enum status node_request(struct node *node, struct check_request **made,
     request->segment_steps = segment->terms.segment_steps;
     request->index = segment->committed.index;
     request->reach = node->options.reach;
-    request->diverged = segment->diverged;
+    request->diverged = segment->committed.diverged;
     fill_limits(request, &node->options);
     TRY(fill_segments(node, request, segment, error));
-    TRY(mirrors_choose(node->ports.store, request, node->options.mirrors,
-                       node->options.mirror_count, node->now_ms, error));
-    return request->segment_count == 0 ? STATUS_NOT_FOUND : STATUS_OK;
+    return fill_mirrors(node, request, &segment->job, error);
 }
 
 /* ---- children ------------------------------------------------------------------ */

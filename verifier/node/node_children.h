@@ -6,8 +6,8 @@
 
 #include "verifier/node/node.h"
 
-/* The request to check a segment as it stands, with the node's limits and mirrors.
- * STATUS_NOT_FOUND: a segment before it is missing. *made is the caller's on any outcome. */
+/* The request to check a segment as it was committed, with the node's limits and mirrors. *made is
+ * the caller's on any outcome. */
 MUST_CHECK enum status node_request(struct node *node, struct check_request **made,
                                     const struct store_segment *segment, struct error *error);
 

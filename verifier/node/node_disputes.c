@@ -75,8 +75,14 @@ enum status node_take_move(struct node *node, const struct node_running *place,
 {
     const struct dispute_ports ports = node_dispute_ports(node);
 
+    struct store_dispute claim;
+
     TRY(mirrors_note(node->ports.store, place->request, result, node->now_ms, node->ports.log,
                      error));
+    if (result->has_header &&
+        store_dispute(node->ports.store, &claim, &place->claim, error) == STATUS_OK) {
+        TRY(store_set_header(node->ports.store, &claim.job, result->header, error));
+    }
     return result->outcome == CHECK_FAULT ? node_fault(node, result->reason, error)
                                           : dispute_take(&ports, &place->claim, result, error);
 }

@@ -8,53 +8,23 @@
 
 /* ---- what is locked --------------------------------------------------------------- */
 
-#define GROUP "SELECT j.key, j.terms, j.client, s.solver, count(*) FROM "
+/* Job, terms, client, solver, entries, outsiders that a claim pays for, bond (or NULL). */
+#define ROWS "SELECT j.key, j.terms, j.client, coalesce(j.solver, j.client), "
 
-enum lock_kind {
-    LOCK_ATTESTATIONS,
-    LOCK_LOST,   /* attestations, since a time */
-    LOCK_SENT,   /* attestations that the node has not seen on the ledger yet */
-    LOCK_CLAIMS, /* and those that were lost since a time */
-    LOCK_CLAIMS_SENT,
-    LOCK_COMING, /* attestations that are only planned: their money is in the purse still */
-    LOCK_KINDS,
+/* Bonds in panels; entries that are sent and not seen yet; claims that are open, or were lost since
+ * a time; claims that are sent and not seen yet. */
+static const char *const lock_texts[] = {
+    ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND NOT e.gone"
+         " AND ? IS NOT NULL GROUP BY j.key",
+    ROWS "1, 0, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :enlist AND"
+         " a.state = :action_sent AND ? IS NOT NULL AND (SELECT count(*) FROM entries e WHERE"
+         " e.job = a.job AND e.ours) <= a.number",
+    ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE (d.ours AND"
+         " d.phase <> :claim_closed) OR (d.lost AND d.lost_s > ?)",
+    ROWS "0, a.number, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :claim AND"
+         " a.state = :action_sent AND ? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM disputes d WHERE"
+         " d.subject = a.claim AND (d.ours OR d.lost))",
 };
-
-/* In groups of a job and a solver. */
-static const char *const lock_texts[LOCK_KINDS] = {
-    [LOCK_ATTESTATIONS] = GROUP "segments s JOIN jobs j ON j.key = s.job"
-                                " WHERE s.mine IN (:sealed, :revealed) GROUP BY j.key, s.solver",
-    [LOCK_LOST] = GROUP "segments s JOIN jobs j ON j.key = s.job"
-                        " WHERE s.round_s > ? AND s.mine = :lost GROUP BY j.key, s.solver",
-    [LOCK_SENT] = GROUP "actions a JOIN segments s ON s.hash = a.segment JOIN jobs j ON"
-                        " j.key = s.job WHERE a.kind = :attest AND a.state = :action_sent AND"
-                        " s.mine = :not_mine GROUP BY j.key, s.solver",
-    [LOCK_COMING] = GROUP "segments s JOIN jobs j ON j.key = s.job WHERE NOT s.void AND"
-                          " s.mine = :not_mine AND (s.choice = :to_attest OR (s.choice = :sampled"
-                          " AND (EXISTS (SELECT 1 FROM tasks t WHERE t.job = s.job AND"
-                          " t.idx = s.idx AND t.root = s.root AND t.state IN (:task_waiting,"
-                          " :task_running)) OR EXISTS (SELECT 1 FROM actions a WHERE"
-                          " a.state = :action_planned AND a.kind = :attest AND"
-                          " a.segment = s.hash)))) GROUP BY j.key, s.solver",
-    [LOCK_CLAIMS] = GROUP "claims c JOIN segments s ON s.hash = c.segment JOIN jobs j ON"
-                          " j.key = c.job WHERE ((c.outcome = 'refuted' AND c.deadline_s > ?) OR"
-                          " c.phase NOT IN (:claim_none, :claim_closed)) AND NOT c.accused"
-                          " GROUP BY j.key, s.solver",
-    [LOCK_CLAIMS_SENT] = GROUP "actions a JOIN segments s ON s.hash = a.segment JOIN jobs j ON"
-                               " j.key = s.job WHERE a.kind = :claim AND a.state = :action_sent AND"
-                               " NOT EXISTS (SELECT 1 FROM claims c WHERE c.key = a.claim AND"
-                               " c.phase <> :claim_none) GROUP BY j.key, s.solver",
-};
-
-static bool is_of_claims(enum lock_kind kind)
-{
-    return kind == LOCK_CLAIMS || kind == LOCK_CLAIMS_SENT;
-}
-
-static bool has_since(enum lock_kind kind)
-{
-    return kind == LOCK_LOST || kind == LOCK_CLAIMS;
-}
 
 struct parties {
     struct address client; /* of the job that is asked about, */
@@ -73,8 +43,20 @@ static void add(wei *sum, wei amount)
     *sum = amount > ~(wei)0 - *sum ? ~(wei)0 : *sum + amount;
 }
 
-static enum status add_group(struct policy_locked *locked, const struct parties *parties,
-                             sqlite3_stmt *row, bool of_claims, struct error *error)
+static wei amount_of(const struct game_terms *terms, sqlite3_stmt *row)
+{
+    int64_t entries = sqlite3_column_int64(row, 4);
+    wei bond = 0;
+
+    if (sqlite3_column_type(row, 6) != SQLITE_NULL) {
+        return wei_parse(&bond, (const char *)sqlite3_column_text(row, 6)) == STATUS_OK ? bond : 0;
+    }
+    return entries > 0 ? terms->bond * (uint32_t)entries
+                       : game_claim_bond(terms, (uint32_t)sqlite3_column_int64(row, 5));
+}
+
+static enum status add_row(struct policy_locked *locked, const struct parties *parties,
+                           sqlite3_stmt *row, struct error *error)
 {
     struct hash32 job;
     struct address client;
@@ -90,8 +72,7 @@ static enum status add_group(struct policy_locked *locked, const struct parties 
         move.kind != GAME_OPEN) {
         return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
     }
-    amount = (of_claims ? move.terms.claim_bond : move.terms.attest_bond) *
-             (uint32_t)sqlite3_column_int64(row, 4);
+    amount = amount_of(&move.terms, row);
     add(&locked->all, amount);
     add(&locked->job, hash32_equal(&job, &parties->job) ? amount : 0);
     add(&locked->client, involves(&parties->client, &client, &solver) ? amount : 0);
@@ -100,35 +81,19 @@ static enum status add_group(struct policy_locked *locked, const struct parties 
 }
 
 static enum status add_locks(struct policy_locked *locked, const struct parties *parties,
-                             struct node *node, enum lock_kind kind, struct error *error)
+                             struct node *node, const char *text, struct error *error)
 {
     struct database *sql = &node->ports.store->sql;
     int64_t since_s = (int64_t)node->clock.time_s - NODE_POLICY_LOST_S;
     sqlite3_stmt *row = NULL;
     enum status status;
 
-    TRY(has_since(kind) ? database_prepare(&row, sql, error, lock_texts[kind], "i", since_s)
-                        : database_prepare(&row, sql, error, lock_texts[kind], ""));
+    TRY(database_prepare(&row, sql, error, text, "i", since_s));
     while ((status = database_step(sql, row, error)) == STATUS_OK) {
-        TRY_OUT(add_group(locked, parties, row, is_of_claims(kind), error));
+        TRY_OUT(add_row(locked, parties, row, error));
     }
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
 out:
-    database_done(sql, row);
-    return status;
-}
-
-static enum status find_client(struct address *client, struct node *node, const struct hash32 *job,
-                               struct error *error)
-{
-    struct database *sql = &node->ports.store->sql;
-    sqlite3_stmt *row = NULL;
-    enum status status = database_first(&row, sql, error, "SELECT client FROM jobs WHERE key = ?",
-                                        "b", &(struct database_blob){job->bytes, HASH32_SIZE});
-
-    if (status == STATUS_OK && !database_blob_column(row, 0, client->bytes, ADDRESS_SIZE)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
-    }
     database_done(sql, row);
     return status;
 }
@@ -148,22 +113,17 @@ static enum status read_purse(struct node *node, struct error *error)
     return STATUS_OK;
 }
 
-/* coming: bonds count that are only planned. */
 static enum status read_locked(struct policy_locked *locked, struct node *node,
-                               const struct store_segment *segment, bool coming,
-                               struct error *error)
+                               const struct parties *parties, struct error *error)
 {
-    struct parties parties = {.solver = segment->committed.solver, .job = segment->job};
-
     *locked = (struct policy_locked){0};
-    TRY(find_client(&parties.client, node, &segment->job, error));
     TRY(read_purse(node, error));
-    for (enum lock_kind kind = 0; kind < LOCK_COMING; kind++) {
-        TRY(add_locks(locked, &parties, node, kind, error));
+    for (size_t i = 0; i < sizeof(lock_texts) / sizeof(lock_texts[0]); i++) {
+        TRY(add_locks(locked, parties, node, lock_texts[i], error));
     }
     locked->means = node->purse;
     add(&locked->means, locked->all);
-    return coming ? add_locks(locked, &parties, node, LOCK_COMING, error) : STATUS_OK;
+    return STATUS_OK;
 }
 
 /* ---- asking ------------------------------------------------------------------------ */
@@ -182,46 +142,77 @@ static enum status read_pace(struct policy_pace *pace, struct node *node, const 
     return STATUS_OK;
 }
 
-/* The terms first: they need no look at the account. */
-static enum status
-ask(struct node *node, struct policy_refusal *refusal, const struct store_segment *segment,
-    bool (*policy_of)(struct policy_refusal *refusal, const struct policy *policy,
-                      const struct game_terms *terms, const struct policy_locked *locked,
-                      const struct policy_pace *pace),
-    bool coming, struct error *error)
+static bool has_caps(const struct node *node)
 {
     const struct policy *policy = &node->options.policy;
-    struct policy_locked locked;
+
+    return policy->lock_all.set || policy->lock_job.set || policy->lock_party.set;
+}
+
+enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
+                              const struct store_job *job, struct error *error)
+{
     struct policy_pace pace;
 
-    TRY(read_pace(&pace, node, &segment->job, error));
-    if (!policy_of(refusal, policy, &segment->terms, NULL, &pace) ||
-        !(policy->lock_all.set || policy->lock_job.set || policy->lock_party.set)) {
-        return STATUS_OK;
-    }
-    TRY(read_locked(&locked, node, segment, coming, error));
-    (void)!policy_of(refusal, policy, &segment->terms, &locked, &pace);
+    TRY(read_pace(&pace, node, &job->key, error));
+    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, NULL, &pace);
     return STATUS_OK;
 }
 
-enum status node_policy_choose(struct node *node, struct policy_refusal *refusal,
-                               const struct store_segment *segment, struct error *error)
+/* The terms first: they need no look at the account. */
+enum status node_policy_enlist(struct node *node, struct policy_refusal *refusal,
+                               const struct store_job *job, struct error *error)
 {
-    return ask(node, refusal, segment, policy_attest, true, error);
-}
+    const struct parties parties = {.client = job->client,
+                                    .solver =
+                                        address_is_zero(&job->solver) ? job->client : job->solver,
+                                    .job = job->key};
+    struct policy_locked locked;
+    struct policy_pace pace;
 
-enum status node_policy_sign(struct node *node, const struct action *action,
-                             const struct store_segment *segment, struct error *error)
-{
-    bool attests = action->kind == ACTION_ATTEST;
-    struct policy_refusal refusal;
-    char job[HEX_SIZE(2)];
-
-    TRY(ask(node, &refusal, segment, attests ? policy_attest : policy_claim, false, error));
-    if (refusal.term == POLICY_AGREED) {
+    TRY(node_policy_terms(node, refusal, job, error));
+    if (refusal->term != POLICY_AGREED || !has_caps(node)) {
         return STATUS_OK;
     }
-    if (!attests && action->tries == 0) {
+    TRY(read_pace(&pace, node, &job->key, error));
+    TRY(read_locked(&locked, node, &parties, error));
+    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, &locked, &pace);
+    return STATUS_OK;
+}
+
+enum status node_policy_enlist_now(struct node *node, const struct store_job *job,
+                                   struct error *error)
+{
+    struct policy_refusal refusal;
+
+    TRY(node_policy_enlist(node, &refusal, job, error));
+    return refusal.term == POLICY_AGREED
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the policy: %s", refusal.text);
+}
+
+enum status node_policy_claim(struct node *node, const struct action *action,
+                              const struct store_segment *segment, wei bond, struct error *error)
+{
+    const struct parties parties = {
+        .client = segment->client, .solver = segment->committed.solver, .job = segment->job};
+    struct policy_refusal refusal;
+    struct policy_locked locked;
+    struct policy_pace pace;
+    char job[HEX_SIZE(2)];
+    bool agreed;
+
+    TRY(read_pace(&pace, node, &segment->job, error));
+    agreed = policy_claim(&refusal, &node->options.policy, &segment->terms, bond, NULL, &pace);
+    if (agreed && has_caps(node)) {
+        TRY(read_locked(&locked, node, &parties, error));
+        agreed =
+            policy_claim(&refusal, &node->options.policy, &segment->terms, bond, &locked, &pace);
+    }
+    if (agreed) {
+        return STATUS_OK;
+    }
+    if (action->tries == 0) {
         hex_encode(job, segment->job.bytes, 2);
         log_warn(node->ports.log, "verifier",
                  "job %s segment %" PRIu32 ": step %" PRIu32

@@ -12,14 +12,21 @@
 
 #define NODE_POLICY_LOST_S (30 * 86400)
 
-/* May a segment be chosen to be attested? Checks that are under way to that end count as locked.
- * refusal->term is POLICY_AGREED when it may. */
-MUST_CHECK enum status node_policy_choose(struct node *node, struct policy_refusal *refusal,
-                                          const struct store_segment *segment, struct error *error);
+/* May the node have one entry more in a job's panel? refusal->term is POLICY_AGREED when it may. */
+MUST_CHECK enum status node_policy_enlist(struct node *node, struct policy_refusal *refusal,
+                                          const struct store_job *job, struct error *error);
+/* The same just before it is sent. STATUS_REFUSED: no, for the reason in error. */
+MUST_CHECK enum status node_policy_enlist_now(struct node *node, const struct store_job *job,
+                                              struct error *error);
 
-/* May the bond of an attestation, a seal or a claim be locked now? STATUS_REFUSED: no, for the
- * reason in error. The first time that a claim is not made the log says so. */
-MUST_CHECK enum status node_policy_sign(struct node *node, const struct action *action,
-                                        const struct store_segment *segment, struct error *error);
+/* Would it take the terms alone, whatever is locked? */
+MUST_CHECK enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
+                                         const struct store_job *job, struct error *error);
+
+/* May the bond of a claim be locked now? STATUS_REFUSED: no, for the reason in error. The first time
+ * the log says so. */
+MUST_CHECK enum status node_policy_claim(struct node *node, const struct action *action,
+                                         const struct store_segment *segment, wei bond,
+                                         struct error *error);
 
 #endif /* VERIFIER_NODE_NODE_POLICY_H */

@@ -1,125 +1,102 @@
 /* signing_guard.c - see signing_guard.h. */
 #include "verifier/node/signing_guard.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "verifier/dispute/dispute_case.h"
 #include "verifier/dispute/dispute_send.h"
+#include "verifier/node/node_claims.h"
 #include "verifier/node/node_disputes.h"
+#include "verifier/node/node_panel.h"
 #include "verifier/node/node_policy.h"
+#include "verifier/node/node_seats.h"
 #include "verifier/node/solver_timeout.h"
 
+/* What a machine at fault does not say. */
 static bool is_statement(enum action_kind kind)
 {
-    return kind == ACTION_ATTEST || kind == ACTION_SEAL || kind == ACTION_CLAIM;
+    return kind == ACTION_SEAL || kind == ACTION_ALARM || kind == ACTION_SEAL_CLAIM ||
+           kind == ACTION_CLAIM || kind == ACTION_ENLIST;
 }
 
 static bool is_of_dispute(enum action_kind kind)
 {
-    return kind == ACTION_QUERY || kind == ACTION_CONVICT || kind == ACTION_REPLY;
+    return kind == ACTION_QUERY || kind == ACTION_CONVICT;
 }
 
 /* ---- signing ------------------------------------------------------------- */
 
-/* The verdict database takes what this node says is right. The root that it calls false must be the
- * one that stands revealed, and another. */
-static enum status enter_accusation(struct node *node, const struct action *action,
-                                    struct verdict_db_entry *entry, struct error *error)
-{
-    struct store_reveal reveal;
-    enum status status =
-        store_reveal(node->ports.store, &reveal, &action->segment, &action->attestor, error);
-
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK &&
-         (!reveal.stands || !digest_equal(&reveal.root, &action->pre_state) ||
-          digest_equal(&reveal.root, &action->post_state)))) {
-        return error_set(error, STATUS_REFUSED, "the attestor did not reveal a false trace root");
-    }
-    TRY(status);
-    entry->verdict = VERDICT_DB_PROVEN;
-    entry->trace_root = action->post_state;
-    return verdict_db_enter(node->ports.verdicts, entry, error);
-}
-
-/* The guard: a statement that the verdict database does not take is not signed. */
-static enum status enter_statement(struct node *node, const struct action *action,
-                                   const struct store_segment *segment, struct error *error)
+/* The guard: a claim that the verdict database does not take is not signed. */
+static enum status enter_claim(struct node *node, const struct action *action,
+                               const struct store_segment *segment, struct error *error)
 {
     struct verdict_db_entry entry = node_entry(node, segment, &action->before);
 
+    entry.verdict = GAME_VERDICT_FALSE;
     entry.step = action->step;
-    if (!address_is_zero(&action->attestor)) {
-        return enter_accusation(node, action, &entry, error);
-    }
-    if (action->kind == ACTION_ATTEST) {
-        entry.verdict = VERDICT_DB_PROVEN;
-        entry.trace_root = action->post_state;
-    } else {
-        entry.verdict = VERDICT_DB_REFUTED;
-        entry.pre_state = action->pre_state;
-        entry.post_state = action->post_state;
-    }
+    entry.pre_state = action->pre_state;
+    entry.post_state = action->post_state;
     return verdict_db_enter(node->ports.verdicts, &entry, error);
 }
 
-/* A reorganization may have drawn another one since it was planned, or sealed. */
-static enum status check_step(const struct node *node, const struct action *action,
-                              const struct store_segment *segment, struct error *error)
+static enum status claim(struct node *node, const struct action *action,
+                         const struct store_segment *segment, const struct hash32 *salt, wei bond,
+                         struct error *error)
 {
-    if (!hash32_is_zero(&segment->seed) &&
-        action->step != game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
-                                          segment->committed.steps)) {
-        return error_set(error, STATUS_REFUSED, "another step was drawn since it was planned");
-    }
-    return STATUS_OK;
-}
-
-/* Reveals what the verdict database says was found, whatever the queue says. */
-static enum status reveal(struct node *node, const struct action *action,
-                          const struct store_segment *segment, struct error *error)
-{
-    struct verdict_db_entry entry = node_entry(node, segment, &action->before);
+    struct game_case *shown = calloc(1, sizeof(*shown));
     enum status status;
 
-    TRY(check_step(node, action, segment, error)); /* the bond is lost, nothing false is said */
-    entry.step = action->step;
-    status = verdict_db_find(&entry, node->ports.verdicts, error);
-    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && entry.verdict != VERDICT_DB_PROVEN)) {
-        return error_set(error, STATUS_REFUSED,
-                         "the verdict database does not know what to reveal");
+    if (shown == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a claim");
     }
-    TRY(status);
-    return ledger_reveal(node->ports.ledger, action->name, &segment->job, &segment->committed,
-                         &entry.trace_root, error);
+    TRY_OUT(dispute_case(shown, node->ports.store, segment, action->step, error));
+    status =
+        ledger_claim(node->ports.ledger, action->name, &segment->job, shown, salt, bond, error);
+out:
+    free(shown);
+    return status;
 }
 
+/* number: how many outsiders have a claim already, as far as we know. */
 static enum status whistle(struct node *node, const struct action *action,
                            const struct store_segment *segment, struct error *error)
 {
-    struct ledger_whistle made = {.job = segment->job,
-                                  .segment = segment->committed,
-                                  .step = action->step,
-                                  .pre_state = action->pre_state,
-                                  .post_state = action->post_state};
-    struct ledger_accusation accusation = {
-        .job = segment->job, .segment = segment->committed, .attestor = action->attestor};
-    struct hash32 claim;
+    struct hash32 salt = verdict_db_derive(node->ports.verdicts, "the salt of a claim",
+                                           action->claim.bytes, HASH32_SIZE);
+    wei bond = game_claim_bond(&segment->terms, action->number);
 
-    made.salt = verdict_db_derive(node->ports.verdicts, "the salt of a claim", action->claim.bytes,
-                                  HASH32_SIZE);
-    if (!address_is_zero(&action->attestor)) {
-        accusation.salt = made.salt;
-        return action->kind == ACTION_SEAL
-                   ? ledger_seal_accusation(node->ports.ledger, action->name, &claim, &accusation,
-                                            error)
-                   : ledger_accuse(node->ports.ledger, action->name, &segment->terms, &accusation,
-                                   error);
-    }
-    return action->kind == ACTION_SEAL
-               ? ledger_seal_claim(node->ports.ledger, action->name, &claim, &made, error)
-               : ledger_claim(node->ports.ledger, action->name, &segment->terms, &made, error);
+    TRY(node_policy_claim(node, action, segment, bond, error));
+    TRY(enter_claim(node, action, segment, error));
+    return action->kind == ACTION_SEAL_CLAIM
+               ? ledger_seal_claim(node->ports.ledger, action->name, &action->claim, &salt, error)
+               : claim(node, action, segment, &salt, bond, error);
+}
+
+/* The leaf was proven by a check of its own. */
+static enum status challenge(struct node *node, const struct action *action,
+                             const struct store_segment *segment, struct error *error)
+{
+    struct ledger_challenge made = {.job = segment->job,
+                                    .segment = segment->committed,
+                                    .place = action->place,
+                                    .which = action->number};
+    struct check_result *result = NULL;
+    struct store_seat seat;
+    struct task task;
+    enum status status = store_seat(node->ports.store, &seat, &segment->hash, action->place, error);
+
+    TRY_OUT(status);
+    TRY_OUT(queue_find(node->ports.store, &task, segment, action->number + 1, error));
+    TRY_OUT(queue_result(node->ports.store, &result, &task, error));
+    memcpy(made.leaves, seat.leaves, sizeof(made.leaves));
+    status = ledger_challenge(node->ports.ledger, action->name, &made, result->proof,
+                              result->proof_size, error);
+out:
+    free(result);
+    return status == STATUS_NOT_FOUND
+               ? error_set(error, STATUS_REFUSED, "the leaf to be shown is not here (any more)")
+               : status;
 }
 
 static enum status send_about_segment(struct node *node, const struct action *action,
@@ -127,63 +104,61 @@ static enum status send_about_segment(struct node *node, const struct action *ac
 {
     struct ledger *ledger = node->ports.ledger;
 
-    if (action->kind == ACTION_ATTEST) {
-        TRY(check_step(node, action, segment, error));
-    }
-    if (is_statement(action->kind)) {
-        TRY(node_policy_sign(node, action, segment, error));
-        TRY(enter_statement(node, action, segment, error));
-    }
-    switch (action->kind) {
+    switch ((int)action->kind) {
     case ACTION_DRAW:
         return ledger_draw(ledger, action->name, &segment->job, &segment->committed, error);
-    case ACTION_ATTEST:
-        return ledger_attest(ledger, action->name, &segment->job, &segment->terms,
-                             &segment->committed, &action->post_state, error);
+    case ACTION_SEAL:
     case ACTION_REVEAL:
-        return reveal(node, action, segment, error);
+    case ACTION_ALARM:
+        return node_seats_send(node, action, segment, error);
+    case ACTION_CHALLENGE:
+        return challenge(node, action, segment, error);
     case ACTION_SETTLE:
         return ledger_settle(ledger, action->name, &segment->job, &segment->committed,
-                             ledger_get_own(ledger), error);
-    case ACTION_SEAL:
+                             action->place, error);
+    case ACTION_SEAL_CLAIM:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);
-    case ACTION_FINALIZE:
-        return ledger_finalize(ledger, action->name, &segment->job, &segment->committed, error);
     case ACTION_RENEW:
         return ledger_renew(ledger, action->name, &segment->job, &segment->committed, error);
-    case ACTION_EXPIRE:
-        return ledger_expire(ledger, action->name, &segment->job, error);
-    case ACTION_TIMEOUT:
-    case ACTION_LAPSE:
-    case ACTION_WITHDRAW:
-    case ACTION_QUERY:
-    case ACTION_CONVICT:
-    case ACTION_REPLY:
-        break;
+    case ACTION_FINALIZE:
+        return ledger_finalize(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_FORFEIT:
+        return ledger_forfeit(ledger, action->name, &segment->job, &segment->committed, error);
+    default:
+        return error_set(error, STATUS_USAGE, "this move is not about a segment");
     }
-    return error_set(error, STATUS_USAGE, "this move is not about a segment");
 }
 
 static enum status send(struct node *node, const struct action *action, struct error *error)
 {
+    const struct dispute_ports ports = node_dispute_ports(node);
     struct ledger *ledger = node->ports.ledger;
     struct store_segment segment;
     enum status status;
 
-    if (action->kind == ACTION_TIMEOUT) {
+    switch ((int)action->kind) {
+    case ACTION_ENLIST:
+        return node_panel_enlist(node, action, error);
+    case ACTION_LEAVE:
+        return ledger_leave(ledger, action->name, &action->job, action->number, error);
+    case ACTION_TIMEOUT:
         return ledger_timeout(ledger, action->name, &action->claim, error);
-    }
-    if (action->kind == ACTION_LAPSE) {
+    case ACTION_LAPSE:
         return ledger_lapse(ledger, action->name, &action->claim, error);
-    }
-    if (action->kind == ACTION_WITHDRAW) {
+    case ACTION_PAY:
+        return ledger_pay(ledger, action->name, &action->job, action->number, error);
+    case ACTION_RELEASE:
+        return ledger_release(ledger, action->name, &action->job, error);
+    case ACTION_EXPIRE:
+        return ledger_expire(ledger, action->name, &action->job, error);
+    case ACTION_WITHDRAW:
         return ledger_withdraw(ledger, action->name, ledger_get_own(ledger), error);
-    }
-    if (is_of_dispute(action->kind)) {
-        const struct dispute_ports ports = node_dispute_ports(node);
-
+    case ACTION_QUERY:
+    case ACTION_CONVICT:
         return dispute_send(&ports, action, error);
+    default:
+        break;
     }
     status = store_segment_by_hash(node->ports.store, &segment, &action->segment, error);
     if (status == STATUS_NOT_FOUND) {
@@ -263,18 +238,50 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
                why.text, error);
 }
 
-/* A reorganization may have put the move before one that must come first. A move that is too late
- * for its round may be in time for the next one. */
+/* A reorganization may have put the move before one that must come first. */
 static bool is_worth_another_try(const struct node *node, const struct action *action,
                                  enum game_refusal_kind kind)
 {
     bool has_time = node->clock.time_s <= action->late_s;
 
-    if (kind == GAME_TOO_EARLY) {
+    switch ((int)kind) {
+    case GAME_TOO_EARLY:
         return !solver_timeout_is_anybodys(action->kind);
+    case GAME_NOT_SEALED:
+        return action->kind == ACTION_REVEAL || action->kind == ACTION_ALARM;
+    case GAME_NOT_DRAWN:
+    case GAME_WRONG_PLACE:
+        return has_time && action->kind == ACTION_SEAL;
+    case GAME_PANEL_SHORT: /* nobody may leave yet, */
+    case GAME_ENGAGED:     /* or not with the bond */
+        return action->kind == ACTION_LEAVE;
+    case GAME_FULL: /* others claim already, and will end */
+        return has_time && action->kind == ACTION_CLAIM;
+    default:
+        return false;
     }
-    return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
-           (is_statement(action->kind) || action->kind == ACTION_REVEAL);
+}
+
+/* Another claimed first: the bond is higher now, and the ledger says how high. */
+static bool raises_bond(struct node *node, struct action *action,
+                        const struct game_refusal *refusal)
+{
+    struct store_segment segment;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (action->kind != ACTION_CLAIM || refusal->kind != GAME_WRONG_VALUE ||
+        store_segment_by_hash(node->ports.store, &segment, &action->segment, &ignored) !=
+            STATUS_OK) {
+        return false;
+    }
+    for (uint32_t n = 0; n < GAME_OUTSIDERS_MAX; n++) {
+        if (game_claim_bond(&segment.terms, n) == refusal->number) {
+            action->number = n;
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum status look_after(struct node *node, struct action *action, struct error *error)
@@ -300,6 +307,13 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (outcome.state == LEDGER_MOVE_FINAL) {
         return set(node, action, ACTION_DONE, action->due_s, "", error);
+    }
+    if (action->kind == ACTION_CLAIM && outcome.refusal.kind == GAME_NOT_SEALED) {
+        return node_seal_again(node, action, error);
+    }
+    if (raises_bond(node, action, &outcome.refusal)) {
+        TRY(action_adjust(node->ports.store, action, error));
+        return set(node, action, ACTION_PLANNED, action->due_s, "", error);
     }
     if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;

@@ -2,8 +2,8 @@
  * signing_guard.h - sends the node's moves. The only file of the verifier that makes anything be
  * signed.
  *
- * An attestation, a claim and the seal of a claim are statements. Before one is signed, the verdict
- * database must have taken it, and the node must not be at fault. Each is on disk as an action
+ * A verdict, an alarm, a claim and the seal of a claim are statements. Before one is signed, the
+ * verdict database must have taken it, and the node must not be at fault. Each is on disk as an action
  * before it is sent, and has one name on the ledger for ever.
  */
 #ifndef VERIFIER_NODE_SIGNING_GUARD_H

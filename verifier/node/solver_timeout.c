@@ -14,8 +14,7 @@ enum {
 
 bool solver_timeout_is_anybodys(enum action_kind kind)
 {
-    return kind == ACTION_FINALIZE || kind == ACTION_EXPIRE || kind == ACTION_RENEW ||
-           kind == ACTION_TIMEOUT || kind == ACTION_LAPSE;
+    return kind == ACTION_DRAW || (kind >= ACTION_TIMEOUT && kind <= ACTION_EXPIRE);
 }
 
 enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *node,
@@ -26,8 +25,11 @@ enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *nod
     case GAME_WRONG_INDEX:   /* it is final, */
     case GAME_WRONG_PHASE:   /* the job or the claim at an end, */
     case GAME_WRONG_SEGMENT: /* or void, */
-    case GAME_NOT_NEEDED:    /* covered since, */
-    case GAME_TOO_EARLY:     /* or another round, another turn has begun */
+    case GAME_NOT_NEEDED:    /* enough verdicts since, */
+    case GAME_ALREADY_DRAWN:
+    case GAME_NOT_LAPSED:
+    case GAME_NOT_PAID:
+    case GAME_TOO_EARLY: /* or another round, another turn has begun */
         return ACTION_OVERTAKEN;
     default:
         return ACTION_REFUSED;
@@ -55,14 +57,6 @@ static bool is_ours(const struct node *node, uint64_t since_s, const struct hash
     return node->clock.time_s > since_s + node->options.grace_s + place_of(node, about);
 }
 
-/* Only the first segment of a job that is not final waits for the solver; the others wait for
- * it. */
-static bool is_due(const struct node *node, const struct store_segment *first)
-{
-    return is_ours(node, node_claim_end(first), &first->hash) &&
-           node->clock.time_s > first->finalized_s + place_of(node, &first->hash);
-}
-
 /* ---- planning --------------------------------------------------------------- */
 
 static enum status plan(struct node *node, struct action *action, struct error *error)
@@ -82,127 +76,116 @@ static enum status plan(struct node *node, struct action *action, struct error *
     return status == STATUS_NOT_FOUND ? action_plan(store, action, error) : status;
 }
 
-static enum status plan_segment(struct node *node, enum action_kind kind,
-                                const struct store_segment *segment, struct error *error)
+/* A move about a job, or one of its generations. */
+static enum status plan_of_job(struct node *node, enum action_kind kind, const struct hash32 *job,
+                               uint32_t generation, struct error *error)
 {
-    struct action action = {.kind = kind, .segment = segment->hash};
+    struct action action = {.kind = kind, .job = *job, .number = generation};
 
-    action_name(action.name, kind, &segment->hash);
+    node_name(action.name, kind, job, generation);
     return plan(node, &action, error);
-}
-
-static enum status plan_expiry(struct node *node, const struct store_segment *first,
-                               struct error *error)
-{
-    struct action action = {.kind = ACTION_EXPIRE, .segment = first->hash};
-
-    action_name(action.name, ACTION_EXPIRE, &first->job);
-    return plan(node, &action, error);
-}
-
-/* A round that no attestor comes to costs as much as one that helps: there are few of them. */
-static enum status plan_renewal(struct node *node, const struct store_segment *first,
-                                struct error *error)
-{
-    struct action action = {.kind = ACTION_RENEW, .segment = first->hash};
-    char name[LEDGER_NAME_MAX + 1];
-    int64_t rounds = 0;
-    enum status status = database_number(
-        &node->ports.store->sql, &rounds, 0, error,
-        "SELECT count(*) FROM actions WHERE kind = ? AND segment = ? AND state <> ?", "ibi",
-        (int64_t)ACTION_RENEW, &(struct database_blob){first->hash.bytes, HASH32_SIZE},
-        (int64_t)ACTION_OVERTAKEN);
-
-    action_name(name, ACTION_RENEW, &first->hash);
-    (void)snprintf(action.name, sizeof(action.name), "%.120s/%" PRIu64, name, first->round_s);
-    return status == STATUS_OK && rounds < SOLVER_TIMEOUT_RENEWALS ? plan(node, &action, error)
-                                                                   : status;
 }
 
 /* ---- claims that hold it up -------------------------------------------------- */
 
-struct holding {
-    struct node *node;
-    uint32_t first; /* the segment */
-    bool all;       /* the job is to expire: any claim is in the way */
-    uint32_t on_first;
-    uint32_t on_job;
-};
-
 /* Ends a claim whose turn passed unused long ago, whoever wins by it. That includes a claim that we
  * have lost: its winner may be gone, and everything behind it would wait for ever. */
-static enum status end_claim(void *context, const struct store_dispute *dispute,
-                             struct error *error)
-{
-    struct holding *holding = context;
-    struct action action = {.kind = dispute->gone ? ACTION_LAPSE : ACTION_TIMEOUT,
-                            .claim = dispute->key};
-
-    holding->on_first += dispute->index == holding->first;
-    holding->on_job++;
-    if ((dispute->index != holding->first && !holding->all) ||
-        !is_ours(holding->node, dispute->deadline_s, &dispute->key)) {
-        return STATUS_OK;
-    }
-    action_name(action.name, action.kind, &dispute->key);
-    return plan(holding->node, &action, error);
-}
-
-/* ---- a job ------------------------------------------------------------------- */
-
-/* Towards a segment that we have attested. No claim holds this one up. */
-static enum status advance(struct node *node, const struct store_segment *first,
-                           struct error *error)
-{
-    struct job_segment segment = store_segment_state(first);
-    enum due_move_kind kind;
-
-    if (!due_move_of_segment(&kind, &segment, &node->clock)) {
-        return STATUS_OK;
-    }
-    if (kind == DUE_MOVE_RENEW) {
-        return plan_renewal(node, first, error);
-    }
-    return plan_segment(node, kind == DUE_MOVE_DRAW ? ACTION_DRAW : ACTION_FINALIZE, first, error);
-}
-
-/* It has its attestors, or there is time for more. */
-static bool can_be_final(const struct node *node, const struct store_segment *first)
-{
-    struct job_segment segment = store_segment_state(first);
-
-    return job_segment_wants_draw(&segment) || job_segment_is_covered(&segment) ||
-           node->clock.time_s <= first->terms.deadline_s;
-}
-
-/* first: the job's first segment that is not final. */
-static enum status tend(void *context, const struct store_segment *first, struct error *error)
+static enum status end_claim(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
-    uint64_t end_s = job_terms_end(&first->terms);
-    struct holding holding = {
-        .node = node, .first = first->committed.index, .all = is_ours(node, end_s, &first->job)};
-    bool due = is_due(node, first);
-    struct store_stake stake;
-    bool advances;
+    const struct store_dispute *dispute = row;
+    struct action action = {.kind = dispute->overtaken ? ACTION_LAPSE : ACTION_TIMEOUT,
+                            .claim = dispute->key};
 
-    if (!due && !holding.all) {
+    if (!dispute->overtaken &&
+        (dispute->deadline_s == 0 || !is_ours(node, dispute->deadline_s, &dispute->key))) {
         return STATUS_OK;
     }
-    TRY(store_stake(node->ports.store, &stake, &first->job, error));
-    if (stake.unsettled == 0) {
+    node_name(action.name, action.kind, &dispute->key, dispute->turns);
+    return plan(node, &action, error);
+}
+
+/* ---- segments ---------------------------------------------------------------- */
+
+static enum action_kind kind_of(enum due_move_kind kind)
+{
+    switch ((int)kind) {
+    case DUE_MOVE_DRAW:
+        return ACTION_DRAW;
+    case DUE_MOVE_RENEW:
+        return ACTION_RENEW;
+    case DUE_MOVE_FORFEIT:
+        return ACTION_FORFEIT;
+    default:
+        return ACTION_FINALIZE;
+    }
+}
+
+static enum status tend_segment(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_segment *segment = row;
+    struct job_segment found = store_segment_state(segment);
+    struct action action = {.job = segment->job, .segment = segment->hash};
+    enum due_move_kind kind;
+    uint64_t since_s;
+
+    if (!due_move_of_segment(&kind, &found, &node->clock)) {
         return STATUS_OK;
     }
-    advances = stake.revealed && stake.nearest - first->committed.index <= SOLVER_TIMEOUT_REACH &&
-               can_be_final(node, first);
-    if (advances || holding.all) {
-        TRY(store_disputes(node->ports.store, end_claim, &holding, &first->job, error));
+    since_s =
+        kind == DUE_MOVE_RENEW ? job_segment_reveal_end(&found) : job_segment_claim_end(&found);
+    since_s = since_s > segment->finalized_s ? since_s : segment->finalized_s;
+    if (kind != DUE_MOVE_DRAW && !is_ours(node, since_s, &segment->hash)) {
+        return STATUS_OK;
     }
-    if (advances && due && holding.on_first == 0) {
-        return advance(node, first, error);
+    action.kind = kind_of(kind);
+    action.number = segment->rights + segment->unavailables;
+    action_name(action.name, action.kind, &segment->hash);
+    if (kind == DUE_MOVE_RENEW) { /* of this round */
+        size_t size = strlen(action.name);
+
+        (void)snprintf(action.name + size, sizeof(action.name) - size, "/%" PRIu64,
+                       segment->start_s);
     }
-    return !advances && holding.all && holding.on_job == 0 ? plan_expiry(node, first, error)
-                                                           : STATUS_OK;
+    return plan(node, &action, error);
+}
+
+/* ---- jobs -------------------------------------------------------------------- */
+
+/* Nothing is left to become final, and its time is over. */
+static enum status tend_job(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_job *job = row;
+    uint64_t end_s = job->terms.deadline_s;
+
+    if (job->phase == GAME_PHASE_RUNNING && job->due_s != INT64_MAX && job->due_s > end_s) {
+        end_s = job->due_s;
+    }
+    return is_ours(node, end_s, &job->key) ? plan_of_job(node, ACTION_EXPIRE, &job->key, 0, error)
+                                           : STATUS_OK;
+}
+
+/* The pot of a conviction: a quarter of it may be ours, and then nobody else needs to come. */
+static enum status tend_pot(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_job *job = row;
+
+    return plan_of_job(node, ACTION_PAY, &job->key, job->unpaid, error);
+}
+
+#define OUR_MONEY "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)"
+
+enum status solver_timeout_pots(struct node *node, struct error *error)
+{
+    return store_visit(node->ports.store, STORE_JOBS,
+                       "j.unpaid <> :none_unpaid AND EXISTS (SELECT 1 FROM disputes d WHERE"
+                       " d.job = j.key AND d.generation = j.unpaid AND d.ours AND"
+                       " d.outcome = :upheld) AND NOT EXISTS (SELECT 1 FROM disputes d WHERE"
+                       " d.job = j.key AND d.generation = j.unpaid AND d.phase <> :claim_closed)",
+                       tend_pot, node, error);
 }
 
 enum status solver_timeout_round(struct node *node, struct error *error)
@@ -211,13 +194,21 @@ enum status solver_timeout_round(struct node *node, struct error *error)
 
     TRY(database_run(
         &store->sql, error,
-        "DELETE FROM actions WHERE kind IN (:finalize, :expire, :renew) AND state = :action_planned"
-        " AND NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job WHERE s.hash ="
-        " actions.segment AND NOT s.void AND j.phase = :job_running AND s.idx = j.finalized)",
+        "DELETE FROM actions WHERE kind IN (:finalize, :forfeit, :renew) AND state ="
+        " :action_planned AND NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job"
+        " WHERE s.hash = actions.segment AND NOT s.void AND s.idx >= j.finalized)",
         ""));
-    return store_segments(store,
-                          "s.idx = j.finalized AND NOT s.void AND j.phase = :job_running AND"
-                          " s.job IN (SELECT m.job FROM segments m WHERE m.mine IN"
-                          " (:sealed, :revealed) AND NOT m.void) ORDER BY s.round_s",
-                          tend, node, error);
+    TRY(store_visit(store, STORE_DISPUTES,
+                    "d.phase <> :claim_closed AND NOT d.ours AND (" OUR_MONEY " OR EXISTS (SELECT"
+                    " 1 FROM disputes o WHERE o.job = d.job AND o.ours)) ORDER BY d.deadline_s",
+                    end_claim, node, error));
+    TRY(store_visit(store, STORE_SEGMENTS,
+                    "NOT s.void AND j.phase = :job_running AND s.idx >= j.finalized AND"
+                    " s.panel > 0 AND " OUR_MONEY " ORDER BY s.start_s",
+                    tend_segment, node, error));
+    return store_visit(store, STORE_JOBS,
+                       "j.phase IN (:job_open, :job_running) AND " OUR_MONEY " AND NOT EXISTS"
+                       " (SELECT 1 FROM segments s WHERE s.job = j.key AND NOT s.void AND"
+                       " s.idx >= j.finalized)",
+                       tend_job, node, error);
 }

@@ -1,31 +1,27 @@
 /*
- * solver_timeout.h - makes the moves that anybody may make, for a solver that makes them no more.
+ * solver_timeout.h - makes the moves that anybody may make, for whoever makes them no more.
  *
- * Bond and fee of an attestation come back when its segment is final or void. A segment becomes
- * final when somebody says so, after all segments before it. The solver does, since it is paid by
- * it. Where it does not, and money of ours waits, the node does: it draws, renews and finalizes the
- * job's first segment that is not final, whoever attested it. It ends claims that nobody ends, and
- * lets the job expire when nothing else is left.
+ * The fee of a right comes when its segment is final, and the bond of an entry is bound until then.
+ * A segment becomes final when somebody says so, after all segments before it. The solver does,
+ * since it is paid by it. Where it does not, and money of ours waits, the node does: it renews the
+ * rounds of the job's segments, finalizes or forfeits the first that is not final, ends claims that
+ * nobody ends, has the pot of a conviction paid, and lets the job expire after its deadline.
  *
- * The node waits for a grace period after the solver could have moved, and for a while longer that
+ * The node waits for a grace period after the move became possible, and for a while longer that
  * only this node can compute, so that few nodes pay for the same move. A node that comes second
  * loses some gas and nothing else.
- *
- * The cost is bounded: the node finalizes at most SOLVER_TIMEOUT_REACH segments that it has not
- * attested to get at one that it has, and renews one segment at most SOLVER_TIMEOUT_RENEWALS times.
- * After that, expiry gives the bonds back.
  */
 #ifndef VERIFIER_NODE_SOLVER_TIMEOUT_H
 #define VERIFIER_NODE_SOLVER_TIMEOUT_H
 
 #include "verifier/node/node.h"
 
-#define SOLVER_TIMEOUT_REACH    64
-#define SOLVER_TIMEOUT_RENEWALS 3
-
 /* Plans the moves that are due, and forgets planned ones that no longer are. Inside a
  * transaction. */
 MUST_CHECK enum status solver_timeout_round(struct node *node, struct error *error);
+
+/* Has the pots of our convictions paid. Inside a transaction. */
+MUST_CHECK enum status solver_timeout_pots(struct node *node, struct error *error);
 
 /* Is it a kind of moves that anybody may make, so that somebody else may have? */
 bool solver_timeout_is_anybodys(enum action_kind kind);

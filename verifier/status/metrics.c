@@ -142,8 +142,19 @@ static void add_moves(struct buffer *text, const struct node_snapshot *snapshot)
     labelled(text, "lockstep_claims", "state", "upheld", snapshot->claims_upheld);
     labelled(text, "lockstep_claims", "state", "refuted", snapshot->claims_refuted);
     labelled(text, "lockstep_claims", "state", "lapsed", snapshot->claims_lapsed);
-    ether(text, "lockstep_earned_ether_total", "Fees of settled attestations, in ether.",
-          snapshot->earned);
+    plain(text, "lockstep_panel_entries", "gauge", "Entries of this node in panels.",
+          (double)snapshot->entries);
+    head(text, "lockstep_seats", "gauge", "Places of this node in draws, by phase.");
+    for (size_t i = 0; i < NODE_SNAPSHOT_SEAT_PHASES; i++) {
+        labelled(text, "lockstep_seats", "phase", store_seat_phase_words.words[i],
+                 snapshot->seats[i]);
+    }
+    head(text, "lockstep_verdicts", "gauge", "Verdicts that this node has revealed.");
+    for (size_t i = GAME_VERDICT_RIGHT; i < NODE_SNAPSHOT_VERDICTS; i++) {
+        labelled(text, "lockstep_verdicts", "verdict", store_verdict_words.words[i],
+                 snapshot->verdicts[i]);
+    }
+    ether(text, "lockstep_earned_ether_total", "Fees of verdicts, in ether.", snapshot->earned);
     ether(text, "lockstep_withdrawn_ether_total", "What was withdrawn, in ether.",
           snapshot->withdrawn);
 }

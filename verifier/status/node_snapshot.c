@@ -85,10 +85,9 @@ static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
  * that somebody else took, or a move that is not needed any more. */
 static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
 {
-    return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_TIMEOUT ||
-           kind == ACTION_LAPSE || refusal == GAME_FULL || refusal == GAME_ALREADY_ATTESTED ||
-           refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
-           refusal == GAME_NOTHING_OWED;
+    return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_CHALLENGE ||
+           kind >= ACTION_TIMEOUT || refusal == GAME_FULL || refusal == GAME_CLAIM_EXISTS ||
+           refusal == GAME_NOT_NEEDED || refusal == GAME_NOTHING_OWED;
 }
 
 static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)
@@ -107,14 +106,13 @@ static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)
  * the last move counts. */
 #define LOST_MOVES                                                                                 \
     "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
-    " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \
+    " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN disputes d ON d.key = a.claim"          \
     " LEFT JOIN actions f ON f.name = a.after"                                                     \
     " WHERE a.state IN (:action_refused, :action_late) AND NOT coalesce(s.void, FALSE)"            \
     " AND coalesce(f.state, :action_planned) NOT IN (:action_refused, :action_late)"               \
-    " AND (a.kind NOT IN (:query, :convict, :reply) OR (c.phase = :claim_closed"                   \
-    " AND c.outcome = iif(c.accused, 'upheld', 'refuted')"                                         \
+    " AND (a.kind NOT IN (:query, :convict) OR (d.lost"                                            \
     " AND NOT EXISTS (SELECT 1 FROM actions m WHERE m.claim = a.claim"                             \
-    " AND m.kind IN (:query, :convict, :reply) AND m.rowid > a.rowid)))"                           \
+    " AND m.kind IN (:query, :convict) AND m.rowid > a.rowid)))"                                   \
     " GROUP BY a.kind, a.state, a.refusal"
 
 static void take_phases(struct node_snapshot *snapshot, sqlite3_stmt *row)
@@ -134,18 +132,31 @@ static void take_committed(struct node_snapshot *snapshot, sqlite3_stmt *row)
 
 static void take_claim_ends(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
-    char outcome[16];
-    uint64_t count = column(row, 1);
+    uint64_t *const ends[] = {&snapshot->claims_upheld, &snapshot->claims_refuted,
+                              &snapshot->claims_lapsed};
+    uint64_t outcome = column(row, 0);
 
-    column_text(outcome, sizeof(outcome), row, 0);
-    if (strcmp(outcome, "upheld") == 0) {
-        snapshot->claims_upheld = count;
-    } else if (strcmp(outcome, "refuted") == 0) {
-        snapshot->claims_refuted = count;
-    } else if (strcmp(outcome, "lapsed") == 0) {
-        snapshot->claims_lapsed = count;
-    } else {
-        snapshot->claims_open += count;
+    if (sqlite3_column_type(row, 0) == SQLITE_NULL) {
+        snapshot->claims_open += column(row, 1);
+    } else if (outcome <= GAME_LAPSED) {
+        *ends[outcome] += column(row, 1);
+    }
+}
+
+static void take_entries(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    snapshot->entries = column(row, 0);
+}
+
+/* A verdict that is sealed is known to the verdict database alone. */
+static void take_seats(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    uint64_t phase = column(row, 0);
+    uint64_t verdict = column(row, 1);
+
+    if (phase < NODE_SNAPSHOT_SEAT_PHASES && verdict < NODE_SNAPSHOT_VERDICTS) {
+        snapshot->seats[phase] += column(row, 2);
+        snapshot->verdicts[verdict] += column(row, 2);
     }
 }
 
@@ -159,7 +170,7 @@ static void take_payment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     if (kind == NULL || text == NULL || wei_parse(&amount, text) != STATUS_OK) {
         return;
     }
-    if (strcmp(kind, "attestation") == 0) {
+    if (strcmp(kind, "seat") == 0) {
         snapshot->earned += amount;
     } else if (strcmp(kind, "withdrawal") == 0) {
         snapshot->withdrawn += amount;
@@ -178,8 +189,8 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
          " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
          " FROM tasks GROUP BY state, outcome",
          take_tasks},
-        /* A segment has a task for each drawn step, and counts once. */
-        {"SELECT sum(steps) FROM (SELECT DISTINCT job, idx, previous, root, steps FROM tasks"
+        /* A segment may have several tasks, and counts once. */
+        {"SELECT sum(steps) FROM (SELECT DISTINCT segment, previous, steps FROM tasks"
          " WHERE outcome = :proven)",
          take_steps_proven},
         {"SELECT min(deadline_s) FROM tasks WHERE state IN (:task_waiting, :task_running)",
@@ -188,8 +199,11 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {LOST_MOVES, take_lost},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
         {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
-        {"SELECT outcome, count(*) FROM claims WHERE NOT accused GROUP BY outcome",
+        {"SELECT CASE WHEN lost THEN :refuted_claim WHEN phase = :claim_closed THEN outcome END,"
+         " count(*) FROM disputes WHERE ours OR lost GROUP BY 1",
          take_claim_ends},
+        {"SELECT count(*) FROM entries WHERE ours AND NOT gone", take_entries},
+        {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
         {"SELECT kind, amount FROM payments", take_payment},
     };
 
@@ -300,7 +314,7 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
 
     TRY(each_row(snapshot, store,
                  "SELECT j.key, j.phase, j.finalized, j.terms FROM jobs j ORDER BY"
-                 " EXISTS (SELECT 1 FROM claims c WHERE c.job = j.key AND c.phase <>"
+                 " EXISTS (SELECT 1 FROM disputes d WHERE d.job = j.key AND d.phase <>"
                  " :claim_closed) DESC, j.phase = :job_running DESC, j.rowid DESC LIMIT 16",
                  NULL, take_job, error));
     count = snapshot->job_count;
@@ -315,8 +329,8 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
                      " coalesce(sum(t.attempts), 0), max(iif(t.outcome = :proven,"
                      " json_extract(t.result, '$.loss_bits'), NULL)),"
                      " coalesce(max(t.state = :task_running), FALSE)"
-                     " FROM segments s LEFT JOIN tasks t ON t.job = s.job AND t.idx = s.idx AND"
-                     " t.previous = s.previous AND t.root = s.root WHERE s.job = ? AND NOT s.void"
+                     " FROM segments s LEFT JOIN tasks t ON t.segment = s.hash AND"
+                     " t.previous = s.previous WHERE s.job = ? AND NOT s.void"
                      " GROUP BY s.idx ORDER BY s.idx",
                      &key, take_segment, error));
     }
@@ -340,7 +354,11 @@ static void take_claim(struct node_snapshot *snapshot, sqlite3_stmt *row)
     claim->move = (enum action_state)column(row, 3);
     claim->phase = (enum game_claim_phase)column(row, 4);
     claim->deadline_s = column(row, 5);
-    column_text(claim->outcome, sizeof(claim->outcome), row, 6);
+    (void)snprintf(claim->outcome, sizeof(claim->outcome), "%s",
+                   sqlite3_column_int(row, 8) != 0 ? "bond lost"
+                   : claim->phase == GAME_CLAIM_CLOSED && column(row, 6) <= GAME_LAPSED
+                       ? job_outcome_name((enum game_outcome)column(row, 6))
+                       : "");
     column_text(claim->trouble, sizeof(claim->trouble), row, 7);
 }
 
@@ -397,11 +415,11 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
                                  struct error *error)
 {
     TRY(each_row(snapshot, store,
-                 "SELECT a.claim, coalesce(s.idx, 0), a.step, a.state,"
-                 " coalesce(c.phase, :claim_none), coalesce(c.deadline_s, 0), coalesce(c.outcome, "
-                 "''), a.trouble FROM actions a"
-                 " LEFT JOIN claims c ON c.key = a.claim LEFT JOIN segments s ON s.hash ="
-                 " a.segment WHERE a.kind = :claim ORDER BY a.rowid DESC LIMIT 24",
+                 "SELECT d.key, d.idx, d.step, coalesce((SELECT a.state FROM actions a WHERE"
+                 " a.claim IN (d.key, d.subject) ORDER BY a.rowid DESC LIMIT 1), :action_done),"
+                 " d.phase, d.deadline_s, d.outcome, coalesce((SELECT a.trouble FROM actions a"
+                 " WHERE a.claim IN (d.key, d.subject) ORDER BY a.rowid DESC LIMIT 1), ''), d.lost"
+                 " FROM disputes d WHERE d.ours OR d.lost ORDER BY d.rowid DESC LIMIT 24",
                  NULL, take_claim, error));
     TRY(each_row(snapshot, store,
                  "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"

@@ -21,6 +21,8 @@
 #define NODE_SNAPSHOT_OUTCOMES      (CHECK_FAULT + 1)
 #define NODE_SNAPSHOT_ACTION_STATES ACTION_STATES
 #define NODE_SNAPSHOT_PHASES        (GAME_PHASE_CLOSED + 1)
+#define NODE_SNAPSHOT_SEAT_PHASES   (GAME_SEAT_CLOSED + 1)
+#define NODE_SNAPSHOT_VERDICTS      (GAME_VERDICT_UNAVAILABLE + 1)
 
 /* A square shows the worst of its segments. */
 enum node_snapshot_mark {
@@ -109,8 +111,11 @@ struct node_snapshot {
     uint64_t claims_upheld;
     uint64_t claims_refuted;
     uint64_t claims_lapsed;
-    wei earned;    /* by attestations */
-    wei withdrawn; /* of all kinds */
+    uint64_t entries;                          /* of ours in panels */
+    uint64_t seats[NODE_SNAPSHOT_SEAT_PHASES]; /* of ours, by phase, */
+    uint64_t verdicts[NODE_SNAPSHOT_VERDICTS]; /* and by what was revealed */
+    wei earned;                                /* by verdicts */
+    wei withdrawn;                             /* of all kinds */
     uint32_t job_count;
     struct node_snapshot_job job[NODE_SNAPSHOT_JOBS_MAX];
     uint32_t claim_count;

@@ -113,7 +113,9 @@ _Static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == CHECK_FAULT + 1, "a wor
 static const struct word_column job_columns[] = {{"phase", &store_job_phase_words}, {0}};
 static const struct word_column task_columns[] = {
     {"state", &store_task_state_words}, {"outcome", &outcome_words}, {0}};
-static const struct word_column reveal_columns[] = {{"found", &store_audit_words}, {0}};
+static const struct word_column seat_columns[] = {
+    {"phase", &store_seat_phase_words}, {"verdict", &store_verdict_words}, {0}};
+static const struct word_column right_columns[] = {{"found", &store_judgement_words}, {0}};
 static const struct word_column dispute_columns[] = {
     {"phase", &store_claim_phase_words}, {"state", &store_action_state_words}, {0}};
 static const struct word_column move_columns[] = {
@@ -145,27 +147,31 @@ static const struct {
     {"passed_over", NULL,
      "SELECT job, idx AS segment, reason FROM segments WHERE choice = :passed_over"
      " ORDER BY rowid DESC"},
-    {"attested_by_others", reveal_columns,
-     "SELECT audit AS found, reason, count(*) AS count FROM reveals GROUP BY audit, reason"
-     " ORDER BY audit, reason"},
+    {"panels", NULL,
+     "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND NOT"
+     " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND"
+     " e.left_s = 0) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT JOIN wishes w ON"
+     " w.job = j.key WHERE j.phase <> :job_closed OR EXISTS (SELECT 1 FROM entries e WHERE"
+     " e.job = j.key AND e.ours AND NOT e.gone) ORDER BY j.rowid DESC"},
+    {"seats", seat_columns,
+     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unavailables,"
+     " s.rights - s.unavailables AS score FROM seats p JOIN segments s ON s.hash = p.segment JOIN"
+     " jobs j ON j.key = s.job WHERE p.ours AND p.phase <> :seat_closed ORDER BY s.rowid DESC,"
+     " p.place"},
+    {"rights_of_others", right_columns,
+     "SELECT judgement AS found, count(*) AS count FROM seats WHERE NOT ours AND verdict = :right"
+     " GROUP BY judgement ORDER BY judgement"},
     {"disputes", dispute_columns,
-     "SELECT c.key AS claim, c.idx AS segment, c.step, CASE WHEN c.accused THEN 'we are accused'"
-     " WHEN c.attestor = zeroblob(20) THEN 'against the solver' ELSE 'against an attestor' END AS"
-     " who, c.phase, iif(c.turn = iif(c.accused, :turn_accused, :turn_claimant), 'ours', 'theirs')"
-     " AS turn, c.deadline_s, coalesce(a.name, '') AS move, a.state,"
+     "SELECT d.key AS claim, d.idx AS segment, d.step, d.phase, CASE WHEN d.deadline_s = 0 THEN"
+     " 'nobody''s' WHEN d.turn = :turn_claimant THEN 'the claimant''s' ELSE 'the solver''s' END AS"
+     " turn, d.deadline_s, coalesce(a.name, '') AS move, a.state,"
      " coalesce(a.trouble, '') AS refusal, coalesce(e.tries, 0) AS tries,"
-     " coalesce(e.trouble, '') AS trouble FROM claims c LEFT JOIN actions a ON a.rowid = (SELECT"
-     " max(rowid) FROM actions m WHERE m.claim = c.key) LEFT JOIN retries e ON e.claim = c.key"
-     " WHERE c.phase <> :claim_closed ORDER BY c.deadline_s"},
+     " coalesce(e.trouble, '') AS trouble FROM disputes d LEFT JOIN actions a ON a.rowid = (SELECT"
+     " max(rowid) FROM actions m WHERE m.claim = d.key) LEFT JOIN retries e ON e.claim = d.key"
+     " WHERE d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s"},
     {"moves", move_columns,
      "SELECT kind AS move, state, count(*) AS count, max(trouble) AS trouble FROM actions"
      " GROUP BY kind, state ORDER BY kind, state"},
-    {"unsettled", NULL,
-     "SELECT s.job, sum(s.mine = :sealed) AS sealed, sum(s.mine = :revealed) AS revealed,"
-     " j.finalized, (SELECT count(*) FROM segments c WHERE c.job = s.job AND NOT c.void) AS"
-     " committed, (SELECT count(*) FROM disputes d JOIN segments o ON o.hash = d.segment WHERE"
-     " o.job = s.job AND NOT o.void AND d.open) AS claims FROM segments s JOIN jobs j ON"
-     " j.key = s.job WHERE s.mine IN (:sealed, :revealed) GROUP BY s.job ORDER BY j.rowid DESC"},
     {"mirrors", NULL,
      "SELECT name, good, bad, silent, bytes, CASE WHEN rest_until_ms > now THEN 'asked last for '"
      " || ((rest_until_ms - now + 999) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE"
@@ -176,7 +182,7 @@ static const struct {
 /* Sums of amounts, which are larger than what sqlite can add. */
 static enum status sum_payments(json_t *object, struct store *store, struct error *error)
 {
-    static const char *const kinds[] = {"attestation", "claim", "withdrawal"};
+    static const char *const kinds[] = {"seat", "claim", "withdrawal"};
     enum status status = STATUS_OK;
     json_t *sums = json_object();
 
@@ -250,7 +256,7 @@ void node_status_print(FILE *out, const json_t *made)
         view_table_print(out, status_views[i].key, json_object_get(made, status_views[i].key));
     }
     (void)fprintf(out, "earned\n");
-    print_earned(out, "attestations", made, "attestation");
+    print_earned(out, "verdicts", made, "seat");
     print_earned(out, "claims", made, "claim");
     print_earned(out, "withdrawn", made, "withdrawal");
 }
@@ -263,12 +269,14 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
     json_t *found = NULL;
     enum status status = rows_json(
         &rows, store,
-        "SELECT a.claim, a.segment, a.step, nullif(a.attestor, zeroblob(20)) AS"
-        " attestor, a.pre AS pre_state, a.post AS post_state, a.state AS move, a.trouble,"
-        " coalesce(c.phase, :claim_none) AS phase, coalesce(c.outcome, '') AS outcome,"
-        " c.deadline_s, coalesce(e.trouble, '') AS dispute FROM actions a LEFT JOIN claims c ON"
-        " c.key = a.claim LEFT JOIN retries e ON e.claim = a.claim WHERE a.kind = :claim"
-        " ORDER BY a.rowid DESC",
+        "SELECT coalesce(d.key, a.claim) AS claim, a.segment, a.step, a.pre AS pre_state, a.post AS"
+        " post_state, a.state AS move, a.trouble, coalesce(d.phase, :claim_none) AS phase, CASE "
+        "WHEN"
+        " d.lost THEN 'bond lost' WHEN d.phase <> :claim_closed OR d.phase IS NULL THEN '' WHEN"
+        " d.outcome = :upheld THEN 'upheld' WHEN d.outcome = :refuted_claim THEN 'refuted' ELSE"
+        " 'lapsed' END AS outcome, d.deadline_s, coalesce(e.trouble, '') AS dispute FROM actions a"
+        " LEFT JOIN disputes d ON d.subject = a.claim AND (d.ours OR d.lost) LEFT JOIN retries e ON"
+        " e.claim = d.key WHERE a.kind = :claim ORDER BY a.rowid DESC",
         claim_columns, error);
 
     if (status == STATUS_OK) {

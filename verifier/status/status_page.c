@@ -173,7 +173,8 @@ static void add_top(struct buffer *page, const struct node_snapshot *snapshot)
     add_card(page, "steps proven", snapshot->steps_proven);
     add_card(page, "segments refuted", snapshot->outcomes[CHECK_REFUTED]);
     add_card(page, "claims open", snapshot->claims_open);
-    add_money_card(page, "earned by attestations", snapshot->earned);
+    add_card(page, "entries in panels", snapshot->entries);
+    add_money_card(page, "earned by verdicts", snapshot->earned);
     add_money_card(page, "withdrawn", snapshot->withdrawn);
     buffer_add_text(page, "</div>\n");
 }
@@ -368,7 +369,8 @@ static void begin_own_row(struct buffer *page)
 
 static void add_claims(struct buffer *page, const struct node_snapshot *snapshot)
 {
-    static const char *const phases[] = {"not on the ledger yet", "called", "on trial", "closed"};
+    static const char *const phases[] = {"not on the ledger yet", "waiting", "called", "on trial",
+                                         "closed"};
 
     buffer_add_text(page, "<h2>Claims</h2>\n");
     if (snapshot->claim_count == 0) {

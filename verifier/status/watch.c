@@ -17,8 +17,6 @@ void watch_free(struct watch *watch)
         job_record_free(&watch->jobs[i]);
     }
     free(watch->jobs);
-    free(watch->claims);
-    free(watch->reveals);
     watch_init(watch);
 }
 
@@ -52,20 +50,23 @@ static struct job_record *find_job(const struct watch *watch, const struct hash3
     return NULL;
 }
 
-static struct watch_claim *find_claim(const struct watch *watch, const struct hash32 *key)
+/* The job that a claim is about. */
+static struct job_record *find_job_of(const struct watch *watch, const struct hash32 *claim)
 {
-    for (uint32_t i = watch->claim_count; i-- > 0;) {
-        if (hash32_equal(&watch->claims[i].key, key)) {
-            return &watch->claims[i];
+    for (uint32_t i = watch->job_count; i-- > 0;) {
+        for (uint32_t k = watch->jobs[i].claim_count; k-- > 0;) {
+            if (watch->jobs[i].claims[k].open &&
+                hash32_equal(&watch->jobs[i].claims[k].key, claim)) {
+                return &watch->jobs[i];
+            }
         }
     }
     return NULL;
 }
 
-static enum status add_job(struct watch *watch, const struct job_change *change,
-                           struct error *error)
+static enum status add_job(struct watch *watch, const struct hash32 *key, struct error *error)
 {
-    if (find_job(watch, &change->job) != NULL) {
+    if (find_job(watch, key) != NULL) {
         return STATUS_OK;
     }
     if (watch->job_count >= WATCH_JOBS_MAX) {
@@ -74,113 +75,30 @@ static enum status add_job(struct watch *watch, const struct job_change *change,
     }
     TRY(grow((void **)&watch->jobs, &watch->job_room, watch->job_count, sizeof(*watch->jobs),
              error));
-    job_record_init(&watch->jobs[watch->job_count++], &change->job, NULL);
+    job_record_init(&watch->jobs[watch->job_count++], key, NULL);
     return STATUS_OK;
-}
-
-static enum status add_claim(struct watch *watch, const struct job_change *change,
-                             struct error *error)
-{
-    if (watch->claim_count >= WATCH_CLAIMS_MAX) {
-        return STATUS_OK;
-    }
-    TRY(grow((void **)&watch->claims, &watch->claim_room, watch->claim_count,
-             sizeof(*watch->claims), error));
-    watch->claims[watch->claim_count++] = (struct watch_claim){.key = change->claim,
-                                                               .job = change->job,
-                                                               .index = change->index,
-                                                               .claimant = change->account,
-                                                               .attestor = change->attestor,
-                                                               .phase = change->claim_phase,
-                                                               .turn = change->turn,
-                                                               .deadline_s = change->deadline_s};
-    return STATUS_OK;
-}
-
-/* The seed and the attestor's address give the step that it had to check. */
-static enum status add_reveal(struct watch *watch, const struct job_change *change,
-                              struct error *error)
-{
-    const struct job_record *job = find_job(watch, &change->job);
-    const struct job_record_segment *segment;
-
-    if (job == NULL || change->index >= job->committed ||
-        watch->reveal_count >= WATCH_REVEALS_MAX) {
-        return STATUS_OK;
-    }
-    segment = &job->segments[change->index];
-    if (segment->committed.steps == 0) {
-        return STATUS_OK;
-    }
-    TRY(grow((void **)&watch->reveals, &watch->reveal_room, watch->reveal_count,
-             sizeof(*watch->reveals), error));
-    watch->reveals[watch->reveal_count++] = (struct watch_reveal){
-        .job = (uint32_t)(job - watch->jobs),
-        .index = change->index,
-        .root = segment->committed.root,
-        .step = game_sampled_step(&segment->seed, &change->account, segment->committed.steps),
-        .account = change->account,
-        .trace_root = change->trace_root,
-    };
-    return STATUS_OK;
-}
-
-/* A change that names a claim and no job. */
-static enum status apply_to_claim(struct watch *watch, const struct job_change *change,
-                                  struct error *error)
-{
-    struct watch_claim *claim = find_claim(watch, &change->claim);
-    struct job_record *job = claim == NULL ? NULL : find_job(watch, &claim->job);
-
-    if (claim != NULL && change->kind == JOB_CHANGE_CLAIM_TURN) {
-        claim->phase = change->claim_phase;
-        claim->turn = change->turn;
-        claim->deadline_s = change->deadline_s;
-    } else if (claim != NULL && change->kind == JOB_CHANGE_CLAIM_CLOSED) {
-        *claim = watch->claims[--watch->claim_count];
-    }
-    return job == NULL ? STATUS_OK : job_record_apply(job, change, error);
-}
-
-static enum status apply(struct watch *watch, const struct job_change *change, struct error *error)
-{
-    struct job_record *job;
-
-    switch ((int)change->kind) {
-    case JOB_CHANGE_OPENED:
-        TRY(add_job(watch, change, error));
-        break;
-    case JOB_CHANGE_CLAIM_OPENED:
-        TRY(add_claim(watch, change, error));
-        break;
-    case JOB_CHANGE_CLAIM_TURN:
-    case JOB_CHANGE_CLAIM_QUERIED:
-    case JOB_CHANGE_CLAIM_CLOSED:
-        return apply_to_claim(watch, change, error);
-    case JOB_CHANGE_ATTESTATION:
-        if (change->attestation == JOB_ATTESTATION_REVEALED) {
-            TRY(add_reveal(watch, change, error));
-        }
-        break;
-    default:
-        break;
-    }
-    job = find_job(watch, &change->job);
-    return job == NULL ? STATUS_OK : job_record_apply(job, change, error);
 }
 
 enum status watch_take(struct watch *watch, const struct ledger_entry *entry, struct error *error)
 {
-    struct job_change change;
+    const struct game_event *event = &entry->event;
+    struct job_record *job;
 
-    job_change_read(&change, entry);
-    if (change.kind == JOB_CHANGE_REWIND && change.number > watch->rewound) {
+    if (entry->kind == LEDGER_REWIND && entry->number > watch->rewound) {
         watch_free(watch);
-        watch->rewound = change.number;
+        watch->rewound = entry->number;
         return STATUS_OK;
     }
-    watch->read = change.number;
-    return change.kind == JOB_CHANGE_REWIND ? STATUS_OK : apply(watch, &change, error);
+    watch->read = entry->number;
+    if (entry->kind == LEDGER_REWIND) {
+        return STATUS_OK;
+    }
+    if (event->kind == GAME_OPENED) {
+        TRY(add_job(watch, &event->job, error));
+    }
+    job = job_event_is_of_claim(event->kind) ? find_job_of(watch, &event->claim)
+                                             : find_job(watch, &event->job);
+    return job == NULL ? STATUS_OK : job_record_take(job, entry, error);
 }
 
 enum status watch_follow(struct watch *watch, struct ledger *ledger, struct error *error)
@@ -201,11 +119,12 @@ uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t n
     uint64_t final_s = now_s;
 
     for (uint32_t i = job->finalized; i <= index && i < job->committed; i++) {
-        enum job_segment_wait wait = job_record_waits_for(job, i, now_s);
-        uint64_t end_s = job_record_claim_end(job, i);
+        struct job_segment segment = job_record_segment(job, i);
+        enum job_segment_wait wait = job_segment_waits_for(&segment, now_s);
+        uint64_t end_s = job_segment_claim_end(&segment);
 
         if (wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_RENEWAL ||
-            wait == JOB_SEGMENT_UNCOVERED) {
+            wait == JOB_SEGMENT_UNDRAWN || wait == JOB_SEGMENT_LOST) {
             return 0;
         }
         final_s = end_s > final_s ? end_s : final_s;
@@ -213,25 +132,15 @@ uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t n
     return final_s;
 }
 
-const char *watch_wait_name(enum job_segment_wait wait)
-{
-    static const char *const names[] = {
-        [JOB_SEGMENT_FINAL] = "final",           [JOB_SEGMENT_DISPUTED] = "disputed",
-        [JOB_SEGMENT_ATTESTING] = "attesting",   [JOB_SEGMENT_REVEALING] = "revealing",
-        [JOB_SEGMENT_CLAIM_TIME] = "claim-time", [JOB_SEGMENT_RENEWAL] = "another-round",
-        [JOB_SEGMENT_UNCOVERED] = "never-final", [JOB_SEGMENT_PREDECESSOR] = "those-before",
-        [JOB_SEGMENT_DUE] = "finalize",
-    };
-
-    return names[wait];
-}
-
 const char *watch_alarm_name(enum watch_alarm_kind kind)
 {
     static const char *const names[] = {
-        [WATCH_SOLVER_LATE] = "solver-late",   [WATCH_UNCOVERED] = "uncovered",
-        [WATCH_REVEAL_DUE] = "reveal-due",     [WATCH_TURN] = "turn",
-        [WATCH_DISAGREEMENT] = "disagreement", [WATCH_CONVICTED] = "convicted",
+        [WATCH_SOLVER_LATE] = "solver-late",
+        [WATCH_PANEL] = "panel",
+        [WATCH_UNAVAILABLE] = "unavailable",
+        [WATCH_CLAIMED] = "claimed",
+        [WATCH_TURN] = "turn",
+        [WATCH_CONVICTED] = "convicted",
     };
 
     return names[kind];
@@ -270,27 +179,26 @@ __attribute__((format(printf, 6, 7))) static void add(struct sink *sink, enum wa
 
 static void look_at_segment(struct sink *sink, const struct job_record *job, uint32_t index)
 {
-    const struct job_record_segment *segment = &job->segments[index];
-    enum job_segment_wait wait = job_record_waits_for(job, index, sink->now_s);
-    uint64_t attest_end_s = job_record_attest_end(job, index);
-    uint64_t reveal_end_s = job_record_reveal_end(job, index);
-    uint32_t come = segment->attested + segment->revealed;
+    const struct job_record_segment *of = &job->segments[index];
+    struct job_segment segment = job_record_segment(job, index);
+    enum job_segment_wait wait = job_segment_waits_for(&segment, sink->now_s);
 
-    if (wait == JOB_SEGMENT_UNCOVERED) {
-        add(sink, WATCH_UNCOVERED, &job->key, index, job->terms.deadline_s,
-            "the job's deadline is over: this segment can never be final");
-    } else if (wait == JOB_SEGMENT_RENEWAL) {
-        add(sink, WATCH_UNCOVERED, &job->key, index, job->terms.deadline_s,
-            "only %u of %u attestors revealed: it needs another round", segment->revealed,
-            job->terms.attestors);
-    } else if (wait == JOB_SEGMENT_ATTESTING && job_record_must_be_covered(job, index) &&
-               come < job->terms.attestors && is_near(sink, attest_end_s)) {
-        add(sink, WATCH_UNCOVERED, &job->key, index, attest_end_s,
-            "only %u of %u attestors have come", come, job->terms.attestors);
+    if (segment.covered && segment.unavailables > segment.rights) {
+        add(sink, WATCH_UNAVAILABLE, &job->key, index, 0,
+            "%u of the panel cannot get its states, and %u find it right", segment.unavailables,
+            segment.rights);
     }
-    if (wait == JOB_SEGMENT_REVEALING && segment->attested > 0 && is_near(sink, reveal_end_s)) {
-        add(sink, WATCH_REVEAL_DUE, &job->key, index, reveal_end_s,
-            "%u attestors have not revealed: each loses its bond", segment->attested);
+    if (wait == JOB_SEGMENT_LOST) {
+        add(sink, WATCH_PANEL, &job->key, index, 0,
+            "the panel is asleep or cannot get its states: anybody may forfeit it");
+    } else if (wait == JOB_SEGMENT_RENEWAL) {
+        add(sink, WATCH_PANEL, &job->key, index, 0,
+            "its score is %d, and %u makes it final: it needs another round",
+            job_segment_score(&segment), job->terms.seats);
+    } else if (wait == JOB_SEGMENT_SEALING && of->sealed < of->seated &&
+               is_near(sink, job_segment_seal_end(&segment))) {
+        add(sink, WATCH_PANEL, &job->key, index, job_segment_seal_end(&segment),
+            "only %u of %u verdicts are sealed", of->sealed, of->seated);
     }
 }
 
@@ -315,61 +223,32 @@ static void look_at_job(struct sink *sink, const struct job_record *job)
     }
 }
 
-static void look_at_claims(struct sink *sink, const struct watch *watch)
+static const char *turn_of(const struct job_record_claim *claim)
 {
-    for (uint32_t i = 0; i < watch->claim_count; i++) {
-        const struct watch_claim *claim = &watch->claims[i];
+    return claim->turn == GAME_TURN_CLAIMANT ? "the claimant" : "the solver";
+}
+
+static void look_at_claims(struct sink *sink, const struct job_record *job)
+{
+    for (uint32_t i = 0; i < job->claim_count; i++) {
+        const struct job_record_claim *claim = &job->claims[i];
         uint32_t before = sink->count;
 
-        const struct job_record *job = find_job(watch, &claim->job);
-
-        /* A claim about a segment that is gone lapses, and costs nobody anything. */
-        if (!is_near(sink, claim->deadline_s) || job == NULL || claim->index >= job->committed) {
+        if (!claim->open) {
             continue;
         }
-        add(sink, WATCH_TURN, &claim->job, claim->index, claim->deadline_s,
-            "it is the turn of %s%s",
-            claim->turn == GAME_TURN_CLAIMANT   ? "the claimant"
-            : address_is_zero(&claim->attestor) ? "the solver"
-                                                : "the attestor",
-            sink->now_s > claim->deadline_s ? ", whose time is over: it loses its bond or stake"
-                                            : "");
+        if (claim->deadline_s > 0 && is_near(sink, claim->deadline_s)) {
+            add(sink, WATCH_TURN, &job->key, claim->index, claim->deadline_s,
+                "it is the turn of %s%s", turn_of(claim),
+                sink->now_s > claim->deadline_s
+                    ? ", whose clock has run out: it loses its bond or stake"
+                    : "");
+        } else {
+            add(sink, WATCH_CLAIMED, &job->key, claim->index, 0,
+                "step %u of it is said to be false", claim->step);
+        }
         if (sink->count > before) {
             sink->alarms[before].claim = claim->key;
-        }
-    }
-}
-
-static bool contradict(const struct watch_reveal *a, const struct watch_reveal *b)
-{
-    return a->job == b->job && a->index == b->index && a->step == b->step &&
-           digest_equal(&a->root, &b->root) && !digest_equal(&a->trace_root, &b->trace_root);
-}
-
-static void look_at_reveals(struct sink *sink, const struct watch *watch)
-{
-    for (uint32_t i = 0; i < watch->reveal_count; i++) {
-        const struct watch_reveal *late = &watch->reveals[i];
-        const struct job_record *job = &watch->jobs[late->job];
-        /* Segments of a job come in order and in time: their reveals are not far apart. */
-        uint32_t first = i > 4096 ? i - 4096 : 0;
-
-        if (job->phase == GAME_PHASE_CLOSED || late->index >= job->committed ||
-            !digest_equal(&late->root, &job->segments[late->index].committed.root)) {
-            continue; /* paid out, or gone */
-        }
-        for (uint32_t j = first; j < i; j++) {
-            if (contradict(&watch->reveals[j], late)) {
-                char one[ADDRESS_TEXT_SIZE];
-                char other[ADDRESS_TEXT_SIZE];
-
-                address_print(one, &watch->reveals[j].account);
-                address_print(other, &late->account);
-                add(sink, WATCH_DISAGREEMENT, &job->key, late->index, 0,
-                    "%s and %s revealed different traces of step %u: one of them is wrong", one,
-                    other, late->step);
-                break;
-            }
         }
     }
 }
@@ -379,8 +258,9 @@ uint32_t watch_alarms(struct watch_alarm alarms[WATCH_ALARMS_MAX], const struct 
 {
     struct sink sink = {.alarms = alarms, .now_s = now_s, .margin_s = margin_s};
 
-    look_at_reveals(&sink, watch); /* the worst first: the rest may be cut */
-    look_at_claims(&sink, watch);
+    for (uint32_t i = 0; i < watch->job_count; i++) { /* the worst first: the rest may be cut */
+        look_at_claims(&sink, &watch->jobs[i]);
+    }
     for (uint32_t i = 0; i < watch->job_count; i++) {
         look_at_job(&sink, &watch->jobs[i]);
     }

@@ -2,26 +2,23 @@
  * watch.h - all jobs of a ledger for a reader: what each segment waits for, when it can be final,
  * whose turn it is in each dispute, and what is wrong.
  *
- * It follows from the event log and the ledger's clock alone. Nothing is replayed or signed, and no
- * attestor is trusted: reveals of the same step are compared with each other.
+ * It follows from the event log and the ledger's clock alone. Nothing is replayed or signed.
  */
 #ifndef VERIFIER_STATUS_WATCH_H
 #define VERIFIER_STATUS_WATCH_H
 
 #include "chain/job/job_record.h"
 
-#define WATCH_JOBS_MAX    4096 /* later ones are only counted */
-#define WATCH_CLAIMS_MAX  (1u << 16)
-#define WATCH_REVEALS_MAX (1u << 20)
-#define WATCH_ALARMS_MAX  1024
+#define WATCH_JOBS_MAX   4096 /* later ones are only counted */
+#define WATCH_ALARMS_MAX 1024
 
 enum watch_alarm_kind {
-    WATCH_SOLVER_LATE,  /* the next segment is overdue, or due soon */
-    WATCH_UNCOVERED,    /* too few attestors, and little or no time left for more */
-    WATCH_REVEAL_DUE,   /* attestors that did not reveal are about to lose their bonds */
-    WATCH_TURN,         /* a dispute whose next move is due soon, or overdue */
-    WATCH_DISAGREEMENT, /* two attestors revealed different trace roots of one step */
-    WATCH_CONVICTED,    /* a solver was, and nobody has accepted the job since */
+    WATCH_SOLVER_LATE, /* the next segment is overdue, or due soon */
+    WATCH_PANEL,       /* verdicts are missing, and little or no time is left for them */
+    WATCH_UNAVAILABLE, /* more of the panel cannot get a segment's states than find it right */
+    WATCH_CLAIMED,     /* somebody says that a step is false */
+    WATCH_TURN,        /* a dispute whose next move is due soon, or overdue */
+    WATCH_CONVICTED,   /* a solver was, and nobody has accepted the job since */
 };
 
 struct watch_alarm {
@@ -33,37 +30,11 @@ struct watch_alarm {
     char text[256];      /* without times: the same trouble has the same text */
 };
 
-struct watch_claim {
-    struct hash32 key;
-    struct hash32 job;
-    uint32_t index;
-    struct address claimant;
-    struct address attestor; /* zero: the solver is accused */
-    enum game_claim_phase phase;
-    enum game_turn turn;
-    uint64_t deadline_s;
-};
-
-struct watch_reveal {
-    uint32_t job; /* index in watch->jobs */
-    uint32_t index;
-    struct digest root; /* of the segment as it was committed then */
-    uint32_t step;
-    struct address account;
-    struct digest trace_root;
-};
-
 struct watch {
     struct job_record *jobs;
     uint32_t job_count;
     uint32_t job_room;
     uint32_t jobs_left_out;
-    struct watch_claim *claims; /* those that are open */
-    uint32_t claim_count;
-    uint32_t claim_room;
-    struct watch_reveal *reveals;
-    uint32_t reveal_count;
-    uint32_t reveal_room;
     uint64_t read; /* the number of the last entry */
     uint64_t rewound;
 };
@@ -79,11 +50,9 @@ MUST_CHECK enum status watch_follow(struct watch *watch, struct ledger *ledger,
                                     struct error *error);
 
 /* When the segment is final if everybody moves in time and nobody claims; 0: unknown, since it is
- * disputed, needs another round, or can never be final. */
+ * disputed, needs its draw or another round, or is lost. */
 uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t now_s);
 
-/* "attesting": for people and JSON. */
-const char *watch_wait_name(enum job_segment_wait wait);
 const char *watch_alarm_name(enum watch_alarm_kind kind);
 
 /* Writes what is wrong at now_s, or will be within margin_s; returns how many were written. */

@@ -14,11 +14,6 @@
 
 /* ---- checks -------------------------------------------------------------- */
 
-static int64_t traced_column(bool traced, uint32_t step)
-{
-    return traced ? (int64_t)step : -1;
-}
-
 /* A check that waits or runs already needs no new place. */
 static enum status find_room(struct store *store, bool *full, const struct store_segment *segment,
                              const struct task *task, struct error *error)
@@ -27,11 +22,10 @@ static enum status find_room(struct store *store, bool *full, const struct store
     enum status status = database_number(
         &store->sql, &without, 0, error,
         "SELECT coalesce(sum(job = ?2), 0) >= ?1 - count(*) AND NOT EXISTS (SELECT 1 FROM tasks"
-        " WHERE job = ?2 AND idx = ?3 AND previous = ?4 AND root = ?5 AND traced_step = ?6 AND"
+        " WHERE segment = ?3 AND previous = ?4 AND seed = ?5 AND proven = ?6 AND"
         " state IN (:task_waiting, :task_running)) FROM tasks WHERE state = :task_waiting",
-        "ibibbi", (int64_t)store->tasks_max, BLOB(segment->job), (int64_t)segment->committed.index,
-        BLOB(segment->previous), BLOB(segment->committed.root),
-        traced_column(task->traced, task->traced_step));
+        "ibbbbi", (int64_t)store->tasks_max, BLOB(segment->job), BLOB(segment->hash),
+        BLOB(segment->previous), BLOB(segment->seed), (int64_t)task->proven);
 
     *full = without != 0;
     return status;
@@ -45,70 +39,23 @@ enum status queue_add(struct store *store, bool *full, const struct store_segmen
     if (status != STATUS_OK || *full) {
         return status;
     }
+    /* A reorganization, or an earlier round, may have ended it without a verdict. */
     return database_run(
         &store->sql, error,
-        "INSERT OR IGNORE INTO tasks (job, idx, previous, root, steps, traced_step,"
-        " extra, deadline_s, expiry_s, covered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        "bibbiiiiii", BLOB(segment->job), (int64_t)segment->committed.index,
-        BLOB(segment->previous), BLOB(segment->committed.root), (int64_t)segment->committed.steps,
-        traced_column(task->traced, task->traced_step), (int64_t)task->extra,
-        (int64_t)task->deadline_s, (int64_t)task->expiry_s,
-        (int64_t)segment->attested + segment->revealed);
-}
-
-enum status queue_answer(struct store *store, struct check_result **result,
-                         const struct store_segment *segment, uint32_t step, struct error *error)
-{
-    sqlite3_stmt *row;
-    enum status status =
-        database_first(&row, &store->sql, error,
-                       "SELECT result FROM tasks WHERE job = ? AND idx = ? AND"
-                       " previous = ? AND root = ? AND traced_step = ? AND outcome = :proven",
-                       "bibbi", BLOB(segment->job), (int64_t)segment->committed.index,
-                       BLOB(segment->previous), BLOB(segment->committed.root), (int64_t)step);
-
-    *result = NULL;
-    if (status == STATUS_OK) {
-        *result = malloc(sizeof(**result));
-        status = *result == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a result")
-                                 : check_result_parse(*result, sqlite3_column_text(row, 0),
-                                                      (size_t)sqlite3_column_bytes(row, 0), error);
-    }
-    database_done(&store->sql, row);
-    return status;
-}
-
-enum status queue_revive(struct store *store, const struct store_segment *segment,
-                         const struct task *task, struct error *error)
-{
-    return database_run(&store->sql, error,
-                        "UPDATE tasks SET deadline_s = ?, expiry_s = ?,"
-                        " state = iif(state = :task_running, :task_running, :task_waiting),"
-                        " next_ms = 0 WHERE"
-                        " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-                        " (state <> :task_done OR outcome <> :proven)",
-                        "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
-                        BLOB(segment->job), (int64_t)segment->committed.index,
-                        BLOB(segment->previous), BLOB(segment->committed.root),
-                        traced_column(task->traced, task->traced_step));
-}
-
-enum status queue_recheck(struct store *store, const struct store_segment *segment,
-                          const struct task *task, struct error *error)
-{
-    return database_run(
-        &store->sql, error,
-        "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = :task_waiting, next_ms = 0 WHERE"
-        " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-        " (state = :task_done AND outcome = :proven OR state = :task_skipped AND attempts = 0)",
-        "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s, BLOB(segment->job),
-        (int64_t)segment->committed.index, BLOB(segment->previous), BLOB(segment->committed.root),
-        traced_column(task->traced, task->traced_step));
+        "INSERT INTO tasks (job, idx, segment, previous, steps, seed, proven, extra, deadline_s,"
+        " expiry_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (segment, previous, seed,"
+        " proven) DO UPDATE SET deadline_s = excluded.deadline_s, expiry_s = excluded.expiry_s,"
+        " next_ms = iif(state = :task_skipped, 0, next_ms),"
+        " state = iif(state = :task_skipped, :task_waiting, state)",
+        "bibbibiiii", BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->hash),
+        BLOB(segment->previous), (int64_t)segment->committed.steps, BLOB(segment->seed),
+        (int64_t)task->proven, (int64_t)task->extra, (int64_t)task->deadline_s,
+        (int64_t)task->expiry_s);
 }
 
 #define TASK_COLUMNS                                                                               \
-    "SELECT t.number, t.job, t.idx, t.previous, t.root, t.traced_step, t.extra, t.attempts,"       \
-    " t.deadline_s, t.expiry_s FROM tasks t "
+    "SELECT t.number, t.job, t.idx, t.segment, t.previous, t.seed, t.proven, t.extra, t.attempts," \
+    " t.deadline_s, t.expiry_s, t.state, t.outcome, t.unavailable FROM tasks t "
 
 static enum status read_task(struct store *store, struct task *task, sqlite3_stmt *row,
                              struct error *error)
@@ -123,17 +70,52 @@ static enum status read_task(struct store *store, struct task *task, sqlite3_stm
     if (status == STATUS_OK) {
         task->number = sqlite3_column_int64(row, 0);
         task->index = (uint32_t)sqlite3_column_int64(row, 2);
-        task->traced = sqlite3_column_int64(row, 5) >= 0;
-        task->traced_step = task->traced ? (uint32_t)sqlite3_column_int64(row, 5) : 0;
-        task->extra = sqlite3_column_int(row, 6) != 0;
-        task->attempts = (uint32_t)sqlite3_column_int64(row, 7);
-        task->deadline_s = (uint64_t)sqlite3_column_int64(row, 8);
-        task->expiry_s = (uint64_t)sqlite3_column_int64(row, 9);
+        task->proven = (uint32_t)sqlite3_column_int64(row, 6);
+        task->extra = sqlite3_column_int(row, 7) != 0;
+        task->attempts = (uint32_t)sqlite3_column_int64(row, 8);
+        task->deadline_s = (uint64_t)sqlite3_column_int64(row, 9);
+        task->expiry_s = (uint64_t)sqlite3_column_int64(row, 10);
+        task->state = (enum task_state)sqlite3_column_int(row, 11);
+        task->outcome = (enum check_outcome)sqlite3_column_int(row, 12);
+        task->unavailable = sqlite3_column_int(row, 13) != 0;
         if (!database_blob_column(row, 1, task->job.bytes, HASH32_SIZE) ||
-            !database_blob_column(row, 3, task->previous.bytes, DIGEST_SIZE) ||
-            !database_blob_column(row, 4, task->root.bytes, DIGEST_SIZE)) {
+            !database_blob_column(row, 3, task->segment.bytes, HASH32_SIZE) ||
+            !database_blob_column(row, 4, task->previous.bytes, DIGEST_SIZE) ||
+            !database_blob_column(row, 5, task->seed.bytes, HASH32_SIZE)) {
             status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
         }
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+enum status queue_find(struct store *store, struct task *task, const struct store_segment *segment,
+                       uint32_t proven, struct error *error)
+{
+    return read_task(store, task,
+                     database_query(&store->sql, error,
+                                    TASK_COLUMNS "WHERE t.segment = ? AND t.previous = ? AND"
+                                                 " t.seed = ? AND t.proven = ?",
+                                    "bbbi", BLOB(segment->hash), BLOB(segment->previous),
+                                    BLOB(segment->seed), (int64_t)proven),
+                     error);
+}
+
+enum status queue_result(struct store *store, struct check_result **result, const struct task *task,
+                         struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &store->sql, error,
+                                        "SELECT result FROM tasks WHERE number = ? AND"
+                                        " state = :task_done",
+                                        "i", task->number);
+
+    *result = NULL;
+    if (status == STATUS_OK) {
+        *result = malloc(sizeof(**result));
+        status = *result == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a result")
+                                 : check_result_parse(*result, sqlite3_column_text(row, 0),
+                                                      (size_t)sqlite3_column_bytes(row, 0), error);
     }
     database_done(&store->sql, row);
     return status;
@@ -150,8 +132,8 @@ enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, 
             "WHERE t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?2 AND t.state = :task_waiting AND"
             " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = :task_running) < ?"
             " ORDER BY (SELECT coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job AND"
-            " f.outcome = :cannot_tell AND f.state <> :task_running) >= ?, t.deadline_s, t.covered,"
-            " t.number LIMIT 1",
+            " f.outcome = :cannot_tell AND f.state <> :task_running) >= ?, t.deadline_s, t.number"
+            " LIMIT 1",
             "iiii", (int64_t)now_ms, (int64_t)QUEUE_WAIT_MS_MAX, (int64_t)of_job_max,
             (int64_t)POISON_FROM),
         error);
@@ -182,9 +164,9 @@ enum status queue_finish(struct store *store, const struct task *task,
     enum status status =
         database_run(&store->sql, error,
                      "UPDATE tasks SET state = ?, outcome = ?, reason = ?, result = ?, next_ms = ?,"
-                     " ended_ms = ? WHERE number = ?",
-                     "iittiii", (int64_t)state, (int64_t)result->outcome, result->reason, text,
-                     (int64_t)next_ms, (int64_t)now_ms, task->number);
+                     " ended_ms = ?, unavailable = ? WHERE number = ?",
+                     "iittiiii", (int64_t)state, (int64_t)result->outcome, result->reason, text,
+                     (int64_t)next_ms, (int64_t)now_ms, (int64_t)result->unavailable, task->number);
 
     free(text);
     json_decref(object);
@@ -223,7 +205,7 @@ static bool find_place(char place[STORE_PLACE_TEXT], struct store *store,
                        const struct action *action)
 {
     struct store_segment segment;
-    struct store_claim claim;
+    struct store_dispute dispute;
     struct error ignored;
 
     error_init(&ignored);
@@ -231,8 +213,13 @@ static bool find_place(char place[STORE_PLACE_TEXT], struct store *store,
         store_place_text(place, &segment.job, segment.committed.index);
         return true;
     }
-    if (store_claim(store, &claim, &action->claim, &ignored) == STATUS_OK) {
-        store_place_text(place, &claim.job, claim.index);
+    if (store_dispute(store, &dispute, &action->claim, &ignored) == STATUS_OK) {
+        store_place_text(place, &dispute.job, dispute.index);
+        return true;
+    }
+    if (!hash32_is_zero(&action->job)) {
+        (void)snprintf(place, STORE_PLACE_TEXT, "job %02x%02x", action->job.bytes[0],
+                       action->job.bytes[1]);
         return true;
     }
     return false;
@@ -242,9 +229,9 @@ void action_text(char text[ACTION_TEXT], struct store *store, const struct actio
                  enum action_state state)
 {
     static const char *const done[ACTION_KINDS] = {
-        "drawn",     "attested",  "revealed", "settled",   "claim sealed",
-        "claimed",   "timed out", "lapsed",   "withdrawn", "queried",
-        "convicted", "replied",   "final",    "expired",   "renewed"};
+        "enlisted", "left",         "drawn",   "sealed",    "revealed",  "alarmed",   "challenged",
+        "settled",  "claim sealed", "claimed", "queried",   "convicted", "timed out", "lapsed",
+        "paid",     "renewed",      "final",   "forfeited", "released",  "expired",   "withdrawn"};
     static const char *const ends[ACTION_STATES] = {"planned", "sent",     "done",
                                                     "refused", "too late", "made by somebody else"};
     char place[STORE_PLACE_TEXT] = "";
@@ -270,50 +257,51 @@ enum status action_plan(struct store *store, const struct action *action, struct
 {
     return database_run(
         &store->sql, error,
-        "INSERT OR IGNORE INTO actions (name, kind, segment, claim, before, pre, post,"
-        " step, due_s, due_height, late_s, after, attestor) VALUES (?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?)",
-        "tibbbbbiiiitb", action->name, (int64_t)action->kind, BLOB(action->segment),
-        BLOB(action->claim), BLOB(action->before), BLOB(action->pre_state),
-        BLOB(action->post_state), (int64_t)action->step, (int64_t)action->due_s,
-        (int64_t)action->due_height, (int64_t)action->late_s, action->after,
-        BLOB(action->attestor));
+        "INSERT OR IGNORE INTO actions (name, kind, job, segment, claim, before, pre, post, place,"
+        " number, step, due_s, due_height, late_s, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?)",
+        "tibbbbbbiiiiiit", action->name, (int64_t)action->kind, BLOB(action->job),
+        BLOB(action->segment), BLOB(action->claim), BLOB(action->before), BLOB(action->pre_state),
+        BLOB(action->post_state), (int64_t)action->place, (int64_t)action->number,
+        (int64_t)action->step, (int64_t)action->due_s, (int64_t)action->due_height,
+        (int64_t)action->late_s, action->after);
 }
 
 #define ACTION_COLUMNS                                                                             \
-    "SELECT name, kind, segment, claim, before, pre, post, step, due_s, due_height, late_s, "      \
-    "after,"                                                                                       \
-    " state, tries, attestor, refusal FROM actions "
+    "SELECT name, kind, job, segment, claim, before, pre, post, place, number, step, due_s,"       \
+    " due_height, late_s, after, state, tries, refusal FROM actions "
 
 static enum status read_action(void *one, sqlite3_stmt *row, struct error *error)
 {
     struct action *action = one;
     int kind = sqlite3_column_int(row, 1);
-    int state = sqlite3_column_int(row, 12);
-    int refusal = sqlite3_column_int(row, 15);
+    int state = sqlite3_column_int(row, 15);
+    int refusal = sqlite3_column_int(row, 17);
 
     memset(action, 0, sizeof(*action));
     if (refusal < 0 || refusal >= GAME_REFUSAL_KINDS || kind < 0 || kind >= ACTION_KINDS ||
         state < 0 || state >= ACTION_STATES ||
-        !database_blob_column(row, 2, action->segment.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 3, action->claim.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 4, action->before.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, 5, action->pre_state.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, 6, action->post_state.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, 14, action->attestor.bytes, ADDRESS_SIZE)) {
+        !database_blob_column(row, 2, action->job.bytes, HASH32_SIZE) ||
+        !database_blob_column(row, 3, action->segment.bytes, HASH32_SIZE) ||
+        !database_blob_column(row, 4, action->claim.bytes, HASH32_SIZE) ||
+        !database_blob_column(row, 5, action->before.bytes, DIGEST_SIZE) ||
+        !database_blob_column(row, 6, action->pre_state.bytes, DIGEST_SIZE) ||
+        !database_blob_column(row, 7, action->post_state.bytes, DIGEST_SIZE)) {
         return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
     }
     (void)snprintf(action->name, sizeof(action->name), "%s",
                    (const char *)sqlite3_column_text(row, 0));
     (void)snprintf(action->after, sizeof(action->after), "%s",
-                   (const char *)sqlite3_column_text(row, 11));
+                   (const char *)sqlite3_column_text(row, 14));
     action->kind = (enum action_kind)kind;
     action->state = (enum action_state)state;
-    action->step = (uint32_t)sqlite3_column_int64(row, 7);
-    action->due_s = (uint64_t)sqlite3_column_int64(row, 8);
-    action->due_height = (uint64_t)sqlite3_column_int64(row, 9);
-    action->late_s = (uint64_t)sqlite3_column_int64(row, 10);
-    action->tries = (uint32_t)sqlite3_column_int64(row, 13);
+    action->place = (uint32_t)sqlite3_column_int64(row, 8);
+    action->number = (uint32_t)sqlite3_column_int64(row, 9);
+    action->step = (uint32_t)sqlite3_column_int64(row, 10);
+    action->due_s = (uint64_t)sqlite3_column_int64(row, 11);
+    action->due_height = (uint64_t)sqlite3_column_int64(row, 12);
+    action->late_s = (uint64_t)sqlite3_column_int64(row, 13);
+    action->tries = (uint32_t)sqlite3_column_int64(row, 16);
     action->refusal = (enum game_refusal_kind)refusal;
     return STATUS_OK;
 }
@@ -340,7 +328,8 @@ enum status action_list(struct store *store, struct action *actions, uint32_t *c
     sqlite3_stmt *row = database_query(
         &store->sql, error,
         ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN"
-                       " (:seal, :claim, :query, :convict, :reply) DESC, late_s LIMIT ?",
+                       " (:seal, :reveal, :alarm, :seal_claim, :claim, :query, :convict) DESC,"
+                       " late_s LIMIT ?",
         "iiii", (int64_t)state, (int64_t)now_s, (int64_t)height, (int64_t)QUEUE_ACTIONS_MAX);
 
     return database_collect(&store->sql, actions, count, row, sizeof(*actions), QUEUE_ACTIONS_MAX,
@@ -358,13 +347,21 @@ enum status action_set(struct store *store, const struct action *action, enum ac
         (int64_t)action->refusal, action->name);
 }
 
+enum status action_adjust(struct store *store, const struct action *action, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE actions SET number = ?, due_s = ?, late_s = ? WHERE name = ?",
+                        "iiit", (int64_t)action->number, (int64_t)action->due_s,
+                        (int64_t)action->late_s, action->name);
+}
+
 enum status action_forget(struct store *store, const struct action *action, struct error *error)
 {
     return database_run(&store->sql, error, "DELETE FROM actions WHERE name = ?", "t",
                         action->name);
 }
 
-#define OF_TURN " WHERE claim = ? AND step = ? AND kind IN (:query, :convict, :reply)"
+#define OF_TURN " WHERE claim = ? AND number = ? AND kind IN (:query, :convict)"
 
 enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,
                            const struct hash32 *claim, uint32_t turn, struct error *error)

@@ -1,7 +1,7 @@
 /*
  * queue.h - the node's bounded queue on disk: checks to make, and moves to send.
  *
- * Checks run in the order of their deadlines, then the least covered first. A check without an
+ * Checks run in the order of their deadlines. A check without an
  * answer is tried again, with longer and longer pauses, until its time is over. Jobs whose checks
  * keep failing come last, so they block nobody. A job never takes more places than it leaves free.
  * A check that ends without an answer keeps its reason.
@@ -20,21 +20,30 @@ struct task {
     int64_t number;
     struct hash32 job;
     uint32_t index;
-    struct digest previous;
-    struct digest root;
-    bool traced;
-    uint32_t traced_step;
+    struct hash32 segment;  /* its hash, */
+    struct digest previous; /* and the root of the one before it: together its content */
+    struct hash32 seed;     /* draws the leaves that the result has; zero: none */
+    uint32_t proven;        /* one of them with its proof: its number and one; 0: none */
     bool extra;
+    bool unavailable; /* the last try found nothing to fetch */
+    enum task_state state;
+    enum check_outcome outcome;
     uint32_t attempts;
     uint64_t deadline_s;
     uint64_t expiry_s;
 };
 
-/* Adds a check, once for each segment, pre-state and step. *full: the queue or this job's share of
- * it is full, and nothing was added. */
+/* Adds a check of the segment, by its own seed, once for each content, seed and proof. Where it is
+ * there and gave no verdict, it gets the task's times and waits again. *full: the queue or this
+ * job's share of it is full, and nothing was added. */
 MUST_CHECK enum status queue_add(struct store *store, bool *full,
                                  const struct store_segment *segment, const struct task *task,
                                  struct error *error);
+
+/* The check of this content with this seed and proof. STATUS_NOT_FOUND: there is none. */
+MUST_CHECK enum status queue_find(struct store *store, struct task *task,
+                                  const struct store_segment *segment, uint32_t proven,
+                                  struct error *error);
 
 /* The next check to run. of_job_max: how many of one job may run at once. STATUS_NOT_FOUND: none.
  * A pause longer than QUEUE_WAIT_MS_MAX is over: the clock was set back. */
@@ -56,36 +65,26 @@ MUST_CHECK enum status queue_recover(struct store *store, struct error *error);
 MUST_CHECK enum status queue_forget_fault(struct store *store, struct error *error);
 MUST_CHECK enum status queue_expire(struct store *store, uint64_t now_s, struct error *error);
 
-/* The result of the traced check of this content, if it was proven; free *result. */
-MUST_CHECK enum status queue_answer(struct store *store, struct check_result **result,
-                                    const struct store_segment *segment, uint32_t step,
-                                    struct error *error);
-
-/* Gives a check of this content the task's times, unless it is proven. One that was given up,
- * refuted (the next solver committed the same content again) or found a fault waits again. One that
- * runs goes on. */
-MUST_CHECK enum status queue_revive(struct store *store, const struct store_segment *segment,
+/* The result of a check that has ended; free *result. */
+MUST_CHECK enum status queue_result(struct store *store, struct check_result **result,
                                     const struct task *task, struct error *error);
-
-/* A check of this content that is proven, or skipped before its first try, waits again: it gave no
- * trace root to compare. One that waits or runs is left alone. */
-MUST_CHECK enum status queue_recheck(struct store *store, const struct store_segment *segment,
-                                     const struct task *task, struct error *error);
 
 /* ---- moves --------------------------------------------------------------- */
 
 struct action {
     char name[LEDGER_NAME_MAX + 1];
     enum action_kind kind;
+    struct hash32 job;
     struct hash32 segment; /* its hash; zero: about none */
-    struct hash32 claim;   /* likewise */
-    struct digest before;
+    struct hash32 claim;   /* of SEAL_CLAIM and CLAIM the subject; zero: about none */
+    struct digest before;  /* SEAL_CLAIM, CLAIM: the state before the segment, */
     struct digest pre_state;
-    struct digest post_state; /* ATTEST, REVEAL: the trace root */
-    /* SEAL, CLAIM: the accused; zero: the solver. Against an attestor pre_state is the trace root
-     * that it revealed, post_state the true one. */
-    struct address attestor;
-    uint32_t step;  /* QUERY, CONVICT, REPLY: the number of the turn */
+    struct digest post_state;
+    uint32_t place;
+    /* The count of ENLIST, the entry of LEAVE, the leaf of CHALLENGE, the generation of PAY, the
+     * outsiders that CLAIM pays for, the turn of QUERY and CONVICT. */
+    uint32_t number;
+    uint32_t step;
     uint64_t due_s; /* after this second, */
     uint64_t due_height;
     uint64_t late_s;                 /* until this one */
@@ -108,6 +107,10 @@ MUST_CHECK enum status action_list(struct store *store, struct action *actions, 
 MUST_CHECK enum status action_set(struct store *store, const struct action *action,
                                   enum action_state state, uint64_t due_s, const char *trouble,
                                   struct error *error);
+
+/* Changes what a planned move says: number, due_s, late_s. */
+MUST_CHECK enum status action_adjust(struct store *store, const struct action *action,
+                                     struct error *error);
 
 MUST_CHECK enum status action_forget(struct store *store, const struct action *action,
                                      struct error *error);

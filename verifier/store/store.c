@@ -7,139 +7,99 @@
 
 #include "base/io/file.h"
 
-/* One script for each version; the n-th brings a file from version n-1 to n. */
-static const char *const migrations[] = {
+/* The versions before are of the first edition of the game: nothing of them is true now. */
+#define VERSION ((int64_t)6)
+
+static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
     "CREATE TABLE jobs (key BLOB PRIMARY KEY, client BLOB NOT NULL, id BLOB NOT NULL,"
-    " terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB, epoch INTEGER NOT NULL DEFAULT 0,"
-    " finalized INTEGER NOT NULL DEFAULT 0);"
-    "CREATE TABLE segments (job BLOB NOT NULL, idx INTEGER NOT NULL, epoch INTEGER NOT NULL,"
+    " terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB,"
+    " generation INTEGER NOT NULL DEFAULT 0, finalized INTEGER NOT NULL DEFAULT 0,"
+    " finalized_s INTEGER NOT NULL DEFAULT 0, due_s INTEGER NOT NULL DEFAULT 0,"
+    " unpaid INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0);"
+    /* What the node thinks of a job outlives a reorganization. */
+    "CREATE TABLE wishes (job BLOB PRIMARY KEY, wish INTEGER NOT NULL DEFAULT 0,"
+    " reason TEXT NOT NULL DEFAULT '', header BLOB);"
+    "CREATE TABLE contacts (job BLOB NOT NULL, owner BLOB NOT NULL, url TEXT NOT NULL,"
+    " number INTEGER NOT NULL, PRIMARY KEY (job, owner));"
+    "CREATE TABLE entries (job BLOB NOT NULL, number INTEGER NOT NULL, owner BLOB NOT NULL,"
+    " ours INTEGER NOT NULL, left_s INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (job, number));"
+    "CREATE INDEX entries_ours ON entries (ours, gone);"
+    "CREATE TABLE segments (job BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
     " root BLOB NOT NULL, steps INTEGER NOT NULL, time_s INTEGER NOT NULL,"
-    " height INTEGER NOT NULL, solver BLOB NOT NULL, hash BLOB NOT NULL UNIQUE,"
-    " previous BLOB NOT NULL, diverged INTEGER NOT NULL, seed BLOB, round_s INTEGER NOT NULL,"
-    " attested INTEGER NOT NULL DEFAULT 0, revealed INTEGER NOT NULL DEFAULT 0,"
-    " mine INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
-    " choice INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
-    " PRIMARY KEY (job, idx, epoch));"
+    " height INTEGER NOT NULL, solver BLOB NOT NULL, panel INTEGER NOT NULL,"
+    " diverged INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, previous BLOB NOT NULL,"
+    " states BLOB NOT NULL, seed BLOB, covered INTEGER NOT NULL DEFAULT 0,"
+    " ended INTEGER NOT NULL DEFAULT 0, start_s INTEGER NOT NULL,"
+    " round INTEGER NOT NULL DEFAULT 0, rights INTEGER NOT NULL DEFAULT 0,"
+    " unavailables INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
+    " choice INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '');"
+    "CREATE INDEX segments_job ON segments (job, idx, void);"
     "CREATE INDEX segments_choice ON segments (choice, void);"
-    "CREATE INDEX segments_mine ON segments (mine);"
-    "CREATE TABLE claims (key BLOB PRIMARY KEY, job BLOB NOT NULL, segment BLOB NOT NULL,"
-    " idx INTEGER NOT NULL, epoch INTEGER NOT NULL, step INTEGER NOT NULL, pre BLOB NOT NULL,"
-    " post BLOB NOT NULL, phase INTEGER NOT NULL, turn INTEGER NOT NULL,"
-    " deadline_s INTEGER NOT NULL, outcome TEXT NOT NULL DEFAULT '');"
+    "CREATE TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL,"
+    " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
+    " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB,"
+    " judgement INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (segment, place));"
+    "CREATE INDEX seats_ours ON seats (ours, phase);"
+    "CREATE INDEX seats_judgement ON seats (judgement, verdict);"
+    "CREATE TABLE disputes (key BLOB PRIMARY KEY, job BLOB NOT NULL, segment BLOB NOT NULL,"
+    " subject BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
+    " step INTEGER NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL, rank BLOB NOT NULL,"
+    " phase INTEGER NOT NULL, turn INTEGER NOT NULL, turns INTEGER NOT NULL DEFAULT 0,"
+    " deadline_s INTEGER NOT NULL DEFAULT 0, lead BLOB NOT NULL, trace BLOB NOT NULL,"
+    " ours INTEGER NOT NULL, lost INTEGER NOT NULL DEFAULT 0, bond TEXT NOT NULL DEFAULT '0',"
+    " lost_s INTEGER NOT NULL DEFAULT 0, outsiders INTEGER NOT NULL DEFAULT 0,"
+    " outcome INTEGER NOT NULL DEFAULT 0);"
+    "CREATE INDEX disputes_segment ON disputes (segment, phase);"
+    "CREATE INDEX disputes_job ON disputes (job, phase);"
+    "CREATE INDEX disputes_subject ON disputes (subject);"
+    "CREATE TABLE retries (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
+    " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
     "CREATE TABLE payments (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, amount TEXT NOT NULL);"
     "CREATE TABLE tasks (number INTEGER PRIMARY KEY, job BLOB NOT NULL, idx INTEGER NOT NULL,"
-    " previous BLOB NOT NULL, root BLOB NOT NULL, steps INTEGER NOT NULL,"
-    " traced_step INTEGER NOT NULL,"
-    " extra INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0, outcome INTEGER NOT NULL DEFAULT 0,"
-    " attempts INTEGER NOT NULL DEFAULT 0, next_ms INTEGER NOT NULL DEFAULT 0,"
-    " deadline_s INTEGER NOT NULL, expiry_s INTEGER NOT NULL, covered INTEGER NOT NULL,"
-    " begun_ms INTEGER, ended_ms INTEGER, reason TEXT NOT NULL DEFAULT '', result TEXT,"
-    " UNIQUE (job, idx, previous, root, traced_step));"
+    " segment BLOB NOT NULL, previous BLOB NOT NULL, steps INTEGER NOT NULL, seed BLOB NOT NULL,"
+    " proven INTEGER NOT NULL, extra INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0,"
+    " outcome INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0,"
+    " unavailable INTEGER NOT NULL DEFAULT 0, next_ms INTEGER NOT NULL DEFAULT 0,"
+    " deadline_s INTEGER NOT NULL, expiry_s INTEGER NOT NULL, begun_ms INTEGER, ended_ms INTEGER,"
+    " reason TEXT NOT NULL DEFAULT '', result TEXT, UNIQUE (segment, previous, seed, proven));"
     "CREATE INDEX tasks_state ON tasks (state, next_ms);"
-    "CREATE TABLE actions (name TEXT PRIMARY KEY, kind INTEGER NOT NULL, segment BLOB NOT NULL,"
-    " claim BLOB NOT NULL, before BLOB NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL,"
-    " step INTEGER NOT NULL, due_s INTEGER NOT NULL, due_height INTEGER NOT NULL,"
-    " late_s INTEGER NOT NULL, after TEXT NOT NULL, state INTEGER NOT NULL DEFAULT 0,"
-    " tries INTEGER NOT NULL DEFAULT 0, trouble TEXT NOT NULL DEFAULT '');"
+    "CREATE TABLE actions (name TEXT PRIMARY KEY, kind INTEGER NOT NULL, job BLOB NOT NULL,"
+    " segment BLOB NOT NULL, claim BLOB NOT NULL, before BLOB NOT NULL, pre BLOB NOT NULL,"
+    " post BLOB NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL,"
+    " due_s INTEGER NOT NULL, due_height INTEGER NOT NULL, late_s INTEGER NOT NULL,"
+    " after TEXT NOT NULL, state INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0,"
+    " trouble TEXT NOT NULL DEFAULT '', refusal INTEGER NOT NULL DEFAULT 0);"
     "CREATE INDEX actions_state ON actions (state, due_s);"
     "CREATE TABLE mirrors (name TEXT PRIMARY KEY, good INTEGER NOT NULL DEFAULT 0,"
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
-    " trouble TEXT NOT NULL DEFAULT '');",
-    /* The event log is read again: an older program skipped some of it. */
-    "ALTER TABLE actions ADD COLUMN attestor BLOB NOT NULL DEFAULT"
-    " X'0000000000000000000000000000000000000000';"
-    "ALTER TABLE actions ADD COLUMN refusal INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE claims ADD COLUMN attestor BLOB NOT NULL DEFAULT"
-    " X'0000000000000000000000000000000000000000';"
-    "ALTER TABLE claims ADD COLUMN accused INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE claims ADD COLUMN asked BLOB;"
-    "CREATE TABLE reveals (segment BLOB NOT NULL, attestor BLOB NOT NULL, root BLOB NOT NULL,"
-    " stands INTEGER NOT NULL DEFAULT 1, doubt INTEGER NOT NULL DEFAULT 0,"
-    " reason TEXT NOT NULL DEFAULT '', PRIMARY KEY (segment, attestor));"
-    "CREATE INDEX reveals_doubt ON reveals (doubt);"
-    "CREATE TABLE accusations (key BLOB PRIMARY KEY, segment BLOB NOT NULL,"
-    " attestor BLOB NOT NULL);"
-    "CREATE TABLE efforts (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
-    " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
-    "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
-    "DELETE FROM facts WHERE name = 'cursor';",
-    /* Everybody's claims and the mandatory segments. The event log is read again. */
-    "ALTER TABLE segments ADD COLUMN mandatory INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE jobs ADD COLUMN finalized_s INTEGER NOT NULL DEFAULT 0;"
-    "DROP TABLE accusations;"
-    "CREATE TABLE disputes (key BLOB PRIMARY KEY, segment BLOB NOT NULL, attestor BLOB NOT NULL,"
-    " deadline_s INTEGER NOT NULL, open INTEGER NOT NULL DEFAULT 1);"
-    "CREATE INDEX disputes_segment ON disputes (segment, open);"
-    "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
-    "DELETE FROM reveals; DELETE FROM facts WHERE name = 'cursor';",
-    /* How mirrors did lately: see mirrors.h. */
-    "ALTER TABLE mirrors ADD COLUMN silent INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE mirrors ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE mirrors ADD COLUMN rest_until_ms INTEGER NOT NULL DEFAULT 0;",
-    /* Other words for the same. */
-    "ALTER TABLE efforts RENAME TO retries; ALTER TABLE reveals RENAME COLUMN doubt TO audit;"
-    "ALTER TABLE claims RENAME COLUMN asked TO queried;"
-    "ALTER TABLE claims RENAME COLUMN epoch TO generation;"
-    "ALTER TABLE jobs RENAME COLUMN epoch TO generation;"
-    "ALTER TABLE segments RENAME COLUMN epoch TO generation;",
-};
-
-#define VERSION ((int64_t)(sizeof(migrations) / sizeof(migrations[0])))
+    " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
+    " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
+    "PRAGMA user_version = 6";
 
 /* ---- opening ------------------------------------------------------------ */
 
-static enum status too_new(int64_t version, struct error *error)
+/* Inside a transaction, where it may be made. */
+static enum status check_version(struct store *store, bool makes, struct error *error)
 {
+    int64_t version = 0;
+
+    TRY(database_number(&store->sql, &version, 0, error,
+                        "SELECT user_version FROM pragma_user_version", ""));
+    if (version == 0 && makes) {
+        return database_execute(&store->sql, schema, error);
+    }
+    if (version == VERSION) {
+        return STATUS_OK;
+    }
     (void)error_set(error, STATUS_REFUSED,
                     "the node's database is of version %" PRId64 "; this program knows %" PRId64,
                     version, VERSION);
-    error_advise(error, "use the program that wrote it, or a newer one");
+    error_advise(error, version > VERSION ? "use the program that wrote it, or a newer one"
+                                          : "it is of the first edition of the game: name another"
+                                            " folder with --state");
     return STATUS_REFUSED;
-}
-
-/* Inside a transaction. */
-static enum status migrate(struct store *store, struct error *error)
-{
-    int64_t version = 0;
-
-    TRY(database_number(&store->sql, &version, 0, error,
-                        "SELECT user_version FROM pragma_user_version", ""));
-    if (version > VERSION) {
-        return too_new(version, error);
-    }
-    for (; version < VERSION; version++) {
-        char text[64];
-        char *why = NULL;
-
-        if (sqlite3_exec(store->sql.database, migrations[version], NULL, NULL, &why) != SQLITE_OK) {
-            (void)error_set(error, STATUS_IO,
-                            "cannot bring the node's database to version %" PRId64 ": %s",
-                            version + 1, why == NULL ? "no memory" : why);
-            sqlite3_free(why);
-            return STATUS_IO;
-        }
-        (void)snprintf(text, sizeof(text), "PRAGMA user_version = %" PRId64, version + 1);
-        TRY(database_run(&store->sql, error, text, ""));
-    }
-    return STATUS_OK;
-}
-
-static enum status check_readable(struct store *store, struct error *error)
-{
-    int64_t version = 0;
-
-    TRY(database_number(&store->sql, &version, 0, error,
-                        "SELECT user_version FROM pragma_user_version", ""));
-    if (version > VERSION) {
-        return too_new(version, error);
-    }
-    if (version < VERSION) {
-        (void)error_set(error, STATUS_REFUSED, "the node's database is of an older version");
-        error_advise(error, "start the node once: it brings its database up to date");
-        return STATUS_REFUSED;
-    }
-    return STATUS_OK;
 }
 
 enum status store_open(struct store *store, const char *path, enum store_mode mode,
@@ -162,10 +122,10 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
     }
     store->sql.names = store_names;
     if (mode == STORE_READ) {
-        TRY_OUT(check_readable(store, error));
+        TRY_OUT(check_version(store, false, error));
     } else {
         TRY_OUT(database_begin(&store->sql, error));
-        TRY_OUT(database_end(&store->sql, migrate(store, error), error));
+        TRY_OUT(database_end(&store->sql, check_version(store, true, error), error));
     }
     return STATUS_OK;
 out:

@@ -2,33 +2,31 @@
  * store.h - the node's database: the ledger as the node saw it, its checks, and its moves.
  *
  * One sqlite3 file with a write-ahead log, which other processes may read meanwhile. It has a
- * version; opening an older file brings it up to date.
+ * version.
  *
- * Jobs, segments, claims and payments follow from the ledger's events alone: after a reorganization
- * they are dropped and read again. Tasks are about roots, whatever block these are in, and stay. A
- * loss of power may undo the last changes, all of them after some moment: the node then does the
- * same work again, to the same verdicts (verdict_db.h), under the same names. The name of an action
- * follows from its content, so a crash between plan and send neither loses nor doubles a move.
+ * Jobs, panels, segments, claims and payments follow from the ledger's events alone: after a
+ * reorganization they are dropped and read again. Tasks and actions stay. A loss of power may undo
+ * the last changes, all of them after some moment: the node then does the same work again, to the
+ * same verdicts (verdict_db.h), under the same names. The name of an action follows from its
+ * content, so a crash between plan and send neither loses nor doubles a move.
  */
 #ifndef VERIFIER_STORE_STORE_H
 #define VERIFIER_STORE_STORE_H
 
 #include "base/io/database.h"
 #include "chain/game/ledger.h"
-#include "chain/job/job_change.h"
+#include "chain/job/job_event.h"
 #include "chain/job/job_segment.h"
 #include "verifier/check/check_wire.h"
 #include "verifier/store/store_words.h"
 
 #define STORE_REASON_MAX 512
-#define STORE_VISIT_MAX  256 /* segments at a time; the next round visits the rest */
-#define STORE_CLAIMS_MAX 64
+#define STORE_VISIT_MAX  256    /* rows at a time; the next round visits the rest */
 #define STORE_TASKS_MAX  100000 /* checks that wait at a time */
 
 struct store {
     struct database sql;
-    uint32_t tasks_max;      /* store_open() makes it STORE_TASKS_MAX */
-    int64_t reveals_visited; /* by store_open_reveals(), up to this row; 0: from the first */
+    uint32_t tasks_max; /* store_open() makes it STORE_TASKS_MAX */
 };
 
 enum store_mode {
@@ -36,7 +34,7 @@ enum store_mode {
     STORE_READ,
 };
 
-/* STATUS_NOT_FOUND: no file to read. STATUS_REFUSED: its version is newer than ours. */
+/* STATUS_NOT_FOUND: no file to read. STATUS_REFUSED: its version is another than ours. */
 MUST_CHECK enum status store_open(struct store *store, const char *path, enum store_mode mode,
                                   struct error *error);
 void store_close(struct store *store); /* a zero-filled one is fine */
@@ -68,6 +66,33 @@ MUST_CHECK enum status store_set_text(struct store *store, const char *name, con
 MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
                                   const struct address *own, struct error *error);
 
+struct store_job {
+    struct hash32 key;
+    struct address client;
+    struct address solver; /* zero: nobody */
+    struct game_terms terms;
+    enum game_phase phase;
+    uint32_t generation;
+    uint32_t finalized;
+    uint32_t entries; /* that ever were, */
+    uint32_t active;  /* that are drawn for new segments, */
+    uint32_t ours;    /* and those of ours that are not gone */
+    uint32_t unpaid;  /* the generation whose pot waits; UINT32_MAX: none */
+    uint64_t due_s;   /* of the next segment */
+    enum store_wish wish;
+    bool has_header; /* of the job: a check has found it */
+    uint8_t header[GAME_JOB_HEADER_SIZE];
+};
+
+/* An entry of ours in a panel. */
+struct store_entry {
+    struct hash32 job;
+    uint32_t number;
+    uint64_t left_s; /* 0: it has not left */
+    enum game_phase phase;
+    struct game_terms terms;
+};
+
 struct store_segment {
     int64_t row;
     struct hash32 job;
@@ -75,85 +100,129 @@ struct store_segment {
     struct hash32 hash;
     struct digest previous; /* the root of the segment before it; zero for the first */
     struct hash32 seed;     /* zero: not drawn */
-    uint64_t round_s;
-    uint32_t attested;
-    uint32_t revealed;
-    bool diverged;
-    bool is_void; /* its solver was convicted, or its job expired */
-    enum store_mine mine;
+    bool covered;
+    bool ended;       /* the draw */
+    uint64_t start_s; /* of the last round, or of the commit */
+    uint32_t rights;
+    uint32_t unavailables;
+    uint32_t open_claims;
+    uint32_t job_claims;
+    bool is_void;
     enum store_choice choice;
     struct digest job_id;
     struct game_terms terms;
     enum game_phase phase; /* of the job */
-    uint32_t finalized;    /* of the job's segments, */
-    uint64_t finalized_s;  /* the last of them then; 0: none is */
-    bool mandatory; /* the draw demands attestations of it; unset where the terms demand all */
+    struct address client;
+    uint32_t finalized;   /* of the job's segments, */
+    uint64_t finalized_s; /* the last of them then; 0: none is */
 };
 
-/* What chain/job says of it, with no claims open. Borrows the terms. */
-struct job_segment store_segment_state(const struct store_segment *segment);
+/* A place that was drawn. */
+struct store_seat {
+    struct hash32 segment; /* its hash */
+    struct hash32 job;
+    uint32_t index;
+    uint32_t place;
+    uint32_t entry;
+    struct address owner;
+    bool ours;
+    bool is_last; /* of the segment's rounds: verdicts can be sealed or revealed */
+    enum game_seat_phase phase;
+    enum game_verdict verdict;
+    struct hash32 leaves[GAME_LEAVES]; /* of a right that was revealed */
+    enum store_judgement judgement;
+};
 
-/* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in order. */
-MUST_CHECK enum status store_segments(struct store *store, const char *where,
-                                      enum status (*visit)(void *context,
-                                                           const struct store_segment *segment,
-                                                           struct error *error),
-                                      void *context, struct error *error);
+/* One dispute; several claimants may have joined it. */
+struct store_dispute {
+    struct hash32 key;
+    struct hash32 job;
+    struct hash32 segment; /* its hash */
+    struct hash32 subject;
+    uint32_t index;
+    uint32_t generation;
+    uint32_t step;
+    struct digest pre_state;
+    struct digest post_state;
+    uint64_t rank;
+    enum game_claim_phase phase;
+    enum game_turn turn;
+    uint32_t turns;      /* that began */
+    uint64_t deadline_s; /* of this one; 0: nobody's clock runs */
+    struct address lead;
+    struct digest trace_root;  /* what the solver answered */
+    bool ours;                 /* we are among the claimants that are left */
+    bool overtaken;            /* by a conviction with a lower rank, before the solver answered */
+    enum game_outcome outcome; /* when it is closed */
+};
+
+enum store_table {
+    STORE_JOBS,     /* j */
+    STORE_ENTRIES,  /* e: ours, with j */
+    STORE_SEGMENTS, /* s, with j */
+    STORE_SEATS,    /* p, with s and j */
+    STORE_DISPUTES, /* d, with j */
+};
+
+/* row is a store_job, store_entry, store_segment, store_seat or store_dispute. */
+typedef enum status store_visitor(void *context, const void *row, struct error *error);
+
+/* Calls visit for each row that `where` picks (SQL over the tables' letters), in order. */
+MUST_CHECK enum status store_visit(struct store *store, enum store_table table, const char *where,
+                                   store_visitor *visit, void *context, struct error *error);
+
+/* STATUS_NOT_FOUND: none. store_segment: the one that stands at an index. */
+MUST_CHECK enum status store_job(struct store *store, struct store_job *job,
+                                 const struct hash32 *key, struct error *error);
+MUST_CHECK enum status store_segment(struct store *store, struct store_segment *segment,
+                                     const struct hash32 *job, uint32_t index, struct error *error);
+/* The one at an index that a segment was committed after. */
+MUST_CHECK enum status store_segment_before(struct store *store, struct store_segment *found,
+                                            const struct store_segment *segment, uint32_t index,
+                                            struct error *error);
+MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_segment *segment,
+                                             const struct hash32 *hash, struct error *error);
+MUST_CHECK enum status store_seat(struct store *store, struct store_seat *seat,
+                                  const struct hash32 *segment, uint32_t place,
+                                  struct error *error);
+MUST_CHECK enum status store_dispute(struct store *store, struct store_dispute *dispute,
+                                     const struct hash32 *key, struct error *error);
+
+/* The states that a segment was committed with: committed.steps of them. */
+MUST_CHECK enum status store_states(struct store *store, struct digest states[GAME_STATES_MAX],
+                                    const struct store_segment *segment, struct error *error);
+
+/* What chain/job says of it. Borrows the terms. */
+struct job_segment store_segment_state(const struct store_segment *segment);
 
 /* "job 7c25 segment 10", for logs. */
 #define STORE_PLACE_TEXT 48
 void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index);
 
-/* The segment that stands at an index; STATUS_NOT_FOUND: none. */
-MUST_CHECK enum status store_segment(struct store *store, struct store_segment *segment,
-                                     const struct hash32 *job, uint32_t index, struct error *error);
-MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_segment *segment,
-                                             const struct hash32 *hash, struct error *error);
+MUST_CHECK enum status store_wish(struct store *store, const struct hash32 *job,
+                                  enum store_wish wish, const char *reason, struct error *error);
 MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
                                     const char *reason, struct error *error);
+MUST_CHECK enum status store_judge(struct store *store, const struct store_seat *seat,
+                                   enum store_judgement judgement, struct error *error);
+MUST_CHECK enum status store_set_header(struct store *store, const struct hash32 *job,
+                                        const uint8_t header[GAME_JOB_HEADER_SIZE],
+                                        struct error *error);
 
-/* Does a claim of ours stand against this job's present solver? */
-MUST_CHECK enum status store_job_is_claimed(struct store *store, bool *claimed,
-                                            const struct hash32 *job, struct error *error);
+/* Outsiders that have a live claim in a job: they raise the bond of the next. */
+MUST_CHECK enum status store_outsiders(struct store *store, uint32_t *count,
+                                       const struct hash32 *job, struct error *error);
 
-struct store_claim {
-    struct hash32 key;
-    struct hash32 job;
-    struct hash32 segment;
-    uint32_t index;
-    uint32_t step;
-    struct digest pre_state;
-    struct digest post_state;
-    uint64_t deadline_s;
-    enum game_claim_phase phase;
-    enum game_turn turn;
-    uint32_t generation;
-    struct address attestor; /* zero: the solver is accused, and the states are the claimed ones */
-    bool accused;            /* somebody else's claim, against us */
-    uint8_t queried[GAME_QUERIED_MAX]; /* the last query to us */
-    size_t queried_size;               /* 0: none yet */
-};
+/* Is there a dispute about this subject that is open, or was upheld? mine: of ours. */
+MUST_CHECK enum status store_is_disputed(struct store *store, bool *disputed, bool *mine,
+                                         const struct hash32 *subject, struct error *error);
 
-/* Claims that are not closed: ours, and those against our attestations. */
-MUST_CHECK enum status store_open_claims(struct store *store,
-                                         enum status (*visit)(void *context,
-                                                              const struct store_claim *claim,
-                                                              struct error *error),
-                                         void *context, struct error *error);
-
-MUST_CHECK enum status store_claim(struct store *store, struct store_claim *claim,
-                                   const struct hash32 *key, struct error *error);
-
-/* "upheld", "refuted", "lapsed"; empty while it is open. */
-MUST_CHECK enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
-                                           const struct hash32 *key, struct error *error);
-
-/* Failed tries to find the next move of a claim; the child starts again at next_ms. All zero: none
- * failed since the last success. */
+/* How finding a move for a claim goes: how often in a row it failed, and when to try again. */
 struct store_retry {
     uint32_t tries;
     uint64_t next_ms;
 };
+
 MUST_CHECK enum status store_retry(struct store *store, struct store_retry *retry,
                                    const struct hash32 *claim, struct error *error);
 MUST_CHECK enum status store_set_retry(struct store *store, const struct hash32 *claim,
@@ -162,71 +231,33 @@ MUST_CHECK enum status store_set_retry(struct store *store, const struct hash32 
 MUST_CHECK enum status store_end_retry(struct store *store, const struct hash32 *claim,
                                        struct error *error);
 
-/* ---- claims of everybody ---- */
+/* ---- addresses at which the parties of a job are found ---- */
 
-/* An open claim about a segment that stands. */
-struct store_dispute {
-    struct hash32 key;
-    uint32_t index; /* of the segment */
-    uint64_t deadline_s;
-    bool gone; /* another claim convicted the accused attestor */
+#define STORE_CONTACTS_MAX 8 /* of one job */
+
+struct store_contacts {
+    uint32_t count;
+    char urls[STORE_CONTACTS_MAX][GAME_CONTACT_MAX + 1];
 };
 
-MUST_CHECK enum status store_disputes(struct store *store,
-                                      enum status (*visit)(void *context,
-                                                           const struct store_dispute *dispute,
-                                                           struct error *error),
-                                      void *context, const struct hash32 *job, struct error *error);
-
-/* Our attestations in a job whose segments are not final yet. */
-struct store_stake {
-    uint32_t unsettled; /* attestations */
-    bool revealed;      /* at least one of them is; */
-    uint32_t nearest;   /* the first revealed one is about this segment */
-};
-MUST_CHECK enum status store_stake(struct store *store, struct store_stake *stake,
-                                   const struct hash32 *job, struct error *error);
-
-/* ---- what others attested ---- */
-
-struct store_reveal {
-    int64_t row;
-    struct hash32 segment;
-    struct address attestor;
-    struct digest root;
-    bool stands; /* it was not convicted */
-    enum store_audit audit;
-};
-
-/* Reveals without a decision, some at a time; the next call goes on behind them, so all get their
- * turn. */
-MUST_CHECK enum status store_open_reveals(struct store *store,
-                                          enum status (*visit)(void *context,
-                                                               const struct store_reveal *reveal,
-                                                               struct error *error),
-                                          void *context, struct error *error);
-MUST_CHECK enum status store_reveal(struct store *store, struct store_reveal *reveal,
-                                    const struct hash32 *segment, const struct address *attestor,
-                                    struct error *error);
-/* A reveal of the segment whose check is in the queue and whose attestor drew step. */
-MUST_CHECK enum status store_audited(struct store *store, struct store_reveal *reveal,
-                                     const struct store_segment *segment, uint32_t step,
-                                     struct error *error);
-MUST_CHECK enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
-                                          enum store_audit audit, const char *reason,
-                                          struct error *error);
+/* The client's and the present solver's first, then those of the panel. */
+MUST_CHECK enum status store_contacts(struct store *store, struct store_contacts *contacts,
+                                      const struct hash32 *job, struct error *error);
 
 /* ---- parts of store_take() ---- */
 
-MUST_CHECK enum status store_take_claim(struct store *store, const struct job_change *change,
+MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
-/* kind: "attestation", "claim" for money that we got; "withdrawal". */
-MUST_CHECK enum status store_take_payment(struct store *store, const struct job_change *change,
+MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
+                                        const struct address *own, struct error *error);
+/* kind: "seat" or "claim" for money that we got; "withdrawal". */
+MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
                                           const char *kind, wei amount, struct error *error);
-MUST_CHECK enum status store_take_reveal(struct store *store, const struct job_change *change,
-                                         struct error *error);
-/* In a new round those who revealed in an earlier one may be accused again. */
-MUST_CHECK enum status store_renew_reveals(struct store *store, const struct job_change *change,
-                                           struct error *error);
+MUST_CHECK enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error);
+MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error);
+
+/* The columns that the two read. */
+extern const char store_dispute_columns[];
+extern const char store_seat_columns[];
 
 #endif /* VERIFIER_STORE_STORE_H */

@@ -6,13 +6,19 @@
 #include "verifier/store/store.h"
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
+#define KEY(value)  (&(struct database_blob){(value)->bytes, HASH32_SIZE})
 
-/* ---- changes ------------------------------------------------------------ */
+static enum status damaged(struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+}
+
+/* ---- changes of a job --------------------------------------------------------- */
 
 static enum status forget(struct store *store, struct error *error)
 {
-    static const char *const tables[] = {"jobs",     "segments", "claims",
-                                         "payments", "reveals",  "disputes"};
+    static const char *const tables[] = {"jobs",  "contacts", "entries", "segments",
+                                         "seats", "disputes", "payments"};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         char text[64];
@@ -23,313 +29,420 @@ static enum status forget(struct store *store, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take_opened(struct store *store, const struct job_change *change,
+static enum status take_opened(struct store *store, const struct game_event *event,
                                struct error *error)
 {
-    struct game_move move = {.kind = GAME_OPEN, .terms = *change->terms};
+    struct game_move move = {.kind = GAME_OPEN, .terms = event->terms};
     uint8_t bytes[GAME_MOVE_SIZE_MAX];
     size_t size;
 
     game_move_encode(bytes, &size, &move);
     return database_run(&store->sql, error,
-                        "INSERT OR REPLACE INTO jobs (key, client, id, terms, phase)"
-                        " VALUES (?, ?, ?, ?, ?)",
-                        "bbbbi", BLOB(change->job), BLOB(change->account),
-                        BLOB(change->terms->job_id), &(struct database_blob){bytes, size},
-                        (int64_t)GAME_PHASE_OPEN);
+                        "INSERT OR REPLACE INTO jobs (key, client, id, terms, phase, unpaid)"
+                        " VALUES (?, ?, ?, ?, :job_open, :none_unpaid)",
+                        "bbbb", BLOB(event->job), BLOB(event->account), BLOB(event->terms.job_id),
+                        &(struct database_blob){bytes, size});
 }
 
-static enum status take_phase(struct store *store, const struct job_change *change,
+static enum status take_contact(struct store *store, const struct ledger_entry *entry,
+                                struct error *error)
+{
+    const struct game_event *event = &entry->event;
+    char url[GAME_CONTACT_MAX + 1];
+
+    if (event->contact.size == 0 || event->contact.size > GAME_CONTACT_MAX) {
+        return STATUS_OK;
+    }
+    memcpy(url, event->contact.bytes, event->contact.size);
+    url[event->contact.size] = '\0';
+    return database_run(&store->sql, error, "INSERT OR REPLACE INTO contacts VALUES (?, ?, ?, ?)",
+                        "bbti", BLOB(event->job), BLOB(event->account), url,
+                        (int64_t)entry->number);
+}
+
+static enum status take_phase(struct store *store, const struct game_event *event,
                               struct error *error)
 {
-    if (change->voids) {
-        TRY(database_run(&store->sql, error,
-                         "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi",
-                         BLOB(change->job), (int64_t)change->index));
+    static const struct address nobody;
+    bool runs = event->kind == GAME_ACCEPTED;
+
+    if (event->kind == GAME_CONVICTED) {
+        TRY(database_run(&store->sql, error, "UPDATE jobs SET unpaid = generation WHERE key = ?",
+                         "b", BLOB(event->job)));
     }
-    return database_run(&store->sql, error,
-                        "UPDATE jobs SET phase = ?, solver = ?, generation = generation + ?"
-                        " WHERE key = ?",
-                        "ibib", (int64_t)change->phase, BLOB(change->solver),
-                        (int64_t)change->convicted, BLOB(change->job));
+    return database_run(
+        &store->sql, error,
+        "UPDATE jobs SET phase = ?, solver = ?, generation = generation + ?, due_s = ?"
+        " WHERE key = ?",
+        "ibiib", (int64_t)job_event_phase(event->kind), runs ? BLOB(event->account) : BLOB(nobody),
+        (int64_t)(event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED),
+        runs ? (int64_t)event->time_s : 0, BLOB(event->job));
 }
 
+static enum status void_from(struct store *store, const struct game_event *event,
+                             struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi",
+                        BLOB(event->job), (int64_t)event->index);
+}
+
+/* ---- changes of a segment ----------------------------------------------------- */
+
 static enum status previous_root(struct store *store, struct digest *root,
-                                 const struct job_change *change, struct error *error)
+                                 const struct game_event *event, struct error *error)
 {
     sqlite3_stmt *row;
     enum status status;
 
     memset(root, 0, sizeof(*root));
-    if (change->index == 0) {
+    if (event->segment.index == 0) {
         return STATUS_OK;
     }
-    TRY(database_prepare(&row, &store->sql, error,
-                         "SELECT root FROM segments WHERE job = ? AND idx = ? AND NOT void", "bi",
-                         BLOB(change->job), (int64_t)change->index - 1));
-    status = database_step(&store->sql, row, error);
+    status = database_first(&row, &store->sql, error,
+                            "SELECT root FROM segments WHERE job = ? AND idx = ? AND NOT void",
+                            "bi", BLOB(event->job), (int64_t)event->segment.index - 1);
     if (status == STATUS_OK && !database_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+        status = damaged(error);
     }
     database_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status take_committed(struct store *store, const struct job_change *change,
+static enum status take_committed(struct store *store, const struct game_event *event,
                                   struct error *error)
 {
-    const struct game_segment *segment = &change->segment;
-    struct hash32 hash = game_segment_hash(&change->job, segment);
+    const struct game_segment *segment = &event->segment;
+    struct hash32 hash = game_segment_hash(&event->job, segment);
     struct digest previous;
 
-    TRY(previous_root(store, &previous, change, error));
-    return database_run(
+    TRY(previous_root(store, &previous, event, error));
+    TRY(database_run(
         &store->sql, error,
         "INSERT OR REPLACE INTO segments (job, idx, generation, root, steps, time_s, height,"
-        " solver, hash, previous, diverged, round_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?)",
-        "biibiiibbbii", BLOB(change->job), (int64_t)segment->index, (int64_t)segment->generation,
+        " solver, panel, diverged, hash, previous, states, start_s) VALUES (?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?)",
+        "biibiiibiibbbi", BLOB(event->job), (int64_t)segment->index, (int64_t)segment->generation,
         BLOB(segment->root), (int64_t)segment->steps, (int64_t)segment->time_s,
-        (int64_t)segment->height, BLOB(segment->solver), BLOB(hash), BLOB(previous),
-        (int64_t)change->diverged, (int64_t)segment->time_s);
-}
-
-static enum status take_drawn(struct store *store, const struct job_change *change,
-                              struct error *error)
-{
+        (int64_t)segment->height, BLOB(segment->solver), (int64_t)segment->panel,
+        (int64_t)segment->diverged, BLOB(hash), BLOB(previous),
+        &(struct database_blob){event->states.hashes, event->states.count * sizeof(struct digest)},
+        (int64_t)segment->time_s));
     return database_run(&store->sql, error,
-                        "UPDATE segments SET seed = ?, mandatory = ? WHERE job = ? AND idx = ?"
-                        " AND NOT void",
-                        "bibi", BLOB(change->seed), (int64_t)change->mandatory, BLOB(change->job),
-                        (int64_t)change->index);
+                        "UPDATE jobs SET generation = ?, due_s = ? WHERE key = ?", "iib",
+                        (int64_t)segment->generation, INT64_MAX, BLOB(event->job));
 }
 
-/* A segment that we passed over is decided again in the new round. */
-static enum status take_renewed(struct store *store, const struct job_change *change,
-                                struct error *error)
-{
-    TRY(database_run(
-        &store->sql, error,
-        "UPDATE segments SET round_s = ?, attested = 0, choice = iif(mine = :not_mine, :undecided,"
-        " choice) WHERE job = ? AND idx = ? AND NOT void",
-        "ibi", (int64_t)change->start_s, BLOB(change->job), (int64_t)change->index));
-    return store_renew_reveals(store, change, error);
-}
-
-static enum status take_finalized(struct store *store, const struct job_change *change,
+static enum status take_finalized(struct store *store, const struct ledger_entry *entry,
                                   struct error *error)
 {
+    return database_run(
+        &store->sql, error, "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
+        (int64_t)entry->event.index + 1, (int64_t)entry->time_s, BLOB(entry->event.job));
+}
+
+static enum status take_rewound(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
     return database_run(&store->sql, error,
-                        "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
-                        (int64_t)change->index + 1, (int64_t)change->time_s, BLOB(change->job));
+                        "UPDATE jobs SET finalized = min(finalized, ?)"
+                        " WHERE key = ?",
+                        "ib", (int64_t)event->index, BLOB(event->job));
 }
 
-/* Of our own attestation. The segment may be void, so the oldest that is not settled is meant. */
-static enum status take_settled(struct store *store, const struct job_change *change,
-                                const struct address *own, struct error *error)
+/* The last segment is drawn for once more, under another hash. */
+static enum status take_asked(struct store *store, const struct ledger_entry *entry,
+                              struct error *error)
 {
-    bool paid = address_equal(&change->payee, own);
+    struct store_segment segment;
+    struct store_job job;
+    struct hash32 hash;
+    enum status status = store_job(store, &job, &entry->event.job, error);
 
-    if (!address_equal(&change->account, own)) {
-        return STATUS_OK;
+    if (status == STATUS_OK && job.finalized > 0) {
+        status = store_segment(store, &segment, &job.key, job.finalized - 1, error);
     }
-    TRY(database_run(
-        &store->sql, error,
-        "UPDATE segments SET mine = iif(?, :settled, :lost) WHERE job = ? AND idx = ? AND mine IN"
-        " (:sealed, :revealed) AND generation = (SELECT min(generation) FROM"
-        " segments WHERE job = ? AND idx = ? AND mine IN (:sealed, :revealed))",
-        "ibibi", (int64_t)paid, BLOB(change->job), (int64_t)change->index, BLOB(change->job),
-        (int64_t)change->index));
-    return paid ? store_take_payment(store, change, "attestation", change->amount, error)
-                : STATUS_OK;
+    if (status != STATUS_OK || job.finalized == 0) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    job_event_ask(&segment.committed, entry, job.entries);
+    hash = game_segment_hash(&job.key, &segment.committed);
+    return database_run(&store->sql, error,
+                        "UPDATE segments SET time_s = ?, height = ?, panel = ?, hash = ?,"
+                        " seed = NULL, covered = 0, ended = 0, start_s = ?, round = 0, rights = 0,"
+                        " unavailables = 0, choice = :not_chosen WHERE rowid = ?",
+                        "iiibii", (int64_t)segment.committed.time_s,
+                        (int64_t)segment.committed.height, (int64_t)segment.committed.panel,
+                        BLOB(hash), (int64_t)segment.committed.time_s, segment.row);
 }
 
-static enum status take_attestation(struct store *store, const struct job_change *change,
-                                    const struct address *own, struct error *error)
-{
-    bool seals = change->attestation == JOB_ATTESTATION_SEALED;
-
-    if (change->attestation == JOB_ATTESTATION_SETTLED) {
-        return take_settled(store, change, own, error);
-    }
-    TRY(database_run(&store->sql, error,
-                     "UPDATE segments SET attested = attested + ?, revealed = revealed + ?"
-                     " WHERE job = ? AND idx = ? AND NOT void",
-                     "iibi", (int64_t)change->attested, (int64_t)change->revealed,
-                     BLOB(change->job), (int64_t)change->index));
-    if (address_equal(&change->account, own)) {
-        TRY(database_run(&store->sql, error,
-                         seals ? "UPDATE segments SET mine = :sealed, choice = :to_attest"
-                                 " WHERE job = ? AND idx = ? AND NOT void"
-                               : "UPDATE segments SET mine = :revealed"
-                                 " WHERE job = ? AND idx = ? AND NOT void",
-                         "bi", BLOB(change->job), (int64_t)change->index));
-    }
-    return seals ? STATUS_OK : store_take_reveal(store, change, error);
-}
-
-enum status store_take_payment(struct store *store, const struct job_change *change,
+enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
                                const char *kind, wei amount, struct error *error)
 {
     char text[WEI_TEXT_SIZE];
 
     wei_print_plain(text, amount);
     return database_run(&store->sql, error, "INSERT OR REPLACE INTO payments VALUES (?, ?, ?)",
-                        "itt", (int64_t)change->number, kind, text);
+                        "itt", (int64_t)entry->number, kind, text);
 }
 
+static enum status take_paid(struct store *store, const struct ledger_entry *entry,
+                             const struct address *own, struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    TRY(database_run(&store->sql, error,
+                     "UPDATE jobs SET unpaid = :none_unpaid WHERE key = ? AND unpaid = ?", "bi",
+                     BLOB(event->job), (int64_t)event->generation));
+    return address_equal(&event->account, own)
+               ? store_take_payment(store, entry, "claim", event->amount, error)
+               : STATUS_OK;
+}
+
+/* ---- entries of the log --------------------------------------------------------- */
+
 /* Reading the event log again passes a rewind again: it counts once. */
-static enum status take_rewind(struct store *store, const struct job_change *change,
+static enum status take_rewind(struct store *store, const struct ledger_entry *entry,
                                struct error *error)
 {
     int64_t seen = 0;
 
     TRY(store_number(store, &seen, "rewound", error));
-    if (seen >= (int64_t)change->number) {
-        return store_set_number(store, "cursor", (int64_t)change->number, error);
+    if (seen >= (int64_t)entry->number) {
+        return store_set_number(store, "cursor", (int64_t)entry->number, error);
     }
     TRY(forget(store, error));
-    TRY(store_set_number(store, "rewound", (int64_t)change->number, error));
+    TRY(store_set_number(store, "rewound", (int64_t)entry->number, error));
     return store_set_number(store, "cursor", 0, error);
 }
 
-static enum status take_change(struct store *store, const struct job_change *change,
+static enum status take_of_job(struct store *store, const struct ledger_entry *entry,
                                const struct address *own, struct error *error)
 {
-    switch (change->kind) {
-    case JOB_CHANGE_OPENED:
-        return take_opened(store, change, error);
-    case JOB_CHANGE_PHASE:
-        return take_phase(store, change, error);
-    case JOB_CHANGE_COMMITTED:
-        return take_committed(store, change, error);
-    case JOB_CHANGE_DRAWN:
-        return take_drawn(store, change, error);
-    case JOB_CHANGE_RENEWED:
-        return take_renewed(store, change, error);
-    case JOB_CHANGE_FINALIZED:
-        return take_finalized(store, change, error);
-    case JOB_CHANGE_ATTESTATION:
-        return take_attestation(store, change, own, error);
-    case JOB_CHANGE_WITHDRAWN:
-        return address_equal(&change->account, own)
-                   ? store_take_payment(store, change, "withdrawal", change->amount, error)
+    const struct game_event *event = &entry->event;
+
+    switch ((int)event->kind) {
+    case GAME_COMMITTED:
+        return take_committed(store, event, error);
+    case GAME_FINALIZED:
+        return take_finalized(store, entry, error);
+    case GAME_REWOUND:
+        return take_rewound(store, event, error);
+    case GAME_ASKED:
+        return take_asked(store, entry, error);
+    case GAME_DELIVERED:
+        return database_run(&store->sql, error, "UPDATE jobs SET delivered = 1 WHERE key = ?", "b",
+                            BLOB(event->job));
+    case GAME_PAID:
+        return take_paid(store, entry, own, error);
+    case GAME_WITHDRAWN:
+        return address_equal(&event->account, own)
+                   ? store_take_payment(store, entry, "withdrawal", event->amount, error)
                    : STATUS_OK;
-    case JOB_CHANGE_CLAIM_OPENED:
-    case JOB_CHANGE_CLAIM_TURN:
-    case JOB_CHANGE_CLAIM_QUERIED:
-    case JOB_CHANGE_CLAIM_CLOSED:
-        return store_take_claim(store, change, own, error);
-    case JOB_CHANGE_NONE:
-    case JOB_CHANGE_REWIND:
-        break;
+    default:
+        return store_take_panel(store, entry, own, error);
     }
-    return STATUS_OK;
+}
+
+static enum status take_event(struct store *store, const struct ledger_entry *entry,
+                              const struct address *own, struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    if (event->kind == GAME_CLAIMED || job_event_is_of_claim(event->kind)) {
+        return store_take_claim(store, entry, own, error);
+    }
+    TRY(take_contact(store, entry, error));
+    if (event->kind == GAME_OPENED) {
+        return take_opened(store, event, error);
+    }
+    if (job_event_voids(event->kind)) {
+        TRY(void_from(store, event, error));
+    }
+    return job_event_phase(event->kind) != GAME_PHASE_NONE ? take_phase(store, event, error)
+                                                           : take_of_job(store, entry, own, error);
 }
 
 enum status store_take(struct store *store, const struct ledger_entry *entry,
                        const struct address *own, struct error *error)
 {
-    struct job_change change;
-
-    job_change_read(&change, entry);
-    if (change.kind == JOB_CHANGE_REWIND) {
-        return take_rewind(store, &change, error);
+    if (entry->kind == LEDGER_REWIND) {
+        return take_rewind(store, entry, error);
     }
-    TRY(take_change(store, &change, own, error));
-    return store_set_number(store, "cursor", (int64_t)change.number, error);
+    TRY(take_event(store, entry, own, error));
+    return store_set_number(store, "cursor", (int64_t)entry->number, error);
 }
 
-/* ---- segments ----------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------- */
+
+/* The terms are kept as the move that opened the job. */
+static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int column,
+                              struct error *error)
+{
+    struct game_move move;
+
+    if (game_move_decode(&move, sqlite3_column_blob(row, column),
+                         (size_t)sqlite3_column_bytes(row, column)) != STATUS_OK ||
+        move.kind != GAME_OPEN) {
+        return damaged(error);
+    }
+    *terms = move.terms;
+    return STATUS_OK;
+}
+
+#define JOB_COLUMNS                                                                                \
+    "SELECT j.key, j.client, j.solver, j.terms, j.phase, j.generation, j.finalized, j.unpaid,"     \
+    " (SELECT count(*) FROM entries e WHERE e.job = j.key),"                                       \
+    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND e.left_s = 0),"       \
+    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND e.ours), j.due_s,"    \
+    " coalesce(w.wish, 0), w.header FROM jobs j LEFT JOIN wishes w ON w.job = j.key"
+
+static enum status read_job(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct store_job *job = one;
+
+    memset(job, 0, sizeof(*job));
+    TRY(read_terms(&job->terms, row, 3, error));
+    job->phase = (enum game_phase)sqlite3_column_int(row, 4);
+    job->generation = (uint32_t)sqlite3_column_int64(row, 5);
+    job->finalized = (uint32_t)sqlite3_column_int64(row, 6);
+    job->unpaid = (uint32_t)sqlite3_column_int64(row, 7);
+    job->entries = (uint32_t)sqlite3_column_int64(row, 8);
+    job->active = (uint32_t)sqlite3_column_int64(row, 9);
+    job->ours = (uint32_t)sqlite3_column_int64(row, 10);
+    job->due_s = (uint64_t)sqlite3_column_int64(row, 11);
+    job->wish = (enum store_wish)sqlite3_column_int(row, 12);
+    job->has_header = database_blob_column(row, 13, job->header, sizeof(job->header));
+    return database_blob_column(row, 0, job->key.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 1, job->client.bytes, ADDRESS_SIZE) &&
+                   (sqlite3_column_type(row, 2) == SQLITE_NULL ||
+                    database_blob_column(row, 2, job->solver.bytes, ADDRESS_SIZE))
+               ? STATUS_OK
+               : damaged(error);
+}
+
+#define ENTRY_COLUMNS                                                                              \
+    "SELECT e.job, e.number, e.left_s, j.phase, j.terms FROM entries e JOIN jobs j"                \
+    " ON j.key = e.job"
+
+static enum status read_entry(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct store_entry *entry = one;
+
+    memset(entry, 0, sizeof(*entry));
+    entry->number = (uint32_t)sqlite3_column_int64(row, 1);
+    entry->left_s = (uint64_t)sqlite3_column_int64(row, 2);
+    entry->phase = (enum game_phase)sqlite3_column_int(row, 3);
+    TRY(read_terms(&entry->terms, row, 4, error));
+    return database_blob_column(row, 0, entry->job.bytes, HASH32_SIZE) ? STATUS_OK : damaged(error);
+}
 
 #define SEGMENT_COLUMNS                                                                            \
-    "SELECT s.rowid, s.job, s.idx, s.generation, s.root, s.steps, s.time_s, s.height, s.solver, "  \
-    "s.hash,"                                                                                      \
-    " s.previous, s.diverged, s.seed, s.round_s, s.attested, s.revealed, s.mine, s.void, "         \
-    "s.choice,"                                                                                    \
-    " j.terms, j.phase, j.finalized, s.mandatory, j.finalized_s FROM segments s JOIN jobs j"       \
-    " ON j.key = s.job"
+    "SELECT s.rowid, s.job, s.idx, s.generation, s.root, s.steps, s.time_s, s.height, s.solver,"   \
+    " s.panel, s.diverged, s.hash, s.previous, s.seed, s.covered, s.ended, s.start_s, s.rights,"   \
+    " s.unavailables, s.void, s.choice, j.terms, j.phase, j.client, j.finalized, j.finalized_s,"   \
+    " (SELECT count(*) FROM disputes d WHERE d.segment = s.hash AND d.phase <> :claim_closed),"    \
+    " (SELECT count(*) FROM disputes d WHERE d.job = s.job AND d.phase <> :claim_closed AND"       \
+    " d.generation = j.generation) FROM segments s JOIN jobs j ON j.key = s.job"
 
 static enum status read_segment(void *one, sqlite3_stmt *row, struct error *error)
 {
     struct store_segment *segment = one;
-    struct game_move move;
+    struct game_segment *committed = &segment->committed;
 
     memset(segment, 0, sizeof(*segment));
     segment->row = sqlite3_column_int64(row, 0);
-    segment->committed.index = (uint32_t)sqlite3_column_int64(row, 2);
-    segment->committed.generation = (uint32_t)sqlite3_column_int64(row, 3);
-    segment->committed.steps = (uint32_t)sqlite3_column_int64(row, 5);
-    segment->committed.time_s = (uint64_t)sqlite3_column_int64(row, 6);
-    segment->committed.height = (uint64_t)sqlite3_column_int64(row, 7);
-    segment->diverged = sqlite3_column_int(row, 11) != 0;
-    segment->round_s = (uint64_t)sqlite3_column_int64(row, 13);
-    segment->attested = (uint32_t)sqlite3_column_int64(row, 14);
-    segment->revealed = (uint32_t)sqlite3_column_int64(row, 15);
-    segment->mine = (enum store_mine)sqlite3_column_int(row, 16);
-    segment->is_void = sqlite3_column_int(row, 17) != 0;
-    segment->choice = (enum store_choice)sqlite3_column_int(row, 18);
-    segment->phase = (enum game_phase)sqlite3_column_int(row, 20);
-    segment->finalized = (uint32_t)sqlite3_column_int64(row, 21);
-    segment->mandatory = sqlite3_column_int(row, 22) != 0;
-    segment->finalized_s = (uint64_t)sqlite3_column_int64(row, 23);
-    if (!database_blob_column(row, 1, segment->job.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 4, segment->committed.root.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, 8, segment->committed.solver.bytes, ADDRESS_SIZE) ||
-        !database_blob_column(row, 9, segment->hash.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 10, segment->previous.bytes, DIGEST_SIZE) ||
-        (sqlite3_column_type(row, 12) != SQLITE_NULL &&
-         !database_blob_column(row, 12, segment->seed.bytes, HASH32_SIZE)) ||
-        game_move_decode(&move, sqlite3_column_blob(row, 19),
-                         (size_t)sqlite3_column_bytes(row, 19)) != STATUS_OK ||
-        move.kind != GAME_OPEN) {
-        return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
-    }
-    segment->terms = move.terms;
-    segment->job_id = move.terms.job_id;
-    return STATUS_OK;
+    committed->index = (uint32_t)sqlite3_column_int64(row, 2);
+    committed->generation = (uint32_t)sqlite3_column_int64(row, 3);
+    committed->steps = (uint32_t)sqlite3_column_int64(row, 5);
+    committed->time_s = (uint64_t)sqlite3_column_int64(row, 6);
+    committed->height = (uint64_t)sqlite3_column_int64(row, 7);
+    committed->panel = (uint32_t)sqlite3_column_int64(row, 9);
+    committed->diverged = sqlite3_column_int(row, 10) != 0;
+    segment->covered = sqlite3_column_int(row, 14) != 0;
+    segment->ended = sqlite3_column_int(row, 15) != 0;
+    segment->start_s = (uint64_t)sqlite3_column_int64(row, 16);
+    segment->rights = (uint32_t)sqlite3_column_int64(row, 17);
+    segment->unavailables = (uint32_t)sqlite3_column_int64(row, 18);
+    segment->is_void = sqlite3_column_int(row, 19) != 0;
+    segment->choice = (enum store_choice)sqlite3_column_int(row, 20);
+    TRY(read_terms(&segment->terms, row, 21, error));
+    segment->phase = (enum game_phase)sqlite3_column_int(row, 22);
+    segment->finalized = (uint32_t)sqlite3_column_int64(row, 24);
+    segment->finalized_s = (uint64_t)sqlite3_column_int64(row, 25);
+    segment->open_claims = (uint32_t)sqlite3_column_int64(row, 26);
+    segment->job_claims = (uint32_t)sqlite3_column_int64(row, 27);
+    segment->job_id = segment->terms.job_id;
+    return database_blob_column(row, 1, segment->job.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 4, committed->root.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, 8, committed->solver.bytes, ADDRESS_SIZE) &&
+                   database_blob_column(row, 11, segment->hash.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 12, segment->previous.bytes, DIGEST_SIZE) &&
+                   (sqlite3_column_type(row, 13) == SQLITE_NULL ||
+                    database_blob_column(row, 13, segment->seed.bytes, HASH32_SIZE)) &&
+                   database_blob_column(row, 23, segment->client.bytes, ADDRESS_SIZE)
+               ? STATUS_OK
+               : damaged(error);
 }
 
 struct job_segment store_segment_state(const struct store_segment *segment)
 {
     return (struct job_segment){.terms = &segment->terms,
-                                .start_s = segment->round_s,
                                 .height = segment->committed.height,
-                                .revealed = segment->revealed,
+                                .start_s = segment->start_s,
+                                .rights = segment->rights,
+                                .unavailables = segment->unavailables,
+                                .open_claims = segment->open_claims,
+                                .job_claims = segment->job_claims,
                                 .drawn = !hash32_is_zero(&segment->seed),
-                                .mandatory = segment->mandatory,
+                                .covered = segment->covered,
+                                .ended = segment->ended,
                                 .final = segment->committed.index < segment->finalized,
                                 .first = segment->committed.index == segment->finalized};
 }
 
+/* ---- visiting --------------------------------------------------------------------- */
+
+static const struct {
+    const char *columns;
+    size_t size;
+    enum status (*read)(void *one, sqlite3_stmt *row, struct error *error);
+} tables[] = {
+    [STORE_JOBS] = {JOB_COLUMNS, sizeof(struct store_job), read_job},
+    [STORE_ENTRIES] = {ENTRY_COLUMNS, sizeof(struct store_entry), read_entry},
+    [STORE_SEGMENTS] = {SEGMENT_COLUMNS, sizeof(struct store_segment), read_segment},
+    [STORE_SEATS] = {store_seat_columns, sizeof(struct store_seat), store_read_seat},
+    [STORE_DISPUTES] = {store_dispute_columns, sizeof(struct store_dispute), store_read_dispute},
+};
+
 /* Collected first: what visits them may change the table. */
-enum status store_segments(struct store *store, const char *where,
-                           enum status (*visit)(void *context, const struct store_segment *segment,
-                                                struct error *error),
-                           void *context, struct error *error)
+enum status store_visit(struct store *store, enum store_table table, const char *where,
+                        store_visitor *visit, void *context, struct error *error)
 {
-    struct store_segment *found = malloc(STORE_VISIT_MAX * sizeof(*found));
-    char text[1400];
+    size_t size = tables[table].size;
+    char *found = malloc(STORE_VISIT_MAX * size);
+    char text[2000];
     uint32_t count = 0;
     enum status status =
-        found == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for segments") : STATUS_OK;
+        found == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for rows") : STATUS_OK;
 
     if (status == STATUS_OK) {
-        (void)snprintf(text, sizeof(text), SEGMENT_COLUMNS " WHERE %s LIMIT %d", where,
+        (void)snprintf(text, sizeof(text), "%s WHERE %s LIMIT %d", tables[table].columns, where,
                        STORE_VISIT_MAX);
         status = database_collect(&store->sql, found, &count,
-                                  database_query(&store->sql, error, text, ""), sizeof(*found),
-                                  STORE_VISIT_MAX, read_segment, error);
+                                  database_query(&store->sql, error, text, ""), size,
+                                  STORE_VISIT_MAX, tables[table].read, error);
     }
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = visit(context, &found[i], error);
+        status = visit(context, found + i * size, error);
     }
     free(found);
     return status;
 }
 
-static enum status one_segment(struct store *store, struct store_segment *segment,
-                               sqlite3_stmt *row, struct error *error)
+/* row: with its parameters bound; NULL: it could not be prepared. */
+static enum status one_row(struct store *store, void *found, enum store_table table,
+                           sqlite3_stmt *row, struct error *error)
 {
     enum status status;
 
@@ -338,30 +451,110 @@ static enum status one_segment(struct store *store, struct store_segment *segmen
     }
     status = database_step(&store->sql, row, error);
     if (status == STATUS_OK) {
-        status = read_segment(segment, row, error);
+        status = tables[table].read(found, row, error);
     }
     database_done(&store->sql, row);
     return status;
 }
 
+enum status store_job(struct store *store, struct store_job *job, const struct hash32 *key,
+                      struct error *error)
+{
+    return one_row(
+        store, job, STORE_JOBS,
+        database_query(&store->sql, error, JOB_COLUMNS " WHERE j.key = ?", "b", KEY(key)), error);
+}
+
 enum status store_segment(struct store *store, struct store_segment *segment,
                           const struct hash32 *job, uint32_t index, struct error *error)
 {
-    return one_segment(
-        store, segment,
-        database_query(&store->sql, error,
-                       SEGMENT_COLUMNS " WHERE s.job = ? AND s.idx = ? AND NOT s.void", "bi",
-                       &(struct database_blob){job->bytes, HASH32_SIZE}, (int64_t)index),
-        error);
+    return one_row(store, segment, STORE_SEGMENTS,
+                   database_query(&store->sql, error,
+                                  SEGMENT_COLUMNS " WHERE s.job = ? AND s.idx = ? AND NOT s.void",
+                                  "bi", KEY(job), (int64_t)index),
+                   error);
+}
+
+/* Of those that became void since, the last of an earlier or the same generation. */
+enum status store_segment_before(struct store *store, struct store_segment *found,
+                                 const struct store_segment *segment, uint32_t index,
+                                 struct error *error)
+{
+    return one_row(store, found, STORE_SEGMENTS,
+                   database_query(&store->sql, error,
+                                  SEGMENT_COLUMNS " WHERE s.job = ? AND s.idx = ? AND"
+                                                  " s.generation <= ? AND s.rowid <= ? ORDER BY"
+                                                  " s.generation DESC, s.rowid DESC LIMIT 1",
+                                  "biii", BLOB(segment->job), (int64_t)index,
+                                  (int64_t)segment->committed.generation, segment->row),
+                   error);
 }
 
 enum status store_segment_by_hash(struct store *store, struct store_segment *segment,
                                   const struct hash32 *hash, struct error *error)
 {
-    return one_segment(store, segment,
-                       database_query(&store->sql, error, SEGMENT_COLUMNS " WHERE s.hash = ?", "b",
-                                      &(struct database_blob){hash->bytes, HASH32_SIZE}),
-                       error);
+    return one_row(
+        store, segment, STORE_SEGMENTS,
+        database_query(&store->sql, error, SEGMENT_COLUMNS " WHERE s.hash = ?", "b", KEY(hash)),
+        error);
+}
+
+enum status store_seat(struct store *store, struct store_seat *seat, const struct hash32 *segment,
+                       uint32_t place, struct error *error)
+{
+    char text[1200];
+
+    (void)snprintf(text, sizeof(text), "%s WHERE p.segment = ? AND p.place = ?",
+                   store_seat_columns);
+    return one_row(store, seat, STORE_SEATS,
+                   database_query(&store->sql, error, text, "bi", KEY(segment), (int64_t)place),
+                   error);
+}
+
+enum status store_dispute(struct store *store, struct store_dispute *dispute,
+                          const struct hash32 *key, struct error *error)
+{
+    char text[1200];
+
+    (void)snprintf(text, sizeof(text), "%s WHERE d.key = ?", store_dispute_columns);
+    return one_row(store, dispute, STORE_DISPUTES,
+                   database_query(&store->sql, error, text, "b", KEY(key)), error);
+}
+
+enum status store_states(struct store *store, struct digest states[GAME_STATES_MAX],
+                         const struct store_segment *segment, struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &store->sql, error, "SELECT states FROM segments WHERE rowid = ?", "i", segment->row);
+
+    if (status == STATUS_OK &&
+        (segment->committed.steps > GAME_STATES_MAX ||
+         !database_blob_column(row, 0, states, segment->committed.steps * sizeof(*states)))) {
+        status = damaged(error);
+    }
+    database_done(&store->sql, row);
+    return status == STATUS_NOT_FOUND ? damaged(error) : status;
+}
+
+/* ---- what the node thinks ----------------------------------------------------------- */
+
+enum status store_wish(struct store *store, const struct hash32 *job, enum store_wish wish,
+                       const char *reason, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "INSERT INTO wishes (job, wish, reason) VALUES (?, ?, ?) ON CONFLICT (job)"
+                        " DO UPDATE SET wish = excluded.wish, reason = excluded.reason",
+                        "bit", KEY(job), (int64_t)wish, reason);
+}
+
+enum status store_set_header(struct store *store, const struct hash32 *job,
+                             const uint8_t header[GAME_JOB_HEADER_SIZE], struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "INSERT INTO wishes (job, header) VALUES (?, ?) ON CONFLICT (job)"
+                        " DO UPDATE SET header = excluded.header",
+                        "bb", KEY(job), &(struct database_blob){header, GAME_JOB_HEADER_SIZE});
 }
 
 enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
@@ -370,4 +563,25 @@ enum status store_choose(struct store *store, int64_t row, enum store_choice cho
     return database_run(&store->sql, error,
                         "UPDATE segments SET choice = ?, reason = ? WHERE rowid = ?", "iti",
                         (int64_t)choice, reason, row);
+}
+
+static enum status read_url(void *one, sqlite3_stmt *row, struct error *error)
+{
+    (void)error;
+    (void)snprintf(one, GAME_CONTACT_MAX + 1, "%s", (const char *)sqlite3_column_text(row, 0));
+    return STATUS_OK;
+}
+
+enum status store_contacts(struct store *store, struct store_contacts *contacts,
+                           const struct hash32 *job, struct error *error)
+{
+    return database_collect(
+        &store->sql, contacts->urls, &contacts->count,
+        database_query(&store->sql, error,
+                       "SELECT c.url FROM contacts c JOIN jobs j ON j.key = c.job WHERE c.job = ?"
+                       " AND (c.owner = j.client OR c.owner = j.solver OR EXISTS (SELECT 1 FROM"
+                       " entries e WHERE e.job = c.job AND e.owner = c.owner AND NOT e.gone))"
+                       " ORDER BY c.owner = j.solver DESC, c.owner = j.client DESC, c.number DESC",
+                       "b", KEY(job)),
+        sizeof(contacts->urls[0]), STORE_CONTACTS_MAX, read_url, error);
 }

@@ -11,28 +11,36 @@
     }
 
 static const char *const job_phases[] = {"unknown", "open", "running", "closed"};
-static const char *const claim_phases[] = {"not on the ledger yet", "called", "tried", "closed"};
+static const char *const claim_phases[] = {"not on the ledger yet", "waiting", "called", "tried",
+                                           "closed"};
+static const char *const seat_phases[] = {"drawn", "sealed", "revealed", "closed"};
+static const char *const verdicts[] = {"none", "right", "false", "unavailable"};
 static const char *const task_states[] = {"waiting", "running", "done", "skipped"};
-static const char *const action_kinds[] = {"draw",    "attest",  "reveal",   "settle",   "seal",
-                                           "claim",   "timeout", "lapse",    "withdraw", "query",
-                                           "convict", "reply",   "finalize", "expire",   "renew"};
+static const char *const action_kinds[] = {
+    "enlist", "leave",      "draw",     "seal",    "reveal",  "alarm",   "challenge",
+    "settle", "seal-claim", "claim",    "query",   "convict", "timeout", "lapse",
+    "pay",    "renew",      "finalize", "forfeit", "release", "expire",  "withdraw"};
 static const char *const action_states[] = {"planned", "sent", "done",
                                             "refused", "late", "overtaken"};
-static const char *const audits[] = {"new", "to be compared", "true", "passed over", "false"};
+static const char *const judgements[] = {"not compared", "true", "false"};
 
 _Static_assert(COUNT_OF(job_phases) == GAME_PHASE_CLOSED + 1, "a word for each phase");
 _Static_assert(COUNT_OF(claim_phases) == GAME_CLAIM_CLOSED + 1, "a word for each phase");
+_Static_assert(COUNT_OF(seat_phases) == GAME_SEAT_CLOSED + 1, "a word for each phase");
+_Static_assert(COUNT_OF(verdicts) == GAME_VERDICT_UNAVAILABLE + 1, "a word for each verdict");
 _Static_assert(COUNT_OF(task_states) == TASK_STATES, "a word for each state");
 _Static_assert(COUNT_OF(action_kinds) == ACTION_KINDS, "a word for each kind");
 _Static_assert(COUNT_OF(action_states) == ACTION_STATES, "a word for each state");
-_Static_assert(COUNT_OF(audits) == STORE_AUDIT_FALSE + 1, "a word for each audit");
+_Static_assert(COUNT_OF(judgements) == STORE_FALSE + 1, "a word for each judgement");
 
 const struct store_words store_job_phase_words = WORDS_OF(job_phases);
 const struct store_words store_claim_phase_words = WORDS_OF(claim_phases);
+const struct store_words store_seat_phase_words = WORDS_OF(seat_phases);
+const struct store_words store_verdict_words = WORDS_OF(verdicts);
 const struct store_words store_task_state_words = WORDS_OF(task_states);
 const struct store_words store_action_kind_words = WORDS_OF(action_kinds);
 const struct store_words store_action_state_words = WORDS_OF(action_states);
-const struct store_words store_audit_words = WORDS_OF(audits);
+const struct store_words store_judgement_words = WORDS_OF(judgements);
 
 const char *action_kind_name(enum action_kind kind)
 {
@@ -58,37 +66,48 @@ const struct database_name store_names[] = {
     {"proven", CHECK_PROVEN},
     {"refuted", CHECK_REFUTED},
     {"fault", CHECK_FAULT},
-    {"attest", ACTION_ATTEST},
-    {"settle", ACTION_SETTLE},
+    {"enlist", ACTION_ENLIST},
+    {"leave", ACTION_LEAVE},
     {"seal", ACTION_SEAL},
+    {"reveal", ACTION_REVEAL},
+    {"alarm", ACTION_ALARM},
+    {"challenge", ACTION_CHALLENGE},
+    {"settle", ACTION_SETTLE},
+    {"seal_claim", ACTION_SEAL_CLAIM},
     {"claim", ACTION_CLAIM},
     {"query", ACTION_QUERY},
     {"convict", ACTION_CONVICT},
-    {"reply", ACTION_REPLY},
-    {"finalize", ACTION_FINALIZE},
-    {"expire", ACTION_EXPIRE},
-    {"renew", ACTION_RENEW},
+    {"timeout", ACTION_TIMEOUT},
+    {"withdraw", ACTION_WITHDRAW},
     {"action_planned", ACTION_PLANNED},
     {"action_sent", ACTION_SENT},
     {"action_done", ACTION_DONE},
     {"action_refused", ACTION_REFUSED},
     {"action_late", ACTION_LATE},
     {"undecided", STORE_UNDECIDED},
-    {"to_attest", STORE_ATTEST},
-    {"extra", STORE_EXTRA},
-    {"passed_over", STORE_PASS},
-    {"sampled", STORE_SAMPLED},
-    {"not_mine", STORE_MINE_NOT},
-    {"sealed", STORE_MINE_SEALED},
-    {"revealed", STORE_MINE_REVEALED},
-    {"settled", STORE_MINE_SETTLED},
-    {"lost", STORE_MINE_LOST},
-    {"audit_new", STORE_AUDIT_NEW},
-    {"audit_queued", STORE_AUDIT_QUEUED},
+    {"to_enlist", STORE_ENLIST},
+    {"to_pass", STORE_PASS},
+    {"to_leave", STORE_LEAVE},
+    {"not_chosen", STORE_CHOICE_NONE},
+    {"extra", STORE_CHOICE_EXTRA},
+    {"passed_over", STORE_CHOICE_PASS},
+    {"not_judged", STORE_NOT_JUDGED},
+    {"judged_false", STORE_FALSE},
+    {"job_open", GAME_PHASE_OPEN},
     {"job_running", GAME_PHASE_RUNNING},
+    {"job_closed", GAME_PHASE_CLOSED},
     {"claim_none", GAME_CLAIM_NONE},
+    {"claim_tried", GAME_CLAIM_TRIED},
     {"claim_closed", GAME_CLAIM_CLOSED},
     {"turn_claimant", GAME_TURN_CLAIMANT},
-    {"turn_accused", GAME_TURN_ACCUSED},
+    {"upheld", GAME_UPHELD},
+    {"refuted_claim", GAME_REFUTED},
+    {"seat_drawn", GAME_SEAT_NONE},
+    {"seat_sealed", GAME_SEAT_SEALED},
+    {"seat_revealed", GAME_SEAT_REVEALED},
+    {"seat_closed", GAME_SEAT_CLOSED},
+    {"right", GAME_VERDICT_RIGHT},
+    {"unavailable", GAME_VERDICT_UNAVAILABLE},
+    {"none_unpaid", UINT32_MAX},
     {NULL, 0},
 };

@@ -22,23 +22,29 @@ enum task_state {
 
 /* A move on the ledger. */
 enum action_kind {
-    ACTION_DRAW = 0,
-    ACTION_ATTEST,
+    ACTION_ENLIST = 0,
+    ACTION_LEAVE, /* the panel, and collects the bond */
+    ACTION_DRAW,
+    ACTION_SEAL, /* SEAL, REVEAL, ALARM: the verdict of a place; the verdict database has it */
     ACTION_REVEAL,
+    ACTION_ALARM,
+    ACTION_CHALLENGE, /* another's right */
     ACTION_SETTLE,
-    ACTION_SEAL,
+    ACTION_SEAL_CLAIM, /* SEAL_CLAIM, CLAIM: of an outsider */
     ACTION_CLAIM,
-    ACTION_TIMEOUT,
-    ACTION_LAPSE,
-    ACTION_WITHDRAW,
-    ACTION_QUERY, /* QUERY, CONVICT, REPLY: turns of a dispute; the claim's folder has the bytes */
+    ACTION_QUERY, /* QUERY, CONVICT: turns of a dispute; the claim's folder has the bytes */
     ACTION_CONVICT,
-    ACTION_REPLY,
-    ACTION_FINALIZE, /* FINALIZE, EXPIRE, RENEW: anybody's moves after a solver's timeout */
-    ACTION_EXPIRE,
+    ACTION_TIMEOUT, /* from here on: anybody's moves */
+    ACTION_LAPSE,
+    ACTION_PAY,
     ACTION_RENEW,
+    ACTION_FINALIZE,
+    ACTION_FORFEIT,
+    ACTION_RELEASE,
+    ACTION_EXPIRE,
+    ACTION_WITHDRAW,
 };
-#define ACTION_KINDS 15
+#define ACTION_KINDS 21
 
 enum action_state {
     ACTION_PLANNED = 0,
@@ -50,31 +56,26 @@ enum action_state {
 };
 #define ACTION_STATES 6
 
-/* What the node wants of a segment. */
-enum store_choice {
+/* What the node wants of a job's panel. */
+enum store_wish {
     STORE_UNDECIDED = 0,
-    STORE_ATTEST,
-    STORE_EXTRA, /* a secret sample */
+    STORE_ENLIST,
     STORE_PASS,
-    STORE_SAMPLED, /* to be attested, and its check is in the queue */
+    STORE_LEAVE, /* the policy agrees no longer */
 };
 
-/* The node's own attestation of a segment. */
-enum store_mine {
-    STORE_MINE_NOT = 0,
-    STORE_MINE_SEALED,
-    STORE_MINE_REVEALED,
-    STORE_MINE_SETTLED,
-    STORE_MINE_LOST, /* settled, and the bond went to somebody else */
+/* What the node wants of a segment, besides its places in it. */
+enum store_choice {
+    STORE_CHOICE_NONE = 0,
+    STORE_CHOICE_EXTRA, /* a secret sample */
+    STORE_CHOICE_PASS,
 };
 
-/* The audit of an attestation: a trace root that somebody else revealed. */
-enum store_audit {
-    STORE_AUDIT_NEW = 0,
-    STORE_AUDIT_QUEUED, /* a check of its step is in the queue */
-    STORE_AUDIT_TRUE,
-    STORE_AUDIT_PASS,
-    STORE_AUDIT_FALSE, /* two replays gave another root */
+/* Somebody's revealed right. */
+enum store_judgement {
+    STORE_NOT_JUDGED = 0,
+    STORE_TRUE,
+    STORE_FALSE, /* to be challenged */
 };
 
 const char *action_kind_name(enum action_kind kind);
@@ -89,10 +90,12 @@ struct store_words {
 
 extern const struct store_words store_job_phase_words;
 extern const struct store_words store_claim_phase_words;
+extern const struct store_words store_seat_phase_words;
+extern const struct store_words store_verdict_words;
 extern const struct store_words store_task_state_words;
 extern const struct store_words store_action_kind_words;
 extern const struct store_words store_action_state_words;
-extern const struct store_words store_audit_words;
+extern const struct store_words store_judgement_words;
 
 /* For `struct database`: the names of all values, as ":task_done", ":action_sent", ":convict". */
 extern const struct database_name store_names[];

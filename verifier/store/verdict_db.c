@@ -14,7 +14,7 @@
 #include "base/secret.h"
 
 enum {
-    VERDICT_DB_VERSION = 1,
+    VERDICT_DB_VERSION = 2, /* 1 is of the first edition of the game */
     ROWS_MAX = 1 << 20,
     LOCK_TRIES = 20,
     LOCK_WAIT_US = 100000,
@@ -22,15 +22,17 @@ enum {
 
 static const char schema[] =
     "PRAGMA synchronous = EXTRA;"
-    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS verdicts (chain TEXT NOT NULL, contract BLOB NOT NULL,"
-    " job BLOB NOT NULL, segment INTEGER NOT NULL, before BLOB NOT NULL, root BLOB NOT NULL,"
-    " step INTEGER NOT NULL,"
-    " verdict INTEGER NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL, trace BLOB NOT NULL,"
-    " PRIMARY KEY (chain, contract, job, segment, before, root, step));";
+    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);";
 
-#define PLACE_WHERE " FROM verdicts WHERE chain = ? AND contract = ? AND job = ? AND segment = ?"
-#define ROW_WHERE   PLACE_WHERE " AND before = ? AND root = ?"
+static const char tables[] =
+    "CREATE TABLE verdicts (chain TEXT NOT NULL, contract BLOB NOT NULL,"
+    " job BLOB NOT NULL, segment INTEGER NOT NULL, before BLOB NOT NULL, root BLOB NOT NULL,"
+    " diverged INTEGER NOT NULL, verdict INTEGER NOT NULL, step INTEGER NOT NULL,"
+    " pre BLOB NOT NULL, post BLOB NOT NULL,"
+    " PRIMARY KEY (chain, contract, job, segment, before, root, diverged));"
+    "CREATE TABLE seals (chain TEXT NOT NULL, contract BLOB NOT NULL, segment BLOB NOT NULL,"
+    " seed BLOB NOT NULL, seat INTEGER NOT NULL, verdict INTEGER NOT NULL, step INTEGER NOT NULL,"
+    " leaves BLOB NOT NULL, PRIMARY KEY (chain, contract, segment, seed, seat));";
 
 struct verdict_db {
     struct database sql;
@@ -47,17 +49,21 @@ static enum status check_version(struct verdict_db *verdicts, struct error *erro
     TRY(database_number(&verdicts->sql, &version, 0, error,
                         "SELECT value FROM meta WHERE name = 'version'", ""));
     if (version == 0) {
+        TRY(database_execute(&verdicts->sql, tables, error));
         return database_run(&verdicts->sql, error, "INSERT INTO meta VALUES ('version', ?)", "i",
                             (int64_t)VERDICT_DB_VERSION);
     }
-    if (version != VERDICT_DB_VERSION) {
-        (void)error_set(error, STATUS_REFUSED,
-                        "the verdict database is of version %" PRId64 ", which is not known here",
-                        version);
-        error_advise(error, "use the program that wrote it, or a newer one");
-        return STATUS_REFUSED;
+    if (version == VERDICT_DB_VERSION) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    (void)error_set(error, STATUS_REFUSED,
+                    "the verdict database is of version %" PRId64 ", which is not known here",
+                    version);
+    error_advise(error, version > VERDICT_DB_VERSION
+                            ? "use the program that wrote it, or a newer one"
+                            : "it is of the first edition of the game: name another folder with"
+                              " --state");
+    return STATUS_REFUSED;
 }
 
 static enum status load_secret(struct verdict_db *verdicts, struct error *error)
@@ -152,20 +158,9 @@ struct hash32 verdict_db_derive(const struct verdict_db *verdicts, const char *w
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* The columns from verdict on. */
-static enum status read_row(struct verdict_db_entry *entry, sqlite3_stmt *row, int column,
-                            struct error *error)
+static enum status damaged(struct error *error)
 {
-    int verdict = sqlite3_column_int(row, column);
-
-    if ((verdict != VERDICT_DB_PROVEN && verdict != VERDICT_DB_REFUTED) ||
-        !database_blob_column(row, column + 1, entry->pre_state.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, column + 2, entry->post_state.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, column + 3, entry->trace_root.bytes, DIGEST_SIZE)) {
-        return error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
-    }
-    entry->verdict = (enum verdict_db_verdict)verdict;
-    return STATUS_OK;
+    return error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
 }
 
 enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *verdicts,
@@ -173,86 +168,35 @@ enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *v
 {
     sqlite3_stmt *row;
     enum status status = database_first(
-        &row, &verdicts->sql, error, "SELECT verdict, pre, post, trace" ROW_WHERE " AND step = ?",
+        &row, &verdicts->sql, error,
+        "SELECT verdict, step, pre, post FROM verdicts WHERE chain = ? AND contract = ? AND"
+        " job = ? AND segment = ? AND before = ? AND root = ? AND diverged = ?",
         "tbbibbi", entry->place.chain,
         &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
         &(struct database_blob){entry->before.bytes, DIGEST_SIZE},
-        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step);
+        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->diverged);
 
     if (status == STATUS_OK) {
-        status = read_row(entry, row, 0, error);
-    }
-    database_done(&verdicts->sql, row);
-    return status;
-}
+        int verdict = sqlite3_column_int(row, 0);
 
-enum status verdict_db_find_proven(struct verdict_db_entry *entry, struct verdict_db *verdicts,
-                                   struct error *error)
-{
-    sqlite3_stmt *row;
-    enum status status;
-
-    TRY_OUT(database_first(&row, &verdicts->sql, error,
-                           "SELECT verdict, pre, post, trace, before" PLACE_WHERE
-                           " AND root = ? AND step = ? AND verdict = ?",
-                           "tbbibii", entry->place.chain,
-                           &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
-                           &(struct database_blob){entry->job.bytes, HASH32_SIZE},
-                           (int64_t)entry->segment,
-                           &(struct database_blob){entry->root.bytes, DIGEST_SIZE},
-                           (int64_t)entry->step, (int64_t)VERDICT_DB_PROVEN));
-    TRY_OUT(read_row(entry, row, 0, error));
-    if (!database_blob_column(row, 4, entry->before.bytes, DIGEST_SIZE)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
-        goto out;
+        entry->verdict = (enum game_verdict)verdict;
+        entry->step = (uint32_t)sqlite3_column_int64(row, 1);
+        status = (verdict == GAME_VERDICT_RIGHT || verdict == GAME_VERDICT_FALSE) &&
+                         database_blob_column(row, 2, entry->pre_state.bytes, DIGEST_SIZE) &&
+                         database_blob_column(row, 3, entry->post_state.bytes, DIGEST_SIZE)
+                     ? STATUS_OK
+                     : damaged(error);
     }
-    status = database_step(&verdicts->sql, row, error); /* a second row? */
-    status = status == STATUS_OK          ? STATUS_NOT_FOUND
-             : status == STATUS_NOT_FOUND ? STATUS_OK
-                                          : status;
-out:
     database_done(&verdicts->sql, row);
     return status;
 }
 
 static bool says_the_same(const struct verdict_db_entry *left, const struct verdict_db_entry *right)
 {
-    return left->verdict == right->verdict && digest_equal(&left->pre_state, &right->pre_state) &&
-           digest_equal(&left->post_state, &right->post_state) &&
-           digest_equal(&left->trace_root, &right->trace_root);
-}
-
-static enum status contradicts(const struct verdict_db_entry *entry, const char *what,
-                               struct error *error)
-{
-    return error_set(error, STATUS_REFUSED,
-                     "the verdict database contradicts: segment %u step %u %s; nothing is signed",
-                     entry->segment, entry->step, what);
-}
-
-/* Does a row of another step of the segment contradict entry? */
-static enum status check_others(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
-                                struct error *error)
-{
-    int64_t others = 0;
-
-    TRY(database_number(
-        &verdicts->sql, &others, 0, error,
-        "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = ? OR ?)", "tbbibbiii",
-        entry->place.chain, &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
-        &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
-        &(struct database_blob){entry->before.bytes, DIGEST_SIZE},
-        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
-        (int64_t)VERDICT_DB_REFUTED, (int64_t)(entry->verdict == VERDICT_DB_REFUTED)));
-    if (others == 0) {
-        return STATUS_OK;
-    }
-    return contradicts(entry,
-                       entry->verdict == VERDICT_DB_PROVEN
-                           ? "is in a segment that was refuted before"
-                           : "is in a segment that was judged otherwise before",
-                       error);
+    return left->verdict == right->verdict && left->step == right->step &&
+           digest_equal(&left->pre_state, &right->pre_state) &&
+           digest_equal(&left->post_state, &right->post_state);
 }
 
 static enum status insert(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
@@ -260,14 +204,14 @@ static enum status insert(struct verdict_db *verdicts, const struct verdict_db_e
 {
     return database_run(
         &verdicts->sql, error, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        "tbbibbiibbb", entry->place.chain,
+        "tbbibbiiibb", entry->place.chain,
         &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
         &(struct database_blob){entry->before.bytes, DIGEST_SIZE},
-        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
-        (int64_t)entry->verdict, &(struct database_blob){entry->pre_state.bytes, DIGEST_SIZE},
-        &(struct database_blob){entry->post_state.bytes, DIGEST_SIZE},
-        &(struct database_blob){entry->trace_root.bytes, DIGEST_SIZE});
+        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->diverged,
+        (int64_t)entry->verdict, (int64_t)entry->step,
+        &(struct database_blob){entry->pre_state.bytes, DIGEST_SIZE},
+        &(struct database_blob){entry->post_state.bytes, DIGEST_SIZE});
 }
 
 /* Inside a transaction. */
@@ -277,19 +221,17 @@ static enum status enter(struct verdict_db *verdicts, const struct verdict_db_en
     struct verdict_db_entry found = *entry;
     enum status status = verdict_db_find(&found, verdicts, error);
 
-    *added = false;
-    if (status == STATUS_OK) {
-        return says_the_same(&found, entry)
-                   ? STATUS_OK
-                   : contradicts(entry, "was judged otherwise before", error);
+    *added = status == STATUS_NOT_FOUND;
+    if (status == STATUS_NOT_FOUND) {
+        return insert(verdicts, entry, error);
     }
-    if (status != STATUS_NOT_FOUND) {
-        return status;
-    }
-    TRY(check_others(verdicts, entry, error));
-    TRY(insert(verdicts, entry, error));
-    *added = true;
-    return STATUS_OK;
+    TRY(status);
+    return says_the_same(&found, entry)
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED,
+                           "the verdict database contradicts: segment %u was judged otherwise"
+                           " before; nothing is signed",
+                           entry->segment);
 }
 
 enum status verdict_db_enter(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
@@ -300,6 +242,73 @@ enum status verdict_db_enter(struct verdict_db *verdicts, const struct verdict_d
 
     return status == STATUS_OK
                ? database_end(&verdicts->sql, enter(verdicts, entry, &added, error), error)
+               : status;
+}
+
+/* ---- seals --------------------------------------------------------------- */
+
+enum status verdict_db_find_seal(struct verdict_db_seal *seal, struct verdict_db *verdicts,
+                                 struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &verdicts->sql, error,
+        "SELECT verdict, step, leaves FROM seals WHERE chain = ? AND contract = ? AND segment = ?"
+        " AND seed = ? AND seat = ?",
+        "tbbbi", seal->place.chain,
+        &(struct database_blob){seal->place.registry.bytes, ADDRESS_SIZE},
+        &(struct database_blob){seal->segment.bytes, HASH32_SIZE},
+        &(struct database_blob){seal->seed.bytes, HASH32_SIZE}, (int64_t)seal->seat);
+
+    if (status == STATUS_OK) {
+        int verdict = sqlite3_column_int(row, 0);
+
+        seal->verdict = (enum game_verdict)verdict;
+        seal->step = (uint32_t)sqlite3_column_int64(row, 1);
+        status = verdict > GAME_VERDICT_NONE && verdict <= GAME_VERDICT_UNAVAILABLE &&
+                         database_blob_column(row, 2, seal->leaves, sizeof(seal->leaves))
+                     ? STATUS_OK
+                     : damaged(error);
+    }
+    database_done(&verdicts->sql, row);
+    return status;
+}
+
+/* Inside a transaction. */
+static enum status enter_seal(struct verdict_db *verdicts, const struct verdict_db_seal *seal,
+                              bool *added, struct error *error)
+{
+    struct verdict_db_seal found = *seal;
+    enum status status = verdict_db_find_seal(&found, verdicts, error);
+
+    *added = status == STATUS_NOT_FOUND;
+    if (status == STATUS_NOT_FOUND) {
+        return database_run(
+            &verdicts->sql, error, "INSERT INTO seals VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "tbbbiiib",
+            seal->place.chain, &(struct database_blob){seal->place.registry.bytes, ADDRESS_SIZE},
+            &(struct database_blob){seal->segment.bytes, HASH32_SIZE},
+            &(struct database_blob){seal->seed.bytes, HASH32_SIZE}, (int64_t)seal->seat,
+            (int64_t)seal->verdict, (int64_t)seal->step,
+            &(struct database_blob){seal->leaves, sizeof(seal->leaves)});
+    }
+    TRY(status);
+    return found.verdict == seal->verdict && found.step == seal->step &&
+                   memcmp(found.leaves, seal->leaves, sizeof(seal->leaves)) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED,
+                           "the verdict database contradicts: place %u has another verdict;"
+                           " nothing is signed",
+                           seal->seat);
+}
+
+enum status verdict_db_seal(struct verdict_db *verdicts, const struct verdict_db_seal *seal,
+                            struct error *error)
+{
+    bool added;
+    enum status status = database_begin(&verdicts->sql, error);
+
+    return status == STATUS_OK
+               ? database_end(&verdicts->sql, enter_seal(verdicts, seal, &added, error), error)
                : status;
 }
 
@@ -328,108 +337,175 @@ enum status verdict_db_set_fault(struct verdict_db *verdicts, const char *text, 
 
 /* ---- export and import -------------------------------------------------- */
 
+#define LEAVES_SIZE (GAME_LEAVES * HASH32_SIZE)
+
 static json_t *hex_of(const void *bytes, size_t size)
 {
-    char text[HEX_SIZE(DIGEST_SIZE)];
+    char text[HEX_SIZE(LEAVES_SIZE)];
 
     hex_encode(text, bytes, size);
     return json_string(text);
 }
 
-static json_t *row_json(sqlite3_stmt *row)
-{
-    static const struct {
-        const char *key;
-        int column;
-        int size;
-    } blobs[] = {{"contract", 1, ADDRESS_SIZE},  {"job", 2, HASH32_SIZE},
-                 {"before", 4, DIGEST_SIZE},     {"root", 5, DIGEST_SIZE},
-                 {"pre_state", 8, DIGEST_SIZE},  {"post_state", 9, DIGEST_SIZE},
-                 {"trace_root", 10, DIGEST_SIZE}};
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:s}", "chain", (const char *)sqlite3_column_text(row, 0), "segment",
-        (json_int_t)sqlite3_column_int64(row, 3), "step", (json_int_t)sqlite3_column_int64(row, 6),
-        "verdict", sqlite3_column_int(row, 7) == VERDICT_DB_PROVEN ? "proven" : "refuted");
+struct column {
+    const char *key;
+    int column;
+    int size; /* of a blob; 0: a number */
+};
 
-    for (size_t i = 0; object != NULL && i < sizeof(blobs) / sizeof(blobs[0]); i++) {
-        if (sqlite3_column_bytes(row, blobs[i].column) == blobs[i].size) {
-            (void)json_object_set_new(
-                object, blobs[i].key,
-                hex_of(sqlite3_column_blob(row, blobs[i].column), (size_t)blobs[i].size));
-        }
+static const struct column verdict_columns[] = {{"contract", 1, ADDRESS_SIZE},
+                                                {"job", 2, HASH32_SIZE},
+                                                {"segment", 3, 0},
+                                                {"before", 4, DIGEST_SIZE},
+                                                {"root", 5, DIGEST_SIZE},
+                                                {"diverged", 6, 0},
+                                                {"verdict", 7, 0},
+                                                {"step", 8, 0},
+                                                {"pre_state", 9, DIGEST_SIZE},
+                                                {"post_state", 10, DIGEST_SIZE}};
+static const struct column seal_columns[] = {{"contract", 1, ADDRESS_SIZE},
+                                             {"segment", 2, HASH32_SIZE},
+                                             {"seed", 3, HASH32_SIZE},
+                                             {"seat", 4, 0},
+                                             {"verdict", 5, 0},
+                                             {"step", 6, 0},
+                                             {"leaves", 7, LEAVES_SIZE}};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static json_t *row_json(sqlite3_stmt *row, const struct column *columns, size_t count)
+{
+    json_t *object = json_pack("{s:s}", "chain", (const char *)sqlite3_column_text(row, 0));
+
+    for (size_t i = 0; object != NULL && i < count; i++) {
+        const struct column *column = &columns[i];
+        json_t *value =
+            column->size == 0
+                ? json_integer((json_int_t)sqlite3_column_int64(row, column->column))
+                : (sqlite3_column_bytes(row, column->column) == column->size
+                       ? hex_of(sqlite3_column_blob(row, column->column), (size_t)column->size)
+                       : NULL);
+
+        (void)json_object_set_new(object, column->key, value);
     }
     return object;
 }
 
-enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct error *error)
+static enum status export_rows(json_t **rows, struct verdict_db *verdicts, const char *text,
+                               const struct column *columns, size_t count, struct error *error)
 {
-    json_t *rows = json_array();
-    sqlite3_stmt *row =
-        database_query(&verdicts->sql, error,
-                       "SELECT * FROM verdicts ORDER BY chain, contract, job, segment,"
-                       " before, root, step",
-                       "");
+    sqlite3_stmt *row = database_query(&verdicts->sql, error, text, "");
     enum status status = row == NULL ? error->status : STATUS_OK;
 
+    *rows = json_array();
     while (status == STATUS_OK) {
         status = database_step(&verdicts->sql, row, error);
-        if (status == STATUS_OK && json_array_append_new(rows, row_json(row)) != 0) {
+        if (status == STATUS_OK &&
+            json_array_append_new(*rows, row_json(row, columns, count)) != 0) {
             status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
         }
     }
     database_done(&verdicts->sql, row);
-    if (status != STATUS_NOT_FOUND) {
-        json_decref(rows);
-        return status;
-    }
-    *view = json_pack("{s:i, s:o, s:o}", "lockstep_verdict_db", VERDICT_DB_VERSION, "secret",
-                      hex_of(verdicts->secret.bytes, HASH32_SIZE), "verdicts", rows);
-    return *view != NULL
-               ? STATUS_OK
-               : error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status parse_row(struct verdict_db_entry *entry, const json_t *object,
-                             struct error *error)
+enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct error *error)
 {
-    static const char *const known[] = {"chain",     "contract",   "job",       "segment",
-                                        "before",    "root",       "step",      "verdict",
-                                        "pre_state", "post_state", "trace_root"};
+    json_t *rows = NULL;
+    json_t *seals = NULL;
+    enum status status;
+
+    *view = NULL;
+    TRY_OUT(export_rows(&rows, verdicts,
+                        "SELECT * FROM verdicts ORDER BY chain, contract, job, segment, before,"
+                        " root, diverged",
+                        verdict_columns, COUNT_OF(verdict_columns), error));
+    TRY_OUT(export_rows(&seals, verdicts,
+                        "SELECT * FROM seals ORDER BY chain, contract, segment, seed, seat",
+                        seal_columns, COUNT_OF(seal_columns), error));
+    *view =
+        json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", VERDICT_DB_VERSION, "secret",
+                  hex_of(verdicts->secret.bytes, HASH32_SIZE), "verdicts", rows, "seals", seals);
+    if (*view == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
+    }
+out:
+    json_decref(rows);
+    json_decref(seals);
+    return status;
+}
+
+static enum status parse_place(struct ledger_place *place, const json_t *object,
+                               struct error *error)
+{
     const char *chain = "";
-    const char *verdict = "";
+
+    memset(place, 0, sizeof(*place));
+    TRY(strict_json_text(object, error, &chain, "chain"));
+    TRY(strict_json_hex(object, error, place->registry.bytes, ADDRESS_SIZE, "contract"));
+    if (strlen(chain) >= LEDGER_CHAIN_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "a row's chain makes no sense");
+    }
+    memcpy(place->chain, chain, strlen(chain) + 1);
+    return STATUS_OK;
+}
+
+static enum status parse_entry(struct verdict_db_entry *entry, const json_t *object,
+                               struct error *error)
+{
+    static const char *const known[] = {"chain",    "contract",  "job",       "segment",
+                                        "before",   "root",      "step",      "verdict",
+                                        "diverged", "pre_state", "post_state"};
     uint64_t segment = 0;
+    uint64_t diverged = 0;
+    uint64_t verdict = 0;
     uint64_t step = 0;
 
-    TRY(strict_json_only(object, error, known, sizeof(known) / sizeof(known[0])));
     memset(entry, 0, sizeof(*entry));
-    TRY(strict_json_text(object, error, &chain, "chain"));
-    TRY(strict_json_text(object, error, &verdict, "verdict"));
+    TRY(strict_json_only(object, error, known, COUNT_OF(known)));
+    TRY(parse_place(&entry->place, object, error));
+    TRY(strict_json_hex(object, error, entry->job.bytes, HASH32_SIZE, "job"));
     TRY(strict_json_number(object, error, &segment, "segment", GAME_SEGMENTS_MAX));
-    TRY(strict_json_number(object, error, &step, "step", GAME_PERIOD_MAX));
-    const struct {
-        uint8_t *bytes;
-        size_t size;
-        const char *key;
-    } blobs[] = {{entry->place.registry.bytes, ADDRESS_SIZE, "contract"},
-                 {entry->job.bytes, HASH32_SIZE, "job"},
-                 {entry->before.bytes, DIGEST_SIZE, "before"},
-                 {entry->root.bytes, DIGEST_SIZE, "root"},
-                 {entry->pre_state.bytes, DIGEST_SIZE, "pre_state"},
-                 {entry->post_state.bytes, DIGEST_SIZE, "post_state"},
-                 {entry->trace_root.bytes, DIGEST_SIZE, "trace_root"}};
-    for (size_t i = 0; i < sizeof(blobs) / sizeof(blobs[0]); i++) {
-        TRY(strict_json_hex(object, error, blobs[i].bytes, blobs[i].size, blobs[i].key));
-    }
-
-    entry->verdict = strcmp(verdict, "proven") == 0 ? VERDICT_DB_PROVEN : VERDICT_DB_REFUTED;
-    if (strlen(chain) >= LEDGER_CHAIN_MAX ||
-        (entry->verdict == VERDICT_DB_REFUTED && strcmp(verdict, "refuted") != 0)) {
-        return error_set(error, STATUS_BAD_FORMAT, "a row's chain or verdict makes no sense");
-    }
-    memcpy(entry->place.chain, chain, strlen(chain) + 1);
+    TRY(strict_json_hex(object, error, entry->before.bytes, DIGEST_SIZE, "before"));
+    TRY(strict_json_hex(object, error, entry->root.bytes, DIGEST_SIZE, "root"));
+    TRY(strict_json_number(object, error, &diverged, "diverged", 1));
+    TRY(strict_json_number(object, error, &verdict, "verdict", GAME_VERDICT_FALSE));
+    TRY(strict_json_number(object, error, &step, "step", GAME_STATES_MAX));
+    TRY(strict_json_hex(object, error, entry->pre_state.bytes, DIGEST_SIZE, "pre_state"));
+    TRY(strict_json_hex(object, error, entry->post_state.bytes, DIGEST_SIZE, "post_state"));
     entry->segment = (uint32_t)segment;
+    entry->diverged = diverged != 0;
+    entry->verdict = (enum game_verdict)verdict;
     entry->step = (uint32_t)step;
-    return STATUS_OK;
+    return verdict == GAME_VERDICT_NONE
+               ? error_set(error, STATUS_BAD_FORMAT, "a row's verdict makes no sense")
+               : STATUS_OK;
+}
+
+static enum status parse_seal(struct verdict_db_seal *seal, const json_t *object,
+                              struct error *error)
+{
+    static const char *const known[] = {"chain", "contract", "segment", "seed",
+                                        "seat",  "verdict",  "step",    "leaves"};
+    uint64_t seat = 0;
+    uint64_t verdict = 0;
+    uint64_t step = 0;
+
+    memset(seal, 0, sizeof(*seal));
+    TRY(strict_json_only(object, error, known, COUNT_OF(known)));
+    TRY(parse_place(&seal->place, object, error));
+    TRY(strict_json_hex(object, error, seal->segment.bytes, HASH32_SIZE, "segment"));
+    TRY(strict_json_hex(object, error, seal->seed.bytes, HASH32_SIZE, "seed"));
+    TRY(strict_json_number(object, error, &seat, "seat", GAME_PLACES_MAX - 1));
+    TRY(strict_json_number(object, error, &verdict, "verdict", GAME_VERDICT_UNAVAILABLE));
+    TRY(strict_json_number(object, error, &step, "step", GAME_STATES_MAX));
+    TRY(strict_json_hex(object, error, seal->leaves[0].bytes, LEAVES_SIZE, "leaves"));
+    seal->seat = (uint32_t)seat;
+    seal->verdict = (enum game_verdict)verdict;
+    seal->step = (uint32_t)step;
+    return verdict == GAME_VERDICT_NONE
+               ? error_set(error, STATUS_BAD_FORMAT, "a row's verdict makes no sense")
+               : STATUS_OK;
 }
 
 static enum status take_secret(struct verdict_db *verdicts, const json_t *view, struct error *error)
@@ -451,23 +527,32 @@ out:
     return status;
 }
 
+static enum status import_row(struct verdict_db *verdicts, const json_t *object, bool is_seal,
+                              bool *added, struct error *error)
+{
+    struct verdict_db_entry entry;
+    struct verdict_db_seal seal;
+
+    if (is_seal) {
+        TRY(parse_seal(&seal, object, error));
+        return enter_seal(verdicts, &seal, added, error);
+    }
+    TRY(parse_entry(&entry, object, error));
+    return enter(verdicts, &entry, added, error);
+}
+
 static enum status import_rows(uint64_t *added, struct verdict_db *verdicts, const json_t *rows,
-                               struct error *error)
+                               bool are_seals, struct error *error)
 {
     enum status status = STATUS_OK;
 
-    *added = 0;
     for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++) {
-        struct verdict_db_entry entry;
         bool new_row = false;
 
-        status = parse_row(&entry, json_array_get(rows, i), error);
-        if (status == STATUS_OK) {
-            status = enter(verdicts, &entry, &new_row, error);
-        }
+        status = import_row(verdicts, json_array_get(rows, i), are_seals, &new_row, error);
         *added += new_row;
         if (status != STATUS_OK) {
-            (void)error_wrap(error, "verdict number %zu", i);
+            (void)error_wrap(error, "%s number %zu", are_seals ? "seal" : "verdict", i);
         }
     }
     return status;
@@ -476,9 +561,10 @@ static enum status import_rows(uint64_t *added, struct verdict_db *verdicts, con
 enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, const json_t *view,
                               struct error *error)
 {
-    static const char *const known[] = {"lockstep_verdict_db", "secret", "verdicts"};
+    static const char *const known[] = {"lockstep_verdict_db", "secret", "verdicts", "seals"};
     struct hash32 before = verdicts->secret;
     const json_t *rows = NULL;
+    const json_t *seals = NULL;
     uint64_t version = 0;
     enum status status;
 
@@ -489,10 +575,15 @@ enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, cons
                          "an export of version %" PRIu64 ", which is not known here", version);
     }
     TRY(strict_json_array(view, error, &rows, "verdicts", ROWS_MAX));
+    TRY(strict_json_array(view, error, &seals, "seals", ROWS_MAX));
+    *added = 0;
     TRY(database_begin(&verdicts->sql, error));
     status = take_secret(verdicts, view, error);
     if (status == STATUS_OK) {
-        status = import_rows(added, verdicts, rows, error);
+        status = import_rows(added, verdicts, rows, false, error);
+    }
+    if (status == STATUS_OK) {
+        status = import_rows(added, verdicts, seals, true, error);
     }
     status = database_end(&verdicts->sql, status, error);
     if (status != STATUS_OK) {

@@ -1,11 +1,11 @@
 /*
  * verdict_db.h - every verdict of this node, on disk before the node signs anything about it.
  *
- * It has one row for each judged step, by chain, contract, job, segment and commitment (the state
- * before the segment, and its root). A row is on disk before verdict_db_enter() returns. A row that
- * contradicts an older one is refused: no step becomes true and false, no traced step gets another
- * trace, no refuted segment is ever proven. A node that signs only what the database took cannot
- * sign two statements that contradict each other.
+ * It has one row for each segment that was judged, by chain, contract, job, index and commitment
+ * (the state before the segment, its root, and whether the training is said to end there), and one
+ * for each verdict that was sealed in a place of a draw. A row is on disk before the call returns. A
+ * row that contradicts an older one is refused: no segment becomes right and false, no place gets
+ * two verdicts. A node that signs only what the database took cannot contradict itself.
  *
  * The file is locked for one process, so a second node with it is refused. It also holds the node's
  * secret, the source of salts and secret samples, and whether this machine was found at fault.
@@ -21,22 +21,29 @@
 #define VERDICT_DB_EXPORT_SIZE_MAX ((size_t)256 << 20)
 #define VERDICT_DB_FAULT_MAX       512
 
-enum verdict_db_verdict {
-    VERDICT_DB_PROVEN = 1,
-    VERDICT_DB_REFUTED = 2,
-};
-
+/* What was found about a segment: right, or false at a step. */
 struct verdict_db_entry {
     struct ledger_place place;
     struct hash32 job;
     uint32_t segment;
-    struct digest before; /* the committed state root before the segment, */
-    struct digest root;   /* and its own committed root */
-    uint32_t step;        /* counted within the segment */
-    enum verdict_db_verdict verdict;
-    struct digest pre_state; /* REFUTED: the committed ones */
+    struct digest before;      /* the committed state root before the segment, */
+    struct digest root;        /* and its own committed root */
+    bool diverged;             /* the training is said to end with it */
+    enum game_verdict verdict; /* RIGHT or FALSE */
+    uint32_t step;             /* FALSE: counted within the segment, */
+    struct digest pre_state;   /* and the committed states around it */
     struct digest post_state;
-    struct digest trace_root; /* PROVEN: of that step */
+};
+
+/* What was sealed in a place. */
+struct verdict_db_seal {
+    struct ledger_place place;
+    struct hash32 segment; /* its hash */
+    struct hash32 seed;    /* of the draw */
+    uint32_t seat;
+    enum game_verdict verdict;
+    uint32_t step;                     /* FALSE */
+    struct hash32 leaves[GAME_LEAVES]; /* RIGHT */
 };
 
 struct verdict_db;
@@ -50,15 +57,16 @@ void verdict_db_close(struct verdict_db *verdicts); /* NULL is fine */
 MUST_CHECK enum status verdict_db_enter(struct verdict_db *verdicts,
                                         const struct verdict_db_entry *entry, struct error *error);
 
-/* Reads the row of entry's place, job, segment, before, root and step. STATUS_NOT_FOUND: there is
- * none. */
+/* Reads the row of entry's place, job, segment, before, root and diverged. STATUS_NOT_FOUND: there
+ * is none. */
 MUST_CHECK enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *verdicts,
                                        struct error *error);
 
-/* The proven row of entry's place, job, segment, root and step, whatever the segment begins with.
- * STATUS_NOT_FOUND: there is none, or more than one. */
-MUST_CHECK enum status verdict_db_find_proven(struct verdict_db_entry *entry,
-                                              struct verdict_db *verdicts, struct error *error);
+/* The same for the verdict of a place. Find: by place, segment, seed and seat. */
+MUST_CHECK enum status verdict_db_seal(struct verdict_db *verdicts,
+                                       const struct verdict_db_seal *seal, struct error *error);
+MUST_CHECK enum status verdict_db_find_seal(struct verdict_db_seal *seal,
+                                            struct verdict_db *verdicts, struct error *error);
 
 /* keccak256(the secret, words, bytes): always the same, and nobody else can guess it. */
 struct hash32 verdict_db_derive(const struct verdict_db *verdicts, const char *words,

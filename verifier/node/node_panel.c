@@ -1,0 +1,216 @@
+/* node_panel.c - see node_panel.h. */
+#include "verifier/node/node_panel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "chain/commands/allow_file.h"
+#include "verifier/node/node_policy.h"
+
+#define NO_ROOM "no room for its bond: "
+
+/* A round looks at some jobs only. Those that found no room come last, in random order, so that
+ * they do not keep out one that has room. */
+#define IN_TURN "CASE WHEN w.reason LIKE '" NO_ROOM "%' THEN abs(random() / 2) ELSE -1 END"
+
+enum status node_panel_reconsider(struct store *store, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE wishes SET wish = :undecided, reason = '' WHERE wish IN (:to_pass,"
+                        " :to_leave)",
+                        "");
+}
+
+/* ---- lists ---------------------------------------------------------------------- */
+
+/* The path of this account in the list that the job names. STATUS_REFUSED: in none of ours. */
+static enum status find_path(struct node *node, struct digest siblings[GAME_ALLOW_MAX],
+                             uint32_t *count, const struct hash32 *root, struct error *error)
+{
+    const struct node_options *options = &node->options;
+    const struct address *own = ledger_get_own(node->ports.ledger);
+
+    *count = 0;
+    if (hash32_is_zero(root)) {
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < options->allow_list_count; i++) {
+        enum status status =
+            allow_file_path(siblings, count, root, own, options->allow_lists[i], error);
+
+        if (status != STATUS_REFUSED) {
+            return status;
+        }
+    }
+    return error_set(error, STATUS_REFUSED, "its panel is a list that --allow-list does not name");
+}
+
+enum status node_panel_enlist(struct node *node, const struct action *action, struct error *error)
+{
+    const char *contact = node->options.contact == NULL ? "" : node->options.contact;
+    const struct game_bytes bytes = {(const uint8_t *)contact, strlen(contact)};
+    struct digest siblings[GAME_ALLOW_MAX];
+    struct game_hashes path = {siblings, 0};
+    struct store_job job;
+
+    TRY(store_job(node->ports.store, &job, &action->job, error));
+    TRY(node_policy_enlist_now(node, &job, error));
+    TRY(find_path(node, siblings, &path.count, &job.terms.verifiers, error));
+    return ledger_enlist(node->ports.ledger, action->name, &job.key, &job.terms, 1, &path, &bytes,
+                         error);
+}
+
+/* ---- enlisting ------------------------------------------------------------------ */
+
+static const char *why_not(struct node *node, const struct store_job *job)
+{
+    const struct address *own = ledger_get_own(node->ports.ledger);
+    struct digest siblings[GAME_ALLOW_MAX];
+    uint32_t count;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (job->terms.seats == 0) {
+        return "it has no panel";
+    }
+    if (address_equal(&job->client, own) || address_equal(&job->solver, own)) {
+        return "it is our own";
+    }
+    if (node->clock.time_s > job->terms.deadline_s) {
+        return "its deadline was over when it was seen";
+    }
+    return find_path(node, siblings, &count, &job->terms.verifiers, &ignored) == STATUS_OK
+               ? NULL
+               : "its panel is a list that --allow-list does not name, or that we are not on";
+}
+
+/* One entry at a time: the bond of each is asked about. */
+static enum status plan_entry(struct node *node, const struct store_job *job, struct error *error)
+{
+    struct action action = {
+        .kind = ACTION_ENLIST, .job = job->key, .late_s = job->terms.deadline_s};
+    int64_t entries = 0;
+
+    TRY(database_number(&node->ports.store->sql, &entries, 0, error,
+                        "SELECT count(*) FROM entries WHERE job = ? AND ours", "b",
+                        &(struct database_blob){job->key.bytes, HASH32_SIZE}));
+    action.number = (uint32_t)entries;
+    node_name(action.name, ACTION_ENLIST, &job->key, action.number);
+    return node_plan_again(node, &action, error);
+}
+
+/* A job for which there is no room now stays undecided: other bonds come back. */
+static enum status consider(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_job *job = row;
+    struct store *store = node->ports.store;
+    struct policy_refusal refusal = {.term = POLICY_AGREED};
+    const char *why = why_not(node, job);
+    char text[STORE_REASON_MAX];
+    enum status status;
+
+    if (why != NULL) {
+        return store_wish(store, &job->key, STORE_PASS, why, error);
+    }
+    status = node_policy_enlist(node, &refusal, job, error);
+    if (status == STATUS_UNREACHABLE) {
+        return STATUS_OK; /* the next round looks at the account again */
+    }
+    TRY(status);
+    if (refusal.term == POLICY_AGREED) {
+        TRY(store_wish(store, &job->key, STORE_ENLIST, "in its panel", error));
+        return plan_entry(node, job, error);
+    }
+    (void)snprintf(text, sizeof(text), "%s%s",
+                   refusal.for_now ? NO_ROOM : "the policy: ", refusal.text);
+    return store_wish(store, &job->key,
+                      !refusal.for_now ? STORE_PASS
+                      : job->ours > 0  ? STORE_ENLIST /* with the entries that it has */
+                                       : STORE_UNDECIDED,
+                      text, error);
+}
+
+static enum status enlist(struct node *node, struct error *error)
+{
+    char where[600];
+
+    (void)snprintf(where, sizeof(where),
+                   "j.phase IN (:job_open, :job_running) AND coalesce(w.wish, 0) IN (:undecided,"
+                   " :to_enlist) AND (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours"
+                   " AND NOT e.gone AND e.left_s = 0) < %u AND NOT EXISTS (SELECT 1 FROM actions a"
+                   " WHERE a.job = j.key AND a.kind = :enlist AND a.state IN (:action_planned,"
+                   " :action_sent)) ORDER BY %s",
+                   node->options.entries, IN_TURN);
+    return store_visit(node->ports.store, STORE_JOBS, where, consider, node, error);
+}
+
+/* ---- leaving -------------------------------------------------------------------- */
+
+/* The terms stay, but what a replay takes here changes. */
+static enum status reconsider(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_job *job = row;
+    struct policy_refusal refusal = {.term = POLICY_AGREED};
+    char text[STORE_REASON_MAX];
+
+    TRY(node_policy_terms(node, &refusal, job, error));
+    if (refusal.term == POLICY_AGREED) {
+        return STATUS_OK;
+    }
+    (void)snprintf(text, sizeof(text), "the policy agrees no longer: %s", refusal.text);
+    return store_wish(node->ports.store, &job->key, STORE_LEAVE, text, error);
+}
+
+static enum status plan_leave(struct node *node, const struct store_entry *entry, bool collects,
+                              struct error *error)
+{
+    struct action action = {
+        .kind = ACTION_LEAVE, .job = entry->job, .number = entry->number, .late_s = GAME_TIME_MAX};
+    size_t size;
+
+    node_name(action.name, ACTION_LEAVE, &entry->job, entry->number);
+    size = strlen(action.name);
+    (void)snprintf(action.name + size, sizeof(action.name) - size, "%s", collects ? "/bond" : "");
+    return node_plan_again(node, &action, error);
+}
+
+/* Its duties are over; of a job that goes on, so is its time in the panel. */
+static enum status collect(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_entry *entry = row;
+    uint64_t end_s = entry->left_s + entry->terms.seal_period_s + entry->terms.reveal_period_s;
+
+    return entry->phase == GAME_PHASE_CLOSED || (entry->left_s > 0 && node->clock.time_s > end_s)
+               ? plan_leave(node, entry, true, error)
+               : STATUS_OK;
+}
+
+static enum status go(void *context, const void *row, struct error *error)
+{
+    return plan_leave(context, row, false, error);
+}
+
+enum status node_panel_round(struct node *node, struct error *error)
+{
+    struct store *store = node->ports.store;
+
+    if (node->options.mode == NODE_ACT && !node->options.by_hand && !node->fault) {
+        TRY(enlist(node, error));
+        TRY(store_visit(store, STORE_JOBS,
+                        "j.phase <> :job_closed AND w.wish = :to_enlist AND EXISTS (SELECT 1 FROM"
+                        " entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)",
+                        reconsider, node, error));
+    }
+    TRY(store_visit(store, STORE_ENTRIES,
+                    "e.ours AND NOT e.gone AND e.left_s = 0 AND j.phase <> :job_closed AND EXISTS"
+                    " (SELECT 1 FROM wishes w WHERE w.job = j.key AND w.wish = :to_leave)",
+                    go, node, error));
+    return store_visit(store, STORE_ENTRIES,
+                       "e.ours AND NOT e.gone AND NOT EXISTS (SELECT 1 FROM seats p JOIN segments s"
+                       " ON s.hash = p.segment WHERE s.job = e.job AND p.entry = e.number AND"
+                       " p.phase IN (:seat_sealed, :seat_revealed))",
+                       collect, node, error);
+}

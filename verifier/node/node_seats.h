@@ -1,0 +1,21 @@
+/*
+ * node_seats.h - the places that the node has in draws: has seeds drawn, checks what it has a place
+ * in, seals a verdict, reveals it in time, and settles what became void.
+ *
+ * A verdict is right (the eight leaves follow from the replay), false at a step, or unavailable:
+ * that only where nothing could be fetched until late. It is in the verdict database before it is
+ * planned, and is never another.
+ */
+#ifndef VERIFIER_NODE_NODE_SEATS_H
+#define VERIFIER_NODE_NODE_SEATS_H
+
+#include "verifier/node/node.h"
+
+/* Inside a transaction. */
+MUST_CHECK enum status node_seats_round(struct node *node, struct error *error);
+
+/* For the signing guard: seals, reveals or raises the alarm as the verdict database has it. */
+MUST_CHECK enum status node_seats_send(struct node *node, const struct action *action,
+                                       const struct store_segment *segment, struct error *error);
+
+#endif /* VERIFIER_NODE_NODE_SEATS_H */

@@ -1,0 +1,273 @@
+/* store_panel.c - panels and the verdicts of their places, as events change them: see store.h. */
+#include <string.h>
+
+#include "verifier/store/store.h"
+
+#define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
+
+static enum status damaged(struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+}
+
+/* ---- the panel ---------------------------------------------------------------- */
+
+static enum status take_enlisted(struct store *store, const struct game_event *event,
+                                 const struct address *own, struct error *error)
+{
+    for (uint32_t i = 0; i < event->count && i < GAME_PANEL_MAX; i++) {
+        TRY(database_run(&store->sql, error,
+                         "INSERT OR REPLACE INTO entries (job, number, owner, ours)"
+                         " VALUES (?, ?, ?, ?)",
+                         "bibi", BLOB(event->job), (int64_t)event->entry + i, BLOB(event->account),
+                         (int64_t)address_equal(&event->account, own)));
+    }
+    return STATUS_OK;
+}
+
+static enum status take_left(struct store *store, const struct ledger_entry *entry,
+                             struct error *error)
+{
+    if (entry->event.kind == GAME_GONE) {
+        return database_run(&store->sql, error,
+                            "UPDATE entries SET gone = 1 WHERE job = ? AND number = ?", "bi",
+                            BLOB(entry->event.job), (int64_t)entry->event.entry);
+    }
+    return database_run(
+        &store->sql, error, "UPDATE entries SET left_s = ? WHERE job = ? AND number = ?", "ibi",
+        (int64_t)entry->time_s, BLOB(entry->event.job), (int64_t)entry->event.entry);
+}
+
+/* ---- the draw ----------------------------------------------------------------- */
+
+static enum status take_drawn(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE segments SET seed = ?, covered = ? WHERE job = ? AND idx = ?"
+                        " AND NOT void",
+                        "bibi", BLOB(event->seal), (int64_t)event->flag, BLOB(event->job),
+                        (int64_t)event->index);
+}
+
+/* What job_round_places() asks, of the tables. */
+struct seating {
+    struct store *store;
+    const struct store_segment *segment;
+    struct error *error;
+    enum status status;
+};
+
+static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
+{
+    struct seating *seating = context;
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &seating->store->sql, seating->error,
+                       "SELECT owner, gone, left_s FROM entries WHERE job = ? AND number = ?", "bi",
+                       BLOB(seating->segment->job), (int64_t)number);
+
+    if (status == STATUS_OK) {
+        entry->gone = sqlite3_column_int(row, 1) != 0;
+        entry->left = sqlite3_column_int64(row, 2) != 0;
+        status = database_blob_column(row, 0, entry->owner.bytes, ADDRESS_SIZE)
+                     ? STATUS_OK
+                     : damaged(seating->error);
+    }
+    database_done(&seating->store->sql, row);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        seating->status = status;
+    }
+    return status == STATUS_OK;
+}
+
+static bool is_seated(void *context, uint32_t number)
+{
+    struct seating *seating = context;
+    int64_t count = 0;
+    enum status status =
+        database_number(&seating->store->sql, &count, 0, seating->error,
+                        "SELECT count(*) FROM seats WHERE segment = ? AND entry = ?", "bi",
+                        BLOB(seating->segment->hash), (int64_t)number);
+
+    if (status != STATUS_OK) {
+        seating->status = status;
+    }
+    return count > 0;
+}
+
+static enum status seat_all(struct store *store, const struct store_segment *segment,
+                            const struct game_event *event, const struct address *own,
+                            struct error *error)
+{
+    struct seating seating = {store, segment, error, STATUS_OK};
+    const struct job_panel panel = {
+        .context = &seating, .find = find_entry, .is_seated = is_seated};
+    struct job_place places[GAME_PLACES_MAX];
+    uint32_t count = job_round_places(places, &segment->seed, &segment->committed, event->from,
+                                      event->to, &panel);
+
+    TRY(seating.status);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(database_run(&store->sql, error,
+                         "INSERT OR REPLACE INTO seats (segment, place, entry, owner, ours, round)"
+                         " VALUES (?, ?, ?, ?, ?, ?)",
+                         "biibii", BLOB(segment->hash), (int64_t)places[i].place,
+                         (int64_t)places[i].entry, BLOB(places[i].owner),
+                         (int64_t)address_equal(&places[i].owner, own), (int64_t)event->round));
+    }
+    return STATUS_OK;
+}
+
+static enum status take_round(struct store *store, const struct game_event *event,
+                              const struct address *own, struct error *error)
+{
+    struct store_segment segment;
+    enum status status = store_segment(store, &segment, &event->job, event->index, error);
+
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    TRY(database_run(&store->sql, error,
+                     "UPDATE segments SET start_s = ?, round = ?, ended = ? WHERE rowid = ?",
+                     "iiii", (int64_t)event->time_s, (int64_t)event->round,
+                     (int64_t)(event->from == event->to), segment.row));
+    return seat_all(store, &segment, event, own, error);
+}
+
+/* ---- verdicts ----------------------------------------------------------------- */
+
+#define OF_STANDING                                                                                \
+    " WHERE place = ? AND segment = (SELECT hash FROM segments WHERE job = ? AND idx = ?"          \
+    " AND NOT void)"
+
+static enum status set_phase(struct store *store, const struct game_event *event,
+                             enum game_seat_phase phase, struct error *error)
+{
+    return database_run(&store->sql, error, "UPDATE seats SET phase = ?" OF_STANDING, "iibi",
+                        (int64_t)phase, (int64_t)event->place, BLOB(event->job),
+                        (int64_t)event->index);
+}
+
+static enum status take_revealed(struct store *store, const struct game_event *event,
+                                 struct error *error)
+{
+    bool is_right = event->verdict == GAME_VERDICT_RIGHT;
+
+    TRY(database_run(&store->sql, error,
+                     "UPDATE segments SET rights = rights + ?, unavailables = unavailables + ?"
+                     " WHERE job = ? AND idx = ? AND NOT void",
+                     "iibi", (int64_t)is_right,
+                     (int64_t)(event->verdict == GAME_VERDICT_UNAVAILABLE), BLOB(event->job),
+                     (int64_t)event->index));
+    return database_run(
+        &store->sql, error, "UPDATE seats SET phase = ?, verdict = ?, leaves = ?" OF_STANDING,
+        "iibibi",
+        (int64_t)(event->verdict == GAME_VERDICT_FALSE ? GAME_SEAT_CLOSED : GAME_SEAT_REVEALED),
+        (int64_t)event->verdict, &(struct database_blob){event->leaves, sizeof(event->leaves)},
+        (int64_t)event->place, BLOB(event->job), (int64_t)event->index);
+}
+
+/* The segment may be void or final. */
+static enum status take_disproved(struct store *store, const struct game_event *event,
+                                  struct error *error)
+{
+    TRY(database_run(&store->sql, error,
+                     "UPDATE segments SET rights = max(rights - 1, 0) WHERE job = ? AND idx = ?"
+                     " AND NOT void AND EXISTS (SELECT 1 FROM seats p WHERE p.segment = hash AND"
+                     " p.place = ? AND p.entry = ? AND p.verdict = :right AND"
+                     " p.phase <> :seat_closed)",
+                     "biii", BLOB(event->job), (int64_t)event->index, (int64_t)event->place,
+                     (int64_t)event->entry));
+    return database_run(&store->sql, error,
+                        "UPDATE seats SET phase = :seat_closed WHERE place = ? AND entry = ? AND"
+                        " verdict = :right AND segment IN (SELECT hash FROM segments WHERE job = ?"
+                        " AND idx = ?)",
+                        "iibi", (int64_t)event->place, (int64_t)event->entry, BLOB(event->job),
+                        (int64_t)event->index);
+}
+
+/* With an amount the segment is final; without one it may be void, and the oldest is meant. */
+static enum status take_settled(struct store *store, const struct ledger_entry *entry,
+                                const struct address *own, struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    TRY(database_run(&store->sql, error,
+                     "UPDATE seats SET phase = :seat_closed WHERE rowid = (SELECT p.rowid FROM"
+                     " seats p JOIN segments s ON s.hash = p.segment WHERE s.job = ? AND s.idx = ?"
+                     " AND p.place = ? AND p.owner = ? AND p.phase IN (:seat_sealed,"
+                     " :seat_revealed) ORDER BY s.generation LIMIT 1)",
+                     "biib", BLOB(event->job), (int64_t)event->index, (int64_t)event->place,
+                     BLOB(event->account)));
+    return event->amount > 0 && address_equal(&event->account, own)
+               ? store_take_payment(store, entry, "seat", event->amount, error)
+               : STATUS_OK;
+}
+
+enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
+                             const struct address *own, struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    switch ((int)event->kind) {
+    case GAME_ENLISTED:
+        return take_enlisted(store, event, own, error);
+    case GAME_LEFT:
+    case GAME_GONE:
+        return take_left(store, entry, error);
+    case GAME_DRAWN:
+        return take_drawn(store, event, error);
+    case GAME_ROUND:
+        return take_round(store, event, own, error);
+    case GAME_SEALED_VERDICT:
+        return set_phase(store, event, GAME_SEAT_SEALED, error);
+    case GAME_ABSENT:
+        return set_phase(store, event, GAME_SEAT_CLOSED, error);
+    case GAME_REVEALED:
+        return take_revealed(store, event, error);
+    case GAME_DISPROVED:
+        return take_disproved(store, event, error);
+    case GAME_SETTLED:
+        return take_settled(store, entry, own, error);
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* ---- places, as they stand ------------------------------------------------------ */
+
+const char store_seat_columns[] =
+    "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round AND NOT"
+    " s.ended, p.phase, p.verdict, p.leaves, p.judgement FROM seats p JOIN segments s ON"
+    " s.hash = p.segment JOIN jobs j ON j.key = s.job";
+
+enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct store_seat *seat = one;
+
+    memset(seat, 0, sizeof(*seat));
+    seat->index = (uint32_t)sqlite3_column_int64(row, 2);
+    seat->place = (uint32_t)sqlite3_column_int64(row, 3);
+    seat->entry = (uint32_t)sqlite3_column_int64(row, 4);
+    seat->ours = sqlite3_column_int(row, 6) != 0;
+    seat->is_last = sqlite3_column_int(row, 7) != 0;
+    seat->phase = (enum game_seat_phase)sqlite3_column_int(row, 8);
+    seat->verdict = (enum game_verdict)sqlite3_column_int(row, 9);
+    seat->judgement = (enum store_judgement)sqlite3_column_int(row, 11);
+    return database_blob_column(row, 0, seat->segment.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 1, seat->job.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 5, seat->owner.bytes, ADDRESS_SIZE) &&
+                   (sqlite3_column_type(row, 10) == SQLITE_NULL ||
+                    database_blob_column(row, 10, seat->leaves, sizeof(seat->leaves)))
+               ? STATUS_OK
+               : damaged(error);
+}
+
+enum status store_judge(struct store *store, const struct store_seat *seat,
+                        enum store_judgement judgement, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE seats SET judgement = ? WHERE segment = ? AND place = ?", "ibi",
+                        (int64_t)judgement, BLOB(seat->segment), (int64_t)seat->place);
+}
