@@ -13,26 +13,18 @@ enum {
     HEIGHT = 1000,
     SEGMENTS = 2,
     PERIOD_S = 1000,
+    JOBS_OF_A_CHAIN = 200,
 };
 
 static void learn(void *context, const struct game_event *event)
 {
     struct court *court = context;
 
-    if (event->kind == GAME_COMMITTED) {
-        struct promised_segment *promised = &court->promised[court->promised_count++];
-
-        assert_true(court->promised_count < COURT_SEGMENTS_MAX);
-        promised->segment = game_segment_hash(&event->job, &event->segment);
-        promised->job = event->job;
-        promised->index = event->index;
-    } else if (event->kind == GAME_QUERIED) {
+    if (event->kind == GAME_QUERIED) {
         assert_true(event->payload.size <= sizeof(court->queried_bytes));
         court->queried = *event;
         memcpy(court->queried_bytes, event->payload.bytes, event->payload.size);
         court->queried.payload.bytes = court->queried_bytes;
-    } else if (event->kind == GAME_ATTESTED) {
-        court->drawn = event->step;
     }
 }
 
@@ -99,21 +91,20 @@ void court_refused(struct court *court, const struct game_move *move, uint32_t p
 
 void court_compare(struct court *court)
 {
-    (void)twins_compare(
-        &court->twins, promised_money(&court->twins.store, court->promised, court->promised_count));
-    if (court->promised_count > COURT_SEGMENTS_MAX / 4) {
+    (void)twins_compare(&court->twins, promised_money(&court->twins.store));
+    if (court->jobs > JOBS_OF_A_CHAIN) {
         twins_restart_chain(&court->twins);
         twins_new_court(&court->twins);
-        court->promised_count = 0;
+        court->jobs = 0;
     }
 }
 
 wei court_owed(struct court *court, uint32_t player)
 {
+    const struct hash32 key = local_key_of_account(&court->twins.players[player]);
     struct local_account account;
 
-    assert_int_equal(
-        local_get_account(&court->twins.store, &account, &court->twins.players[player]), STATUS_OK);
+    assert_int_equal(local_get(&court->twins.store, &account, LOCAL_ACCOUNT, &key, 0), STATUS_OK);
     return account.owed;
 }
 
@@ -125,7 +116,8 @@ struct game_move court_move(const struct court *court, enum game_move_kind kind,
     if (kind == GAME_REPLY) {
         move.queried = court->queried.payload;
     } else {
-        move.shown = court->shown;
+        move.subject = game_subject_of(&court->shown);
+        move.value = kind == GAME_QUERY ? court->terms.query_fee : 0;
     }
     move.payload = (struct game_bytes){payload, size};
     return move;
@@ -135,7 +127,14 @@ void court_timeout(struct court *court)
 {
     struct game_move move = {.kind = GAME_TIMEOUT, .key = court->claim};
 
-    court->twins.now_s += COURT_RESPONSE + 1;
+    court->twins.now_s += COURT_CLOCK + 1;
+    court_done(court, &move, COURT_EVE);
+}
+
+void court_pay(struct court *court)
+{
+    struct game_move move = {.kind = GAME_PAY, .key = court->job};
+
     court_done(court, &move, COURT_EVE);
 }
 
@@ -162,17 +161,17 @@ static void make_terms(struct court *court)
     court->terms = (struct game_terms){.salt = court->salt++,
                                        .steps = COURT_STEPS * SEGMENTS,
                                        .segment_steps = COURT_STEPS,
-                                       .segment_reward = 1000,
-                                       .attest_fee = 10,
+                                       .reward_from = 1000,
+                                       .reward_to = 1000,
                                        .stake = 50000,
-                                       .claim_bond = 700,
-                                       .attest_bond = 300,
-                                       .attestors = 1,
+                                       .bond = 701,
+                                       .query_fee = COURT_QUERY_FEE,
                                        .segment_period_s = PERIOD_S,
-                                       .attest_period_s = PERIOD_S,
+                                       .seal_period_s = PERIOD_S,
                                        .reveal_period_s = PERIOD_S,
                                        .claim_period_s = 20 * PERIOD_S,
-                                       .response_period_s = COURT_RESPONSE,
+                                       .clock_s = COURT_CLOCK,
+                                       .delivery_period_s = PERIOD_S,
                                        .deadline_s = court->twins.now_s + 100 * PERIOD_S};
     commit_job_id(&court->terms.job_id, court->shown.job_header, sizeof(court->shown.job_header));
     court->shown.salt = court->terms.salt;
@@ -198,20 +197,21 @@ static struct merkle_path path_of(const struct digest *states, uint32_t step)
 static void commit_segment(struct court *court, const struct digest *states, uint32_t index,
                            bool diverged)
 {
-    struct game_move move = {.kind = diverged ? GAME_COMMIT_DIVERGED : GAME_COMMIT,
+    struct game_move move = {.kind = GAME_COMMIT,
                              .key = court->job,
                              .index = index,
-                             .steps = COURT_STEPS};
+                             .states = {states, COURT_STEPS},
+                             .diverged = diverged};
 
     court->shown.previous = court->shown.segment;
-    commit_list_root(&move.root, COMMIT_SEGMENT, (uint64_t)index * COURT_STEPS, states,
-                     COURT_STEPS);
-    court->shown.segment = (struct game_segment){.index = index,
-                                                 .root = move.root,
-                                                 .steps = COURT_STEPS,
-                                                 .time_s = court->twins.now_s,
-                                                 .height = court->twins.height,
-                                                 .solver = court->twins.players[COURT_SOLVER]};
+    court->shown.segment = (struct game_segment){
+        .index = index,
+        .root = game_segment_root(&move.states, (uint64_t)index * COURT_STEPS),
+        .steps = COURT_STEPS,
+        .time_s = court->twins.now_s,
+        .height = court->twins.height,
+        .solver = court->twins.players[COURT_SOLVER],
+        .diverged = diverged};
     court_done(court, &move, COURT_SOLVER);
 }
 
@@ -223,6 +223,7 @@ void court_commit(struct court *court, const struct evidence_context *context, u
     struct game_move move = {.kind = GAME_OPEN};
 
     court->context = *context;
+    court->jobs++;
     memset(&court->shown, 0, sizeof(court->shown));
     court->first_step = place == 0;
     make_header(court);
@@ -258,30 +259,29 @@ void court_commit(struct court *court, const struct evidence_context *context, u
 
 /* ---- claims ----------------------------------------------------------------------- */
 
-static void seal(struct court *court, const struct game_move *claim)
+struct game_move court_seal(struct court *court)
 {
-    struct game_move move = {.kind = GAME_SEAL_CLAIM};
+    struct hash32 hash = game_segment_hash(&court->job, &court->shown.segment);
+    struct hash32 subject = game_subject_hash(&hash, court->shown.step, &court->shown.pre_state,
+                                              &court->shown.post_state);
+    struct game_move claim = {
+        .kind = GAME_CLAIM, .key = court->job, .value = court->terms.bond, .shown = court->shown};
+    struct game_move seal = {.kind = GAME_SEAL_CLAIM};
+    uint32_t round;
 
-    move.seal = game_claim_seal(&court->claim, &claim->salt);
-    court_done(court, &move, COURT_CLAIMANT);
+    assert_int_equal(local_get(&court->twins.store, &round, LOCAL_SUBJECT, &subject, 0), STATUS_OK);
+    court->claim = game_claim_key(&subject, round);
+    seal.seal = game_claim_seal(&court->twins.players[COURT_CLAIMANT], &subject, &claim.salt);
+    court_done(court, &seal, COURT_CLAIMANT);
     court->twins.height++;
+    return claim;
 }
 
 void court_claim(struct court *court)
 {
-    struct game_move move = {.kind = GAME_CLAIM,
-                             .key = court->job,
-                             .value = court->terms.claim_bond,
-                             .segment = court->shown.segment,
-                             .steps = court->shown.step,
-                             .pre_state = court->shown.pre_state,
-                             .post_state = court->shown.post_state};
-    struct hash32 hash = game_segment_hash(&court->job, &move.segment);
+    struct game_move claim = court_seal(court);
 
-    court->claim = game_claim_key(&court->twins.players[COURT_CLAIMANT], &hash, move.steps,
-                                  &move.pre_state, &move.post_state);
-    seal(court, &move);
-    court_done(court, &move, COURT_CLAIMANT);
+    court_done(court, &claim, COURT_CLAIMANT);
 }
 
 void court_answer(struct court *court)
@@ -290,45 +290,4 @@ void court_answer(struct court *court)
         .kind = GAME_ANSWER, .key = court->claim, .root = court->context.trace};
 
     court_done(court, &move, COURT_SOLVER);
-}
-
-static void attest(struct court *court)
-{
-    struct hash32 hash = game_segment_hash(&court->job, &court->shown.segment);
-    struct game_move move = {.kind = GAME_ATTEST,
-                             .key = court->job,
-                             .value = court->terms.attest_bond,
-                             .segment = court->shown.segment};
-
-    court->twins.height += 2;
-    move.seal =
-        game_attest_seal(&court->twins.players[COURT_ATTESTOR], &hash, &court->context.trace);
-    court_done(court, &move, COURT_ATTESTOR);
-}
-
-void court_accuse(struct court *court, const struct evidence_context *context)
-{
-    const struct address *attestor = &court->twins.players[COURT_ATTESTOR];
-    struct game_move move;
-    struct hash32 hash;
-
-    do {
-        court_commit(court, context, 1, 0);
-        attest(court);
-    } while (court->drawn != 0);
-    hash = game_segment_hash(&court->job, &court->shown.segment);
-    court->twins.now_s += PERIOD_S + 1;
-    move = (struct game_move){.kind = GAME_REVEAL,
-                              .key = court->job,
-                              .segment = court->shown.segment,
-                              .root = context->trace};
-    court_done(court, &move, COURT_ATTESTOR);
-    move = (struct game_move){.kind = GAME_ACCUSE,
-                              .key = court->job,
-                              .value = court->terms.claim_bond,
-                              .segment = court->shown.segment,
-                              .account = *attestor};
-    court->claim = game_accusation_key(&court->twins.players[COURT_CLAIMANT], &hash, attestor);
-    seal(court, &move);
-    court_done(court, &move, COURT_CLAIMANT);
 }

@@ -11,9 +11,9 @@
 #include "tests/support/game/promised.h"
 #include "tests/support/game/twins.h"
 
-#define COURT_STEPS        3 /* of a segment */
-#define COURT_RESPONSE     100
-#define COURT_SEGMENTS_MAX 1024
+#define COURT_STEPS     3 /* of a segment */
+#define COURT_CLOCK     100
+#define COURT_QUERY_FEE 3
 
 enum court_player {
     COURT_NOBODY,
@@ -21,7 +21,6 @@ enum court_player {
     COURT_SOLVER,
     COURT_CLAIMANT,
     COURT_EVE,
-    COURT_ATTESTOR
 };
 
 struct court {
@@ -33,11 +32,9 @@ struct court {
     struct hash32 claim;
     struct game_event queried; /* the last of its kind; its payload is in queried_bytes */
     uint8_t queried_bytes[GAME_QUERIED_MAX];
-    uint32_t drawn;  /* the step that the attestor drew */
     bool first_step; /* the disputed step is the job's first */
     uint64_t salt;
-    struct promised_segment promised[COURT_SEGMENTS_MAX];
-    uint32_t promised_count;
+    uint32_t jobs; /* of these contracts */
 };
 
 void court_open(struct court *court);
@@ -50,13 +47,11 @@ void court_close(struct court *court);
 void court_commit(struct court *court, const struct evidence_context *context, uint32_t index,
                   uint32_t step);
 
-/* Seal, claim and answer with the context's trace root. */
+/* Seal, claim and answer with the context's trace root. court_seal() alone gives the claim that is
+ * to be made a block later. */
+struct game_move court_seal(struct court *court);
 void court_claim(struct court *court);
 void court_answer(struct court *court);
-
-/* Jobs until the attestor draws the disputed step, the first of the second segment; it attests and
- * reveals the context's trace root, and the claimant accuses it. */
-void court_accuse(struct court *court, const struct evidence_context *context);
 
 struct game_move court_move(const struct court *court, enum game_move_kind kind,
                             const uint8_t *payload, size_t size);
@@ -66,6 +61,9 @@ void court_refused(struct court *court, const struct game_move *move, uint32_t p
 
 /* The turn passes unused. */
 void court_timeout(struct court *court);
+
+/* The stake of a conviction is shared out. */
+void court_pay(struct court *court);
 
 /* Both ledgers so far. Between disputes only: now and then all begins anew. */
 void court_compare(struct court *court);
