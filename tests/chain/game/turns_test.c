@@ -45,7 +45,9 @@ struct arsenal {
 struct place {
     uint32_t phase;
     uint32_t turn;
-    uint32_t turns;
+    uint32_t queries;
+    uint32_t solver_left_s;
+    uint32_t lead_left_s;
     uint32_t time;
     uint32_t known; /* rounds that the honest claimant has the answers to */
     struct hash32 said;
@@ -243,7 +245,8 @@ static struct game_move about(const struct search *search, enum game_move_kind k
     struct game_move move = {.kind = kind, .key = search->court.claim};
 
     if (kind == GAME_QUERY || kind == GAME_CONVICT) {
-        move.shown = search->court.shown;
+        move.subject = game_subject_of(&search->court.shown);
+        move.value = kind == GAME_QUERY ? COURT_QUERY_FEE : 0;
     }
     return move;
 }
@@ -256,26 +259,33 @@ static void sql(struct search *search, const char *text)
 static bool play(struct search *search, const struct game_move *move, uint32_t player)
 {
     struct twins *twins = &search->court.twins;
-    struct local_game game = {.store = &twins->store,
-                              .place = twins->place,
-                              .sender = twins->players[player],
-                              .referee = twins->referee,
-                              .judges = true,
-                              .now_s = twins->now_s,
-                              .height = twins->height};
-    enum status status = local_game_play(&game, move);
+    struct local_game *game = twins->game;
+    enum status status;
 
+    game->store = &twins->store;
+    game->place = twins->place;
+    game->sender = twins->players[player];
+    game->now_s = twins->now_s;
+    game->height = twins->height;
+    status = local_game_play(game, move);
     assert_true(status == STATUS_OK || status == STATUS_REFUSED);
     return status == STATUS_OK;
 }
 
-static struct local_claim claim_now(struct search *search)
+static struct local_dispute dispute_now(struct search *search)
 {
-    struct local_claim claim;
+    struct local_dispute dispute;
 
-    assert_int_equal(local_get_claim(&search->court.twins.store, &claim, &search->court.claim),
-                     STATUS_OK);
-    return claim;
+    assert_int_equal(
+        local_get(&search->court.twins.store, &dispute, LOCAL_DISPUTE, &search->court.claim, 0),
+        STATUS_OK);
+    return dispute;
+}
+
+static uint64_t turn_end(const struct local_dispute *dispute)
+{
+    return dispute->since_s +
+           (dispute->turn == GAME_TURN_ACCUSED ? dispute->solver_left_s : dispute->lead_left_s);
 }
 
 static void explore(struct search *search, uint32_t known, uint32_t depth);
@@ -328,14 +338,6 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
         move.payload.size--;
         (void)try_move(search, &move, player, known, depth);
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        move = about(search, GAME_PASS_TURN);
-        move.turn = i;
-        assert_false(try_move(search, &move, player, known, depth));
-        move = about(search, GAME_RULE);
-        move.upheld = i == 1;
-        assert_false(try_move(search, &move, player, known, depth));
-    }
     move = about(search, GAME_TIMEOUT);
     (void)try_move(search, &move, player, known, depth);
     move = about(search, GAME_LAPSE);
@@ -343,24 +345,21 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
 }
 
 /* The honest solver answers and replies. */
-static bool solver_moves(struct search *search, const struct local_claim *claim, uint32_t known,
+static bool solver_moves(struct search *search, const struct local_dispute *dispute, uint32_t known,
                          uint32_t depth)
 {
     const struct arsenal *arsenal = &search->arsenal;
-    struct local_trial trial;
     struct game_move move = about(search, GAME_ANSWER);
 
-    if (claim->phase == GAME_CLAIM_CALLED) {
+    if (dispute->phase == GAME_CLAIM_CALLED) {
         move.root = search->court.context.trace;
         return try_move(search, &move, COURT_SOLVER, known, depth);
     }
-    assert_int_equal(local_get_trial(&search->court.twins.store, &trial, &search->court.claim),
-                     STATUS_OK);
     for (uint32_t i = 0; i < arsenal->answers; i++) {
         const struct buffer *queried = &arsenal->queried[arsenal->about[i]];
         struct hash32 hash = keccak256(queried->data, queried->size);
 
-        if (hash32_equal(&hash, &trial.said)) {
+        if (hash32_equal(&hash, &dispute->said)) {
             move = about(search, GAME_REPLY);
             move.queried = bytes_of(queried);
             move.payload = bytes_of(&arsenal->reply[i]);
@@ -374,17 +373,15 @@ static bool solver_moves(struct search *search, const struct local_claim *claim,
 static uint32_t last_reply(struct search *search)
 {
     const struct arsenal *arsenal = &search->arsenal;
-    struct local_trial trial;
+    struct local_dispute dispute = dispute_now(search);
 
-    assert_int_equal(local_get_trial(&search->court.twins.store, &trial, &search->court.claim),
-                     STATUS_OK);
     for (uint32_t i = 0; i < arsenal->answers; i++) {
         const struct buffer *queried = &arsenal->queried[arsenal->about[i]];
         struct digest hash;
 
         partial_sums_reply_hash(&hash, queried->data, queried->size, arsenal->reply[i].data,
                                 arsenal->reply[i].size);
-        if (memcmp(hash.bytes, trial.said.bytes, DIGEST_SIZE) == 0) {
+        if (memcmp(hash.bytes, dispute.said.bytes, DIGEST_SIZE) == 0) {
             return i;
         }
     }
@@ -392,11 +389,11 @@ static uint32_t last_reply(struct search *search)
 }
 
 /* The honest claimant walks down and convicts. */
-static bool claimant_moves(struct search *search, const struct local_claim *claim, uint32_t known,
-                           uint32_t depth)
+static bool claimant_moves(struct search *search, const struct local_dispute *dispute,
+                           uint32_t known, uint32_t depth)
 {
     const struct arsenal *arsenal = &search->arsenal;
-    bool real = digest_equal(&claim->trace_root, &search->court.context.trace);
+    bool real = digest_equal(&dispute->trace_root, &search->court.context.trace);
     bool in_parts = search->honest == HONEST_CLAIMANT_OF_PARTS;
     uint32_t shown = in_parts && real ? last_reply(search) : 0;
     struct game_move move = about(search, GAME_QUERY);
@@ -417,7 +414,8 @@ static bool claimant_moves(struct search *search, const struct local_claim *clai
 
 static bool is_same(const struct place *a, const struct place *b)
 {
-    return a->phase == b->phase && a->turn == b->turn && a->turns == b->turns &&
+    return a->phase == b->phase && a->turn == b->turn && a->queries == b->queries &&
+           a->solver_left_s == b->solver_left_s && a->lead_left_s == b->lead_left_s &&
            a->time == b->time && a->known == b->known && hash32_equal(&a->said, &b->said) &&
            digest_equal(&a->trace_root, &b->trace_root);
 }
@@ -434,47 +432,46 @@ static bool is_new(struct search *search, const struct place *place)
     return true;
 }
 
-static struct place place_of(struct search *search, const struct local_claim *claim, uint32_t time,
-                             uint32_t known)
+static struct place place_of(const struct local_dispute *dispute, uint32_t time, uint32_t known)
 {
-    struct local_trial trial;
     struct place place;
 
-    assert_int_equal(local_get_trial(&search->court.twins.store, &trial, &search->court.claim),
-                     STATUS_OK);
     memset(&place, 0, sizeof(place));
-    place.phase = claim->phase;
-    place.turn = claim->turn;
-    place.turns = claim->turns;
+    place.phase = dispute->phase;
+    place.turn = dispute->turn;
+    place.queries = dispute->queries;
+    place.solver_left_s = dispute->solver_left_s;
+    place.lead_left_s = dispute->lead_left_s;
     place.time = time;
     place.known = known;
-    place.said = trial.said;
-    place.trace_root = claim->trace_root;
+    place.said = dispute->said;
+    place.trace_root = dispute->trace_root;
     return place;
 }
 
-/* It is over: who has the money? */
-static void check_end(struct search *search)
+/* It is over: who has the money? Query fees go to the solver, for its replies. */
+static void check_end(struct search *search, uint32_t queries)
 {
-    wei bond = search->court.terms.claim_bond;
+    wei bond = search->court.terms.bond;
+    wei fees = (wei)queries * COURT_QUERY_FEE;
     wei claimant = court_owed(&search->court, COURT_CLAIMANT);
     wei solver = court_owed(&search->court, COURT_SOLVER);
 
     if (search->honest == HONEST_SOLVER) {
-        assert_true(claimant == 0 && solver == bond);
+        assert_true(claimant == 0 && solver == fees + (bond + 1) / 2);
         search->refuted++;
     } else {
-        assert_true(claimant == bond + search->court.terms.stake / 2 && solver == 0);
+        assert_true(claimant + solver == bond + fees && claimant >= bond);
         search->upheld++;
     }
 }
 
-static void explore_at(struct search *search, const struct local_claim *claim, uint32_t time,
+static void explore_at(struct search *search, const struct local_dispute *dispute, uint32_t time,
                        uint32_t known, uint32_t depth)
 {
     const bool solver_honest = search->honest == HONEST_SOLVER;
-    const bool its_turn = claim->turn == (solver_honest ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT);
-    struct place place = place_of(search, claim, time, known);
+    const bool its_turn = dispute->turn == (solver_honest ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT);
+    struct place place = place_of(dispute, time, known);
 
     if (!is_new(search, &place)) {
         return;
@@ -483,8 +480,8 @@ static void explore_at(struct search *search, const struct local_claim *claim, u
     try_everything(search, COURT_EVE, known, depth);
     if (its_turn) {
         /* The honest one is in time: it always has a move, and the move is taken. */
-        assert_true(solver_honest ? solver_moves(search, claim, known, depth)
-                                  : claimant_moves(search, claim, known, depth));
+        assert_true(solver_honest ? solver_moves(search, dispute, known, depth)
+                                  : claimant_moves(search, dispute, known, depth));
     } else if (time == TIMES - 1) {
         struct game_move move = about(search, GAME_TIMEOUT);
 
@@ -496,22 +493,22 @@ static void explore_at(struct search *search, const struct local_claim *claim, u
 static void explore(struct search *search, uint32_t known, uint32_t depth)
 {
     const uint64_t begun_s = search->court.twins.now_s;
-    struct local_claim claim = claim_now(search);
+    struct local_dispute dispute = dispute_now(search);
     bool honest_turn =
-        claim.turn ==
+        dispute.turn ==
         (uint32_t)(search->honest == HONEST_SOLVER ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT);
 
     search->deepest = depth > search->deepest ? depth : search->deepest;
-    if (claim.phase == GAME_CLAIM_CLOSED) {
-        check_end(search);
+    if (dispute.phase == GAME_CLAIM_CLOSED) {
+        check_end(search, dispute.queries);
         return;
     }
     for (uint32_t time = 0; time < (honest_turn ? TIMES - 1 : TIMES); time++) {
         search->court.twins.now_s = time == 0   ? begun_s
-                                    : time == 1 ? claim.deadline_s
-                                                : claim.deadline_s + 1;
+                                    : time == 1 ? turn_end(&dispute)
+                                                : turn_end(&dispute) + 1;
         if (search->court.twins.now_s >= begun_s) {
-            explore_at(search, &claim, time, known, depth);
+            explore_at(search, &dispute, time, known, depth);
         }
     }
     search->court.twins.now_s = begun_s;
