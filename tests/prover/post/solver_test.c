@@ -4,7 +4,6 @@
  * claim and convict. One test replaces the solver before every round, as a crash would. Money is
  * counted to the wei.
  */
-#include "tests/support/chain/made_case.h"
 #include "tests/support/chain/standing_segment.h"
 #include "tests/support/test.h"
 
@@ -16,6 +15,7 @@
 #include "chain/local/ledger_local.h"
 #include "prover/post/solver.h"
 #include "tests/support/game/anvil.h"
+#include "tests/support/game/made_states.h"
 #include "tests/support/numeric/small_job.h"
 
 enum {
@@ -45,7 +45,7 @@ struct world {
     char url[600];
     uint64_t now_s;
     struct game_terms terms;
-    struct digest first_state;
+    uint8_t header[GAME_JOB_HEADER_SIZE];
     struct hash32 job;
     uint32_t moves;
     struct solver *solver;
@@ -99,6 +99,15 @@ static const char *move_name(struct world *world, const char *what)
     return name;
 }
 
+/* The states of a segment. */
+static struct game_hashes states_of(struct digest room[STEPS], uint32_t index)
+{
+    for (uint32_t i = 0; i < STEPS; i++) {
+        room[i] = made_state_root(1 + index * STEPS + i);
+    }
+    return (struct game_hashes){room, STEPS};
+}
+
 static void new_solver(struct world *world, uint32_t trained)
 {
     struct error error;
@@ -108,7 +117,7 @@ static void new_solver(struct world *world, uint32_t trained)
     check(solver_new(&world->solver, &world->solver_options, SEGMENTS, &error), &error);
     for (uint32_t i = 0; i < trained; i++) {
         struct digest room[STEPS];
-        struct game_hashes states = made_case_states(room, (uint64_t)i * STEPS, STEPS);
+        struct game_hashes states = states_of(room, i);
 
         check(solver_add(world->solver, &states, false, &error), &error);
     }
@@ -139,7 +148,6 @@ static struct solver_view do_round(struct world *world)
 static void set_up(struct world *world, const char *name, uint32_t seats, uint32_t coverage)
 {
     static const struct game_bytes no_contact;
-    uint8_t header[GAME_JOB_HEADER_SIZE];
     struct error error;
 
     error_init(&error);
@@ -163,7 +171,6 @@ static void set_up(struct world *world, const char *name, uint32_t seats, uint32
         world->before[i] = money(world, i);
     }
     pass(world, 0);
-    world->first_state = (struct digest){{9}};
     world->terms = (struct game_terms){.steps = SEGMENTS * STEPS,
                                        .segment_steps = STEPS,
                                        .reward_from = 100,
@@ -183,7 +190,7 @@ static void set_up(struct world *world, const char *name, uint32_t seats, uint32
                                        .delivery_period_s = DELIVERY_S,
                                        .deadline_s = world->now_s + DEADLINE_S};
     world->terms.panel_least = seats;
-    made_case_header(header, &world->terms.job_id, &world->first_state);
+    made_job(world->header, &world->terms.job_id);
     check(ledger_open_job(world->ledgers[CLIENT], "open", &world->job, &world->terms, &no_contact,
                           &error),
           &error);
@@ -295,14 +302,17 @@ static struct hash32 claim(struct world *world, int player, uint32_t index)
     struct game_segment segment = segment_at(world, index);
     struct hash32 hash = game_segment_hash(&world->job, &segment);
     struct hash32 salt = {{3}};
+    struct digest room[STEPS];
+    struct game_hashes states = states_of(room, index);
     struct game_case shown;
     struct hash32 subject;
     struct error error;
     const char *name;
 
     error_init(&error);
-    made_case(&shown, &world->terms, signer_address(world->signers[CLIENT]), &segment, NULL, 2,
-              &world->first_state);
+    made_states_case(&shown, world->header, &segment, &states, NULL, NULL, 2);
+    shown.client = *signer_address(world->signers[CLIENT]);
+    shown.salt = world->terms.salt;
     subject = game_subject_hash(&hash, shown.step, &shown.pre_state, &shown.post_state);
     check(ledger_seal_claim(world->ledgers[player], move_name(world, "seal"), &subject, &salt,
                             &error),

@@ -6,13 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chain/contracts/compiled/registry_code.h"
 #include "chain/evm/ledger_evm.h"
 #include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
 
 enum {
-    SEGMENTS = 3,
     DEPLOYER = 9,
     DEPLOY_S = 600, /* a busy machine is no failure */
     WAIT_MS = 600000,
@@ -46,14 +44,6 @@ static void open_player(struct stage *stage, int player)
     stage_check(ledger_open(&stage->ledgers[player], &options, &error), &error);
 }
 
-/* The registry alone, without a referee. */
-static void put_up_registry(struct stage *stage)
-{
-    static const struct address nobody;
-
-    stage->options.registry = anvil_deploy(stage->rpc, DEPLOYER, REGISTRY_CODE, &nobody, "0x0");
-}
-
 /* Everything, as `lockstep ledger deploy` does it. */
 static void put_up_all(struct stage *stage, const char *name)
 {
@@ -75,9 +65,8 @@ static void put_up_all(struct stage *stage, const char *name)
     signer_free(signer);
 }
 
-static void open_with(struct stage *stage, enum stage_ledger ledger, bool judged, const char *name)
+void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
 {
-    static const struct address nobody;
     const bool embedded = ledger == STAGE_EMBEDDED;
     struct error error;
 
@@ -95,10 +84,8 @@ static void open_with(struct stage *stage, enum stage_ledger ledger, bool judged
         stage->rpc = anvil_rpc(stage->anvil);
         (void)snprintf(stage->url, sizeof(stage->url), "%s", anvil_url(stage->anvil));
     }
-    if (!embedded && judged) {
+    if (!embedded) {
         put_up_all(stage, name);
-    } else if (!embedded) {
-        put_up_registry(stage);
     }
     for (int i = 0; i < STAGE_PLAYERS; i++) {
         struct secret_key key = anvil_key((uint32_t)i);
@@ -115,16 +102,6 @@ static void open_with(struct stage *stage, enum stage_ledger ledger, bool judged
                         &error);
         }
     }
-}
-
-void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
-{
-    open_with(stage, ledger, ledger == STAGE_HARDHAT, name);
-}
-
-void stage_open_judged(struct stage *stage, enum stage_ledger ledger, const char *name)
-{
-    open_with(stage, ledger, true, name);
 }
 
 void stage_close(struct stage *stage)
@@ -150,7 +127,7 @@ void stage_pass_time(struct stage *stage, uint32_t seconds)
     json_decref(anvil_call(stage->rpc, "evm_mine", NULL));
 }
 
-static uint64_t clock_s(struct stage *stage)
+uint64_t stage_clock(struct stage *stage)
 {
     struct ledger_clock clock;
     struct error error;
@@ -179,7 +156,7 @@ void stage_settle_down(struct stage *stage, int player, const char *name)
     }
 }
 
-static enum game_refusal_kind refused(struct stage *stage, int player, const char *name)
+enum game_refusal_kind stage_refused(struct stage *stage, int player, const char *name)
 {
     struct ledger_outcome outcome;
     struct error error;
@@ -188,39 +165,6 @@ static enum game_refusal_kind refused(struct stage *stage, int player, const cha
                 &error);
     assert_int_equal(outcome.state, LEDGER_MOVE_REFUSED);
     return outcome.refusal.kind;
-}
-
-struct game_terms stage_terms(struct stage *stage)
-{
-    struct game_terms terms = {
-        .salt = 1,
-        .steps = 25,
-        .segment_steps = 10,
-        .segment_reward = 3 * WEI_PER_ETHER,
-        .attest_fee = WEI_PER_ETHER / 10,
-        .stake = 20 * WEI_PER_ETHER,
-        .claim_bond = WEI_PER_ETHER,
-        .attest_bond = WEI_PER_ETHER / 2,
-        .attestors = 1,
-        .coverage_ppm = GAME_PPM,
-        .segment_period_s = 3600,
-        .attest_period_s = 600,
-        .reveal_period_s = 600,
-        .claim_period_s = 600,
-        .response_period_s = 600,
-        .deadline_s = clock_s(stage) + 100000,
-    };
-
-    memset(terms.job_id.bytes, 0xab, DIGEST_SIZE);
-    return terms;
-}
-
-struct digest stage_root(uint8_t number)
-{
-    struct digest digest;
-
-    memset(digest.bytes, number, DIGEST_SIZE);
-    return digest;
 }
 
 struct game_segment stage_segment(struct stage *stage, int player, const struct hash32 *job,
@@ -243,154 +187,36 @@ struct game_segment stage_segment(struct stage *stage, int player, const struct 
     return segment;
 }
 
-wei stage_owed(struct stage *stage, int player)
+static void get_account(struct stage *stage, int player, wei *purse, wei *owed)
 {
     struct error error;
+
+    error_init(&error);
+    stage_check(ledger_get_account(stage->ledgers[STAGE_CLIENT], purse, owed,
+                                   signer_address(stage->signers[player]), &error),
+                &error);
+}
+
+wei stage_owed(struct stage *stage, int player)
+{
     wei purse;
     wei owed;
 
-    stage_check(ledger_get_account(stage->ledgers[0], &purse, &owed,
-                                   signer_address(stage->signers[player]), &error),
-                &error);
+    get_account(stage, player, &purse, &owed);
     return owed;
+}
+
+wei stage_money(struct stage *stage, int player)
+{
+    wei purse;
+    wei owed;
+
+    get_account(stage, player, &purse, &owed);
+    return purse + owed;
 }
 
 void stage_restart(struct stage *stage, int player)
 {
     ledger_close(stage->ledgers[player]);
     open_player(stage, player);
-}
-
-static void do_job(struct stage *stage)
-{
-    struct game_terms terms = stage_terms(stage);
-    struct game_segment segments[SEGMENTS];
-    struct ledger_job seen;
-    struct hash32 job;
-    struct error error;
-    struct digest root;
-
-    STAGE_PLAY(stage, STAGE_CLIENT, ledger_open_job, &job, &terms);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_accept, &job, &terms);
-    for (uint32_t i = 0; i < SEGMENTS; i++) {
-        root = stage_root((uint8_t)(1 + i));
-        STAGE_PLAY(stage, STAGE_SOLVER, ledger_commit, &job, i, &root);
-        stage_restart(stage, STAGE_SOLVER);
-    }
-    stage_pass_time(stage, 2);
-    stage_pass_time(stage, 2);
-    for (uint32_t i = 0; i < SEGMENTS; i++) {
-        segments[i] = stage_segment(stage, STAGE_VERIFIER, &job, i);
-        assert_int_equal(segments[i].steps, i == 2 ? 5 : 10);
-        root = stage_root((uint8_t)(100 + i));
-        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_attest, &job, &terms, &segments[i], &root);
-    }
-    stage_pass_time(stage, 601);
-    stage_restart(stage, STAGE_VERIFIER);
-    for (uint32_t i = 0; i < SEGMENTS; i++) {
-        root = stage_root((uint8_t)(100 + i));
-        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_reveal, &job, &segments[i], &root);
-    }
-    stage_check(ledger_finalize(stage->ledgers[STAGE_SOLVER], "early", &job, &segments[0], &error),
-                &error);
-    assert_int_equal(refused(stage, STAGE_SOLVER, "early"), GAME_TOO_EARLY);
-    stage_pass_time(stage, 1200);
-    stage_check(ledger_finalize(stage->ledgers[STAGE_SOLVER], "early", &job, &segments[0], &error),
-                &error);
-    stage_settle_down(stage, STAGE_SOLVER, "early"); /* the same name, tried again */
-    for (uint32_t i = 1; i < SEGMENTS; i++) {
-        STAGE_PLAY(stage, STAGE_SOLVER, ledger_finalize, &job, &segments[i]);
-    }
-    for (uint32_t i = 0; i < SEGMENTS; i++) {
-        STAGE_PLAY(stage, STAGE_CLIENT, ledger_settle, &job, &segments[i],
-                   signer_address(stage->signers[STAGE_VERIFIER]));
-    }
-    stage_check(ledger_get_job(stage->ledgers[STAGE_VERIFIER], &seen, &job, &error), &error);
-    assert_int_equal(seen.phase, GAME_PHASE_CLOSED);
-    assert_int_equal(seen.finalized, SEGMENTS);
-    assert_true(seen.terms.stake == terms.stake);
-    assert_true(stage_owed(stage, STAGE_SOLVER) == 29 * WEI_PER_ETHER);
-    assert_true(stage_owed(stage, STAGE_CLIENT) == 0);
-    assert_true(stage_owed(stage, STAGE_VERIFIER) == 3 * (WEI_PER_ETHER / 2 + WEI_PER_ETHER / 10));
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_withdraw, signer_address(stage->signers[STAGE_SOLVER]));
-    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_withdraw,
-               signer_address(stage->signers[STAGE_VERIFIER]));
-    assert_true(stage_owed(stage, STAGE_SOLVER) == 0);
-}
-
-static void convict_silence(struct stage *stage)
-{
-    struct game_terms terms = stage_terms(stage);
-    struct ledger_whistle whistle;
-    struct ledger_claim seen_claim;
-    struct ledger_job seen;
-    struct hash32 claim;
-    struct hash32 job;
-    struct error error;
-    struct digest root = stage_root(9);
-
-    STAGE_PLAY(stage, STAGE_CLIENT, ledger_open_job, &job, &terms);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_accept, &job, &terms);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_commit, &job, 0, &root);
-    memset(&whistle, 0, sizeof(whistle));
-    whistle.job = job;
-    whistle.segment = stage_segment(stage, STAGE_VERIFIER, &job, 0);
-    whistle.step = 7;
-    whistle.pre_state = stage_root(3);
-    whistle.post_state = stage_root(4);
-    memset(whistle.salt.bytes, 0x77, HASH32_SIZE);
-    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_seal_claim, &claim, &whistle);
-    stage_pass_time(stage, 2);
-    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_claim, &terms, &whistle);
-    stage_check(ledger_get_claim(stage->ledgers[STAGE_SOLVER], &seen_claim, &claim, &error),
-                &error);
-    assert_int_equal(seen_claim.phase, GAME_CLAIM_CALLED);
-    assert_int_equal(seen_claim.turn, GAME_TURN_ACCUSED);
-    assert_true(
-        address_equal(&seen_claim.claimant, signer_address(stage->signers[STAGE_VERIFIER])));
-    stage_pass_time(stage, 601);
-    STAGE_PLAY(stage, STAGE_CLIENT, ledger_timeout, &claim);
-    stage_check(ledger_get_job(stage->ledgers[STAGE_SOLVER], &seen, &job, &error), &error);
-    assert_int_equal(seen.phase, GAME_PHASE_OPEN);
-    assert_int_equal(seen.generation, 1);
-    assert_int_equal(seen.committed, 0);
-    assert_true(stage_owed(stage, STAGE_VERIFIER) == 11 * WEI_PER_ETHER);
-    assert_true(stage_owed(stage, STAGE_CLIENT) == 10 * WEI_PER_ETHER);
-    assert_true(stage_owed(stage, STAGE_SOLVER) == 0);
-}
-
-/* The events must add up to the play. */
-static void count_events(struct stage *stage, uint32_t counts[GAME_EVENT_KINDS])
-{
-    struct ledger_entry entry = {0};
-    struct error error;
-
-    memset(counts, 0, GAME_EVENT_KINDS * sizeof(counts[0]));
-    stage_work(stage->ledgers[STAGE_CLIENT]);
-    while (ledger_next(stage->ledgers[STAGE_CLIENT], &entry, entry.number, 0, &error) ==
-           STATUS_OK) {
-        assert_int_equal(entry.kind, LEDGER_EVENT);
-        counts[entry.event.kind]++;
-    }
-}
-
-void stage_play_jobs(enum stage_ledger ledger)
-{
-    uint32_t counts[GAME_EVENT_KINDS];
-    struct stage stage;
-
-    stage_open(&stage, ledger, ledger == STAGE_EMBEDDED ? "job" : "job-evm");
-    do_job(&stage);
-    count_events(&stage, counts);
-    assert_int_equal(counts[GAME_COMMITTED], SEGMENTS);
-    assert_int_equal(counts[GAME_REVEALED], SEGMENTS);
-    assert_int_equal(counts[GAME_FINALIZED], SEGMENTS);
-    assert_int_equal(counts[GAME_CLOSED], 1);
-    assert_int_equal(counts[GAME_WITHDRAWN], 2);
-    stage_close(&stage);
-    stage_open(&stage, ledger, ledger == STAGE_EMBEDDED ? "silence" : "silence-evm");
-    convict_silence(&stage);
-    count_events(&stage, counts);
-    assert_int_equal(counts[GAME_CONVICTED], 1);
-    stage_close(&stage);
 }

@@ -1,6 +1,5 @@
 /*
- * stage.h - a ledger of any kind with a client, a solver and a verifier, and plays that must end
- * alike on every kind: a job done, attested and paid; a solver convicted for silence.
+ * stage.h - a ledger of any kind with players, each with money and a key.
  *
  * The test sets the time of the embedded ledger; the node keeps that of a chain. A failure here
  * fails the test; without a chain's node the test is skipped.
@@ -15,10 +14,12 @@ enum stage_player {
     STAGE_CLIENT = 0,
     STAGE_SOLVER = 1,
     STAGE_VERIFIER = 2,
-    STAGE_PLAYERS = 3,
+    STAGE_SECOND = 3, /* another verifier */
+    STAGE_FRIEND = 4, /* of whoever attacks */
+    STAGE_OTHER = 5,  /* another solver */
+    STAGE_PLAYERS = 6,
 };
 
-/* On anvil the registry stands alone; on hardhat everything is deployed, as users do it. */
 enum stage_ledger { STAGE_EMBEDDED, STAGE_ANVIL, STAGE_HARDHAT };
 
 struct stage {
@@ -35,21 +36,15 @@ struct stage {
 
 void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name);
 
-/* With the referee, on anvil and on the embedded ledger too. */
-void stage_open_judged(struct stage *stage, enum stage_ledger ledger, const char *name);
 void stage_close(struct stage *stage);
 
 /* The player's process ends, and another begins with what is on the disk. */
 void stage_restart(struct stage *stage, int player);
 wei stage_owed(struct stage *stage, int player);
-
-/* Both plays, each on a ledger of its own; handles are closed and opened again in the middle.
- * Balances and events must be exact. */
-void stage_play_jobs(enum stage_ledger ledger);
+wei stage_money(struct stage *stage, int player); /* in the purse, and owed */
 
 void stage_pass_time(struct stage *stage, uint32_t seconds);
-struct game_terms stage_terms(struct stage *stage);
-struct digest stage_root(uint8_t number);
+uint64_t stage_clock(struct stage *stage);
 
 /* Waits until a player's event log has the segment. */
 struct game_segment stage_segment(struct stage *stage, int player, const struct hash32 *job,
@@ -61,6 +56,9 @@ void stage_check(enum status status, const struct error *error);
 void stage_work(struct ledger *ledger);
 
 const char *stage_next_name(struct stage *stage, char *name, size_t size);
+
+/* Waits until the move is refused, and says why. */
+enum game_refusal_kind stage_refused(struct stage *stage, int player, const char *name);
 
 /* Waits until the move is done, and that it was not refused. */
 void stage_settle_down(struct stage *stage, int player, const char *name);

@@ -1,0 +1,146 @@
+/*
+ * Goal: a verdict of right costs a replay, and a bond stands behind it until the end.
+ * Method: a verifier that guesses the leaves is challenged with one of them; a true right cannot
+ * be; the bond of an entry with a duty cannot be withdrawn; the seal of a claim does not live long;
+ * verdicts of right lose nothing when the solver is convicted.
+ */
+#include "tests/support/game/attack.h"
+
+#include "tests/support/game/made_states.h"
+
+static const struct scene_verdicts all_right = {
+    .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_FRIEND] = GAME_VERDICT_RIGHT}};
+
+static void commit_for(struct scene *scene, int verifier)
+{
+    scene_open_job(scene);
+    scene_enlist(scene, verifier, 1);
+    scene_accept(scene, STAGE_SOLVER);
+    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_draw(scene, 0);
+}
+
+/* Shows leaf 7 of the right of a player. */
+static enum game_refusal_kind challenge(struct scene *scene, int player, bool made_up)
+{
+    struct ledger_challenge challenge = {
+        .job = scene->job, .segment = scene_segment(scene, 0), .which = 7};
+    struct hash32 hash = game_segment_hash(&scene->job, &challenge.segment);
+    const struct hash32 *seed = &scene->record.segments[0].seed;
+    struct digest room[SCENE_STEPS];
+    struct game_hashes states = {room, SCENE_STEPS};
+    struct ledger_outcome outcome;
+    struct buffer shown = {0};
+    char name[32];
+    struct error error;
+
+    for (uint32_t i = 0; i < SCENE_STEPS; i++) {
+        room[i] = made_state_root(1 + i);
+    }
+    assert_int_equal(scene_seat(scene, 0, 0, &challenge.place), player);
+    for (uint32_t i = 0; i < GAME_LEAVES && !made_up; i++) {
+        challenge.leaves[i] =
+            made_right_hash(signer_address(scene->stage.signers[player]), seed, &hash, &states, i);
+    }
+    made_leaf_proof(&shown, seed, &states, 7);
+    error_init(&error);
+    stage_check(ledger_challenge(scene->stage.ledgers[STAGE_SECOND],
+                                 stage_next_name(&scene->stage, name, sizeof(name)), &challenge,
+                                 shown.data, shown.size, &error),
+                &error);
+    buffer_release(&shown);
+    stage_check(
+        ledger_wait(scene->stage.ledgers[STAGE_SECOND], &outcome, name, false, 60000, &error),
+        &error);
+    return outcome.state == LEDGER_MOVE_REFUSED ? outcome.refusal.kind : GAME_REFUSED_NOT;
+}
+
+ATTACK(a_guessed_right)
+{
+    struct scene_verdicts verdicts = all_right;
+
+    verdicts.made_up[STAGE_FRIEND] = true;
+    commit_for(scene, STAGE_FRIEND);
+    scene_round(scene, 0, &verdicts, NULL);
+    assert_int_equal(challenge(scene, STAGE_FRIEND, true), GAME_REFUSED_NOT);
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
+    scene_see(scene, scene_gain(scene, STAGE_SECOND), 500);
+    scene_read(scene);
+    assert_int_equal(scene->record.segments[0].rights, 0);
+}
+
+ATTACK(a_true_right_stands)
+{
+    commit_for(scene, STAGE_VERIFIER);
+    scene_round(scene, 0, &all_right, NULL);
+    assert_int_not_equal(challenge(scene, STAGE_VERIFIER, false), GAME_REFUSED_NOT);
+    scene_read(scene);
+    assert_int_equal(scene->record.segments[0].rights, 1);
+}
+
+/* Who leaves after a verdict waits with its bond until the segment is final or void. */
+ATTACK(a_bond_withdrawn_too_early)
+{
+    char name[32];
+    struct error error;
+
+    commit_for(scene, STAGE_FRIEND);
+    scene_enlist(scene, STAGE_VERIFIER, 1);
+    scene_round(scene, 0, &all_right, NULL);
+    STAGE_PLAY(&scene->stage, STAGE_FRIEND, ledger_leave, &scene->job, 0);
+    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
+    error_init(&error);
+    stage_check(ledger_leave(scene->stage.ledgers[STAGE_FRIEND],
+                             stage_next_name(&scene->stage, name, sizeof(name)), &scene->job, 0,
+                             &error),
+                &error);
+    assert_int_equal(stage_refused(&scene->stage, STAGE_FRIEND, name), GAME_ENGAGED);
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
+}
+
+/* A solver forges the trace of a true step and is convicted by its own friend, to rob those who
+ * said right: they lose nothing. */
+ATTACK(a_conviction_of_a_true_step)
+{
+    struct hash32 claim;
+
+    commit_for(scene, STAGE_VERIFIER);
+    scene_round(scene, 0, &all_right, NULL);
+    claim = scene_claim(scene, STAGE_FRIEND, 0, 1, 0);
+    scene_pass(scene, SCENE_CLOCK_S + 1);
+    scene_timeout(scene, STAGE_FRIEND, &claim);
+    scene_pay(scene, STAGE_FRIEND, 0);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_cancel, &scene->job);
+    scene_leave(scene);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER) + scene_gain(scene, STAGE_FRIEND), -15000);
+}
+
+/* Nobody keeps a seal in store for a claim to come. */
+ATTACK(a_rolling_seal)
+{
+    struct hash32 subject = {{1}};
+    struct hash32 salt = {{2}};
+    struct game_bytes nothing = {0};
+
+    commit_for(scene, STAGE_VERIFIER);
+    STAGE_PLAY(&scene->stage, STAGE_FRIEND, ledger_seal_claim, &subject, &salt);
+    for (int i = 0; i <= GAME_SEAL_BLOCKS; i++) {
+        STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &nothing);
+    }
+    /* It is dead: the same may be sealed again, which a living one forbids. */
+    STAGE_PLAY(&scene->stage, STAGE_FRIEND, ledger_seal_claim, &subject, &salt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ATTACK_TESTS(a_guessed_right),
+        ATTACK_TESTS(a_true_right_stands),
+        ATTACK_TESTS(a_bond_withdrawn_too_early),
+        ATTACK_TESTS(a_conviction_of_a_true_step),
+        ATTACK_TESTS(a_rolling_seal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

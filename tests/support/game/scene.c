@@ -1,0 +1,440 @@
+/* scene.c - see scene.h. */
+#include "tests/support/game/scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/job/due_submit.h"
+#include "tests/support/game/made_states.h"
+#include "tests/support/test.h"
+
+enum {
+    LIES_FROM = 12, /* the state beside the true one */
+    ROUNDS_MAX = 8,
+    GAS_FORGIVEN = 20, /* thousandths of an ether */
+};
+
+static const struct game_bytes no_contact;
+static const struct game_hashes no_path;
+
+/* ---- the stage ------------------------------------------------------------------ */
+
+void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name)
+{
+    memset(scene, 0, sizeof(*scene));
+    stage_open(&scene->stage, ledger, name);
+    scene->terms = (struct game_terms){
+        .salt = 1,
+        .steps = SCENE_SEGMENTS * SCENE_STEPS,
+        .segment_steps = SCENE_STEPS,
+        .reward_from = WEI_PER_ETHER,
+        .reward_to = WEI_PER_ETHER,
+        .fee = WEI_PER_ETHER / 10,
+        .stake = 20 * WEI_PER_ETHER,
+        .bond = WEI_PER_ETHER,
+        .query_fee = WEI_PER_ETHER / 1000,
+        .seats = 1,
+        .coverage_ppm = GAME_PPM,
+        .panel_least = 1,
+        .segment_period_s = SCENE_SEGMENT_S,
+        .seal_period_s = SCENE_SEAL_S,
+        .reveal_period_s = SCENE_REVEAL_S,
+        .claim_period_s = SCENE_CLAIM_S,
+        .clock_s = SCENE_CLOCK_S,
+        .delivery_period_s = SCENE_DELIVERY_S,
+        .deadline_s = stage_clock(&scene->stage) + 1000000,
+    };
+    made_job(scene->header, &scene->terms.job_id);
+    for (int i = 0; i < STAGE_PLAYERS; i++) {
+        scene->before[i] = stage_money(&scene->stage, i);
+    }
+}
+
+void scene_close(struct scene *scene)
+{
+    job_record_free(&scene->record);
+    stage_close(&scene->stage);
+}
+
+void scene_pass(struct scene *scene, uint32_t seconds)
+{
+    stage_pass_time(&scene->stage, seconds);
+}
+
+static const struct address *account(struct scene *scene, int player)
+{
+    return signer_address(scene->stage.signers[player]);
+}
+
+static int player_of(struct scene *scene, const struct address *owner)
+{
+    for (int i = 0; i < STAGE_PLAYERS; i++) {
+        if (address_equal(account(scene, i), owner)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void scene_read(struct scene *scene)
+{
+    struct ledger *ledger = scene->stage.ledgers[STAGE_CLIENT];
+    struct error error;
+
+    error_init(&error);
+    stage_check(ledger_catch_up(ledger, &error), &error);
+    stage_check(job_record_follow(&scene->record, ledger, &error), &error);
+}
+
+/* ---- client and solver ------------------------------------------------------------ */
+
+void scene_open_job(struct scene *scene)
+{
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_open_job, &scene->job, &scene->terms,
+               &no_contact);
+    job_record_init(&scene->record, &scene->job, account(scene, STAGE_CLIENT));
+    scene_read(scene);
+}
+
+void scene_enlist(struct scene *scene, int player, uint32_t entries)
+{
+    STAGE_PLAY(&scene->stage, player, ledger_enlist, &scene->job, &scene->terms, entries, &no_path,
+               &no_contact);
+}
+
+void scene_accept(struct scene *scene, int player)
+{
+    STAGE_PLAY(&scene->stage, player, ledger_accept, &scene->job, &scene->terms,
+               scene->terms.reward_from, &no_path, &no_contact);
+}
+
+void scene_commit(struct scene *scene, int player, uint32_t lie)
+{
+    struct digest states[SCENE_STEPS];
+    struct game_hashes list = {states, SCENE_STEPS};
+    uint32_t index;
+
+    scene_read(scene);
+    index = scene->record.committed;
+    for (uint32_t i = 0; i < SCENE_STEPS; i++) {
+        uint32_t number = 1 + index * SCENE_STEPS + i;
+
+        states[i] = made_state_root(i < lie ? number : number + LIES_FROM);
+    }
+    STAGE_PLAY(&scene->stage, player, ledger_commit, &scene->job, index, &list, false);
+    scene_read(scene);
+    assert_int_equal(scene->record.committed, index + 1);
+}
+
+struct game_segment scene_segment(struct scene *scene, uint32_t index)
+{
+    scene_read(scene);
+    assert_true(index < scene->record.committed);
+    return scene->record.segments[index].committed;
+}
+
+/* The states of a segment, found again by its root. */
+static struct game_hashes states_of(struct scene *scene, struct digest *states,
+                                    const struct game_segment *segment)
+{
+    struct game_hashes list = {states, SCENE_STEPS};
+
+    (void)scene;
+    for (uint32_t lie = 0; lie <= SCENE_STEPS; lie++) {
+        struct digest root;
+
+        for (uint32_t i = 0; i < SCENE_STEPS; i++) {
+            uint32_t number = 1 + segment->index * SCENE_STEPS + i;
+
+            states[i] = made_state_root(i < lie ? number : number + LIES_FROM);
+        }
+        root = game_segment_root(&list, (uint64_t)segment->index * SCENE_STEPS);
+        if (digest_equal(&root, &segment->root)) {
+            return list;
+        }
+    }
+    fail_msg("a segment of other states");
+    return list;
+}
+
+/* ---- seats -------------------------------------------------------------------------- */
+
+static void play_due(struct scene *scene, int player, enum due_move_kind kind, uint32_t index)
+{
+    struct due_move move;
+    char name[LEDGER_NAME_MAX];
+    struct error error;
+
+    error_init(&error);
+    scene_read(scene);
+    move = due_submit_of_segment(&scene->record, kind, index);
+    stage_check(due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error),
+                &error);
+    stage_settle_down(&scene->stage, player, name);
+    scene_read(scene);
+}
+
+/* A move that changes nothing: a block. */
+static void pass_block(struct scene *scene)
+{
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
+}
+
+void scene_draw(struct scene *scene, uint32_t index)
+{
+    pass_block(scene);
+    pass_block(scene);
+    play_due(scene, STAGE_CLIENT, DUE_MOVE_DRAW, index);
+}
+
+int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < scene->record.seat_count; i++) {
+        const struct job_record_seat *seat = &scene->record.seats[i];
+
+        if (!seat->is_void && seat->segment.index == index &&
+            seat->round == scene->record.segments[index].round && found++ == n) {
+            *place = seat->place;
+            return player_of(scene, &seat->owner);
+        }
+    }
+    return -1;
+}
+
+static struct ledger_verdict verdict_of(struct scene *scene, uint32_t index, uint32_t place,
+                                        int player, const struct scene_verdicts *verdicts)
+{
+    struct ledger_verdict verdict = {.job = scene->job,
+                                     .segment = scene_segment(scene, index),
+                                     .place = place,
+                                     .verdict = verdicts->of[player],
+                                     .step = verdicts->false_step,
+                                     .salt = {{(uint8_t)(1 + place), (uint8_t)player}}};
+    struct hash32 hash = game_segment_hash(&scene->job, &verdict.segment);
+    struct digest room[SCENE_STEPS];
+    struct game_hashes states;
+
+    if (verdict.verdict != GAME_VERDICT_FALSE) {
+        verdict.step = 0;
+    }
+    if (verdict.verdict != GAME_VERDICT_RIGHT || verdicts->made_up[player]) {
+        return verdict;
+    }
+    states = states_of(scene, room, &verdict.segment);
+    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
+        verdict.leaves[i] = made_right_hash(account(scene, player),
+                                            &scene->record.segments[index].seed, &hash, &states, i);
+    }
+    return verdict;
+}
+
+/* The case that a step of a segment is false. */
+static void case_of(struct scene *scene, struct game_case *shown, uint32_t index, uint32_t step)
+{
+    struct game_segment segment = scene_segment(scene, index);
+    struct game_segment previous = {0};
+    struct digest room[SCENE_STEPS];
+    struct digest before[SCENE_STEPS];
+    struct game_hashes states = states_of(scene, room, &segment);
+    struct game_hashes earlier = {before, 0};
+
+    if (index > 0) {
+        previous = scene_segment(scene, index - 1);
+        earlier = states_of(scene, before, &previous);
+    }
+    made_states_case(shown, scene->header, &segment, &states, index == 0 ? NULL : &previous,
+                     &earlier, step);
+    shown->client = *account(scene, STAGE_CLIENT);
+    shown->salt = scene->terms.salt;
+}
+
+static struct hash32 claim_key_of(struct scene *scene, const struct game_case *shown)
+{
+    struct hash32 hash = game_segment_hash(&scene->job, &shown->segment);
+    struct hash32 subject =
+        game_subject_hash(&hash, shown->step, &shown->pre_state, &shown->post_state);
+
+    return game_claim_key(&subject, 0);
+}
+
+static void reveal(struct scene *scene, uint32_t index, const struct ledger_verdict *verdict,
+                   int player, struct hash32 *claim)
+{
+    struct game_case shown;
+
+    if (verdict->verdict != GAME_VERDICT_FALSE) {
+        STAGE_PLAY(&scene->stage, player, ledger_reveal, verdict);
+        return;
+    }
+    case_of(scene, &shown, index, verdict->step);
+    STAGE_PLAY(&scene->stage, player, ledger_alarm, verdict, &shown);
+    if (claim != NULL) {
+        *claim = claim_key_of(scene, &shown);
+    }
+}
+
+void scene_round(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts,
+                 struct hash32 *claim)
+{
+    uint32_t place = 0;
+    int player;
+
+    scene_read(scene);
+    for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
+        struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
+
+        if (verdict.verdict != GAME_VERDICT_NONE) {
+            STAGE_PLAY(&scene->stage, player, ledger_seal, &verdict);
+        }
+    }
+    scene_pass(scene, SCENE_SEAL_S + 1);
+    for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
+        struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
+
+        if (verdict.verdict != GAME_VERDICT_NONE) {
+            reveal(scene, index, &verdict, player, claim);
+        }
+    }
+    scene_pass(scene, SCENE_REVEAL_S + 1);
+    scene_read(scene);
+}
+
+void scene_renew(struct scene *scene, uint32_t index)
+{
+    play_due(scene, STAGE_CLIENT, DUE_MOVE_RENEW, index);
+}
+
+void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
+{
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        struct job_segment segment;
+
+        scene_round(scene, index, verdicts, NULL);
+        segment = job_record_segment(&scene->record, index);
+        if (job_segment_waits_for(&segment, stage_clock(&scene->stage)) != JOB_SEGMENT_RENEWAL) {
+            break;
+        }
+        scene_renew(scene, index);
+        segment = job_record_segment(&scene->record, index);
+        if (segment.ended) {
+            break;
+        }
+    }
+    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
+}
+
+void scene_finalize(struct scene *scene, int player, uint32_t index)
+{
+    play_due(scene, player, DUE_MOVE_FINALIZE, index);
+}
+
+void scene_forfeit(struct scene *scene, int player, uint32_t index)
+{
+    play_due(scene, player, DUE_MOVE_FORFEIT, index);
+}
+
+/* ---- claims --------------------------------------------------------------------------- */
+
+struct hash32 scene_claim(struct scene *scene, int player, uint32_t index, uint32_t step,
+                          uint32_t others)
+{
+    struct hash32 salt = {{0x77, (uint8_t)player, (uint8_t)index, (uint8_t)step}};
+    struct game_case shown;
+    struct hash32 hash;
+    struct hash32 subject;
+
+    case_of(scene, &shown, index, step);
+    hash = game_segment_hash(&scene->job, &shown.segment);
+    subject = game_subject_hash(&hash, step, &shown.pre_state, &shown.post_state);
+    STAGE_PLAY(&scene->stage, player, ledger_seal_claim, &subject, &salt);
+    scene_pass(scene, 2);
+    STAGE_PLAY(&scene->stage, player, ledger_claim, &scene->job, &shown, &salt,
+               game_claim_bond(&scene->terms, others));
+    return claim_key_of(scene, &shown);
+}
+
+void scene_answer(struct scene *scene, int player, const struct hash32 *claim)
+{
+    struct digest root = {{0x42}};
+
+    STAGE_PLAY(&scene->stage, player, ledger_answer, claim, &root);
+}
+
+void scene_timeout(struct scene *scene, int player, const struct hash32 *claim)
+{
+    STAGE_PLAY(&scene->stage, player, ledger_timeout, claim);
+}
+
+void scene_pay(struct scene *scene, int player, uint32_t generation)
+{
+    STAGE_PLAY(&scene->stage, player, ledger_pay, &scene->job, generation);
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+/* The first due move that gives an entry back, or ends the duty of one. */
+static bool leave_one(struct scene *scene, int player)
+{
+    struct ledger_clock clock = {.time_s = stage_clock(&scene->stage), .height = UINT32_MAX};
+    struct ledger *ledger = scene->stage.ledgers[player];
+    struct job_record record; /* of this player: a record keeps the seats of one account */
+    struct due_move move;
+    char name[LEDGER_NAME_MAX];
+    struct error error;
+    bool due;
+
+    error_init(&error);
+    job_record_init(&record, &scene->job, account(scene, player));
+    stage_check(ledger_catch_up(ledger, &error), &error);
+    stage_check(job_record_follow(&record, ledger, &error), &error);
+    due = due_move_next(&move, &record, &clock, account(scene, player)) &&
+          (move.kind == DUE_MOVE_LEAVE || move.kind == DUE_MOVE_SETTLE);
+    if (due) {
+        stage_check(due_submit(name, ledger, &record, &move, &error), &error);
+        stage_settle_down(&scene->stage, player, name);
+    }
+    job_record_free(&record);
+    return due;
+}
+
+void scene_leave(struct scene *scene)
+{
+    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
+    for (int i = 0; i < STAGE_PLAYERS; i++) {
+        while (leave_one(scene, i)) {
+        }
+    }
+}
+
+int64_t scene_gain(struct scene *scene, int player)
+{
+    wei now = stage_money(&scene->stage, player);
+    wei before = scene->before[player];
+    const wei unit = WEI_PER_ETHER / 1000;
+
+    /* Gas makes it a little less; round to the nearest. */
+    return now >= before ? (int64_t)((now - before + unit / 2) / unit)
+                         : -(int64_t)((before - now + unit / 2) / unit);
+}
+
+int64_t scene_party_gain(struct scene *scene, const int *players, uint32_t count)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        sum += scene_gain(scene, players[i]);
+    }
+    return sum;
+}
+
+void scene_see(struct scene *scene, int64_t gain, int64_t wanted)
+{
+    int64_t forgiven = scene->stage.anvil == NULL ? 0 : GAS_FORGIVEN;
+
+    if (gain > wanted || gain < wanted - forgiven) {
+        fail_msg("a gain of %lld thousandths, wanted %lld", (long long)gain, (long long)wanted);
+    }
+}

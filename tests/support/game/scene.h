@@ -1,0 +1,98 @@
+/*
+ * scene.h - a job on a stage, played move by move by honest and dishonest parties whose states are
+ * made_states.h.
+ *
+ * Each move waits until it is done; a failure fails the test. Money is counted from the moment
+ * before the job is opened, gas included where there is a chain.
+ */
+#ifndef TESTS_SUPPORT_GAME_SCENE_H
+#define TESTS_SUPPORT_GAME_SCENE_H
+
+#include "chain/job/job_record.h"
+#include "tests/support/game/stage.h"
+
+enum {
+    SCENE_SEGMENTS = 3,
+    SCENE_STEPS = 3, /* of a segment */
+    SCENE_SEAL_S = 600,
+    SCENE_REVEAL_S = 600,
+    SCENE_CLAIM_S = 600,
+    SCENE_CLOCK_S = 1200,
+    SCENE_DELIVERY_S = 6000,
+    SCENE_SEGMENT_S = 3600,
+};
+
+struct scene {
+    struct stage stage;
+    struct game_terms terms; /* change them before scene_open_job() */
+    struct hash32 job;
+    uint8_t header[GAME_JOB_HEADER_SIZE];
+    wei before[STAGE_PLAYERS];
+    struct job_record record; /* as the client reads it */
+};
+
+/* Standard terms: three segments of 1 ether, stake 20, one seat of 0.1, all covered, bonds of 1. */
+void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name);
+void scene_close(struct scene *scene);
+
+void scene_open_job(struct scene *scene);
+void scene_enlist(struct scene *scene, int player, uint32_t entries);
+void scene_accept(struct scene *scene, int player);
+
+/* The next segment, with the states that the job gives, or with others (lie: from which step on;
+ * SCENE_STEPS: none). */
+void scene_commit(struct scene *scene, int player, uint32_t lie);
+
+/* Reads the events; the record is then up to date. */
+void scene_read(struct scene *scene);
+struct game_segment scene_segment(struct scene *scene, uint32_t index);
+
+/* Draws the seats of a segment, once. */
+void scene_draw(struct scene *scene, uint32_t index);
+
+/* Who holds the n-th seat of the last round of a segment; -1: there are no more. */
+int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place);
+
+/* What the players say in their seats. */
+struct scene_verdicts {
+    enum game_verdict of[STAGE_PLAYERS]; /* NONE: absent */
+    bool made_up[STAGE_PLAYERS];         /* a right with leaves that nobody has seen */
+    uint32_t false_step;                 /* of FALSE */
+};
+
+/* One round of a segment: all seats seal, and all reveal; time passes. The claim of an alarm is
+ * *claim (NULL: there is none). */
+void scene_round(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts,
+                 struct hash32 *claim);
+
+/* Rounds until the score decides, or the draw has ended; then the claim time passes. */
+void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts);
+
+void scene_renew(struct scene *scene, uint32_t index);
+void scene_finalize(struct scene *scene, int player, uint32_t index);
+void scene_forfeit(struct scene *scene, int player, uint32_t index);
+
+/* An outsider's claim about a step of a segment; others: with that many claims of outsiders open
+ * already. */
+struct hash32 scene_claim(struct scene *scene, int player, uint32_t index, uint32_t step,
+                          uint32_t others);
+void scene_answer(struct scene *scene, int player, const struct hash32 *claim);
+void scene_timeout(struct scene *scene, int player, const struct hash32 *claim);
+void scene_pay(struct scene *scene, int player, uint32_t generation);
+
+/* Everybody's entries come back, as far as they are there. After the job is closed. */
+void scene_leave(struct scene *scene);
+
+void scene_pass(struct scene *scene, uint32_t seconds);
+
+/* What a player has more or less than before, in thousandths of an ether; a hundredth of an ether
+ * of gas is forgiven where there is a chain. */
+int64_t scene_gain(struct scene *scene, int player);
+
+/* The same, of several players as one party. */
+int64_t scene_party_gain(struct scene *scene, const int *players, uint32_t count);
+
+/* Fails unless a gain is as wanted, on a chain within the gas of some hundred moves. */
+void scene_see(struct scene *scene, int64_t gain, int64_t wanted);
+
+#endif /* TESTS_SUPPORT_GAME_SCENE_H */
