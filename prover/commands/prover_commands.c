@@ -276,7 +276,9 @@ static enum status train_and_post(struct train_result *result, struct command_co
 {
     TRY(prepare(context, bundle, run, error));
     notify_ready(notify, "running");
-    if (session != NULL) {
+    if (session == NULL) {
+        TRY(session_forgo(bundle, error));
+    } else {
         session->notify = notify;
         TRY(begin(context, bundle, run, session, stop, error));
     }

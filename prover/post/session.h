@@ -71,8 +71,12 @@ struct session {
     bool outlasts_outages; /* the timeout does not count while the ledger is unreachable */
 };
 
-/* Does an option or the bundle name a ledger? bundle may be NULL. */
+/* Does an option or the bundle name a ledger? For a bundle that began without one, only an option
+ * on the command line does. bundle may be NULL. */
 bool session_wanted(const struct command_context *context, struct bundle *bundle);
+
+/* Makes the bundle remember that it began without a ledger. */
+MUST_CHECK enum status session_forgo(struct bundle *bundle, struct error *error);
 
 /* Finds the ledger, and with_key unlocks the account. Close it on any outcome. */
 MUST_CHECK enum status session_open(struct session *session, const struct command_context *context,

@@ -102,7 +102,8 @@ struct planning {
     struct step_time measured;
     struct plan_times times; /* when measured */
     bool has_money;
-    double price; /* of an hour; 0: unknown */
+    double price;    /* of an hour; 0: unknown */
+    bool knows_cost; /* of computing a segment */
     struct plan_terms terms;
     struct plan_economy economy;
     struct plan_equilibrium equilibrium;
@@ -267,6 +268,7 @@ static enum status take_money(struct planning *plan, struct error *error)
     status = status == STATUS_OK ? amount(&plan->price, given, "price", error) : status;
     terms->cost = hours * plan->price;
     status = status == STATUS_OK ? amount(&terms->cost, given, "solver-cost", error) : status;
+    plan->knows_cost = terms->cost > 0.0 || options_given(given, "solver-cost");
     terms->overhead = plan->replay - 1.0;
     terms->attestors = (double)options_number(given, "attestors");
     terms->coverage = options_real(given, "coverage");
@@ -317,20 +319,35 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* What follows from the cost of a segment is null where that is not known. */
 static json_t *money_json(const struct planning *plan)
 {
     const struct plan_economy *economy = &plan->economy;
+    const struct {
+        const char *name;
+        double value;
+    } follows[] = {
+        {"segment_cost", plan->terms.cost},
+        {"cheat_gain", economy->gain},
+        {"cheat_loss", economy->loss},
+        {"cheat_value", economy->value},
+        {"cheat_advantage", plan_advantage(economy, plan->bad)},
+        {"stake_least", economy->stake_least},
+        {"attestor_profit", economy->attestor_profit},
+        {"hasty_attestor_profit", economy->hasty_profit},
+        {"guess_caught_least", economy->caught_least},
+        {"equilibrium_cheat_rate", plan->equilibrium.cheat_rate},
+        {"equilibrium_check_rate", plan->equilibrium.check_rate},
+    };
+    json_t *money = json_pack("{s:o, s:o, s:o}", "segment_reward", number(plan->terms.reward),
+                              "stake", number(plan->terms.stake), "cheating_pays",
+                              plan->knows_cost ? json_boolean(economy->value > 0.0) : json_null());
 
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "segment_reward",
-        number(plan->terms.reward), "segment_cost", number(plan->terms.cost), "stake",
-        number(plan->terms.stake), "cheat_gain", number(economy->gain), "cheat_loss",
-        number(economy->loss), "cheat_value", number(economy->value), "cheat_advantage",
-        number(plan_advantage(economy, plan->bad)), "stake_least", number(economy->stake_least),
-        "attestor_profit", number(economy->attestor_profit), "hasty_attestor_profit",
-        number(economy->hasty_profit), "guess_caught_least", number(economy->caught_least),
-        "equilibrium_cheat_rate", number(plan->equilibrium.cheat_rate), "equilibrium_check_rate",
-        number(plan->equilibrium.check_rate), "cheating_pays", economy->value > 0.0);
+    for (size_t i = 0; i < sizeof(follows) / sizeof(follows[0]); i++) {
+        (void)json_object_set_new(money, follows[i].name,
+                                  plan->knows_cost ? number(follows[i].value) : json_null());
+    }
+    return money;
 }
 
 static json_t *plan_json(const struct planning *plan)
@@ -346,11 +363,11 @@ static json_t *plan_json(const struct planning *plan)
         "samples_found", number(plan_found(plan->segments, plan->bad, plan->samples)),
         "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->economy.detection,
         "detection_of_the_job", job_found(plan), "detection_least",
-        plan->has_money ? number(plan->economy.detection_least) : json_null(), "seconds_per_step",
-        timed ? json_real(plan->seconds_per_step) : json_null(), "seconds_of_samples",
-        timed ? json_real(replay_seconds(plan, plan->samples)) : json_null(), "seconds_of_all",
-        timed ? json_real(replay_seconds(plan, plan->segments)) : json_null(), "money",
-        plan->has_money ? money_json(plan) : json_null(), "replay", plan->replay,
+        plan->has_money && plan->knows_cost ? number(plan->economy.detection_least) : json_null(),
+        "seconds_per_step", timed ? json_real(plan->seconds_per_step) : json_null(),
+        "seconds_of_samples", timed ? json_real(replay_seconds(plan, plan->samples)) : json_null(),
+        "seconds_of_all", timed ? json_real(replay_seconds(plan, plan->segments)) : json_null(),
+        "money", plan->has_money ? money_json(plan) : json_null(), "replay", plan->replay,
         "segment_steps_least",
         plan->measured.steps > 0 ? json_real(plan_steps_least(&plan->times, REPLAY_USUAL))
                                  : json_null());
@@ -387,6 +404,15 @@ static void show_money(FILE *out, const struct planning *plan)
 
     fprintf(out, "\nMoney\n");
     show_amount(out, "a segment pays", plan->terms.reward, " to the solver");
+    if (!plan->knows_cost) {
+        fprintf(
+            out,
+            "%-26s not known, so neither is what a cheat saves and an attestor earns: give %s\n",
+            "and costs",
+            plan->price > 0.0 ? "--data or --seconds-per-step for the time of a step"
+                              : "--price, what an hour of the machine costs");
+        return;
+    }
     show_amount(out, "and costs", plan->terms.cost, "");
     show_amount(out, "a cheat saves", economy->gain, " in a segment");
     show_amount(out, "a conviction takes", economy->loss, "");
@@ -432,6 +458,9 @@ static void show(FILE *out, const struct planning *plan)
         if (plan->price > 0.0) {
             show_amount(out, "the samples cost",
                         replay_seconds(plan, plan->samples) / 3600.0 * plan->price, "");
+        } else {
+            fprintf(out, "%-26s not known: give --price, what an hour of the machine costs\n",
+                    "the samples cost");
         }
     }
     if (plan->has_money) {

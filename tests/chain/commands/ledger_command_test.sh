@@ -40,7 +40,13 @@ check "an embedded ledger is made" 0 'says out "local:$dir/try.ledger"'
 run "$L" ledger init "$dir/try.ledger"
 check "and not made twice" 1 'says err "already something"'
 run "$L" ledger faucet $address 1.5ether --ledger "local:$dir/try.ledger"
-check "its money is free" 0 'true'
+check "its money is free, and it says what it did" 0 \
+    'says out "gave 1.5 ether to $address, which has 1.5 ether"'
+run "$L" ledger faucet $address 0 --ledger "local:$dir/try.ledger" --json
+check "as JSON too" 0 'says out "\"given_wei\":\"0\",\"purse_wei\":\"1500000000000000000\""'
+run "$L" ledger faucet $address 1ether --ledger http://127.0.0.1:9
+check "a chain has no free money, and it says what to do instead" 3 \
+    'says err "this ledger is a chain" && says err "try: send money" && ! says err "registry"'
 run "$L" ledger faucet $address much --ledger "local:$dir/try.ledger"
 check "an amount is a number" 3 'says err "1.5ether"'
 run "$L" ledger status --ledger "local:$dir/try.ledger"

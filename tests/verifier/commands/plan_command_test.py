@@ -44,6 +44,21 @@ def time_is_steps_times_seconds():
     assert told["seconds_of_samples"] == 100 and told["seconds_of_all"] == 20000
 
 
+def a_cost_that_is_not_known_is_not_zero():
+    words = ["--segments", "100", "--segment-steps", "36", "--reward", "2eth"]
+    timed = ["--seconds-per-step", "100"]
+    for more, wanted in (([], "--price"), (timed, "--price"), (["--price", "0.01eth"], "--data")):
+        money = plan(*words, *more)["money"]
+        assert money["segment_reward"] == 0.02 * ETHER
+        assert [name for name, value in money.items() if value is not None] == [
+            "segment_reward", "stake"], money
+        said = call("verifier", "plan", *words, *more).stdout.decode()
+        assert "and costs                  not known" in said and "give " + wanted in said, said
+        assert "does not pay" not in said and " 0 eth" not in said, said
+    for more in (["--solver-cost", "0"], timed + ["--price", "0.01eth"]):
+        assert plan(*words, *more)["money"]["cheat_gain"] is not None
+
+
 def money_is_the_closed_form():
     told = plan("--segments", "100", "--segment-steps", "36", "--seconds-per-step", "100",
                 "--price", "0.01eth", "--reward", "2eth", "--stake", "1eth", "--fee", "0.015eth",
@@ -96,7 +111,8 @@ def nonsense_is_refused():
         call("verifier", "plan", *words, wanted=3)
 
 
-tests = [samples_follow_the_confidence, time_is_steps_times_seconds, money_is_the_closed_form,
+tests = [samples_follow_the_confidence, time_is_steps_times_seconds,
+         a_cost_that_is_not_known_is_not_zero, money_is_the_closed_form,
          job_is_read_and_timed, nonsense_is_refused]
 print("1..%d" % len(tests))
 failed = 0
