@@ -37,12 +37,13 @@ const headers = [
       RulesMoves: 'RULES_MOVES_CODE',
       RulesElementwise: 'RULES_ELEMENTWISE_CODE',
       RulesRows: 'RULES_ROWS_CODE',
+      RulesGeneral: 'RULES_GENERAL_CODE',
     },
   },
   {
     path: 'chain/contracts/compiled/referee_code.h',
     folders: ['chain/contracts'],
-    note: 'referee_code.h - Examiner: constructor(moves, elementwise, contraction, rows); Referee:\n * constructor(examiner), which makes its registry.',
+    note: 'referee_code.h - Examiner: constructor(moves, elementwise, contraction, rows,\n * general); Referee:\n * constructor(examiner), which makes its registry.',
     contracts: { Examiner: 'EXAMINER_CODE', Referee: 'REFEREE_CODE' },
   },
   {

@@ -181,41 +181,6 @@ void op_check_cross_entropy_grad(struct op_checker *checker)
 
 /* ---- exact contraction -------------------------------------------------- */
 
-/*
- * The view must be a permutation of the elements: in order of stride, each stride is the product of
- * the axes below it. An axis of length one may have any stride.
- */
-static uint64_t check_view(struct op_checker *checker, uint32_t dims_at, uint32_t strides_at)
-{
-    uint64_t total = 1;
-    bool placed[6] = {false};
-    uint64_t dims[6];
-
-    for (uint32_t axis = 0; axis < 6; axis++) {
-        dims[axis] = check_attribute(checker, dims_at + axis, 1, TENSOR_COUNT_MAX);
-        (void)check_attribute(checker, strides_at + axis, 0, TENSOR_COUNT_MAX);
-        total = check_product(checker, total, dims[axis]);
-        placed[axis] = dims[axis] == 1;
-    }
-    for (uint64_t stride = 1; stride < total;) {
-        uint32_t found = 6;
-
-        for (uint32_t axis = 0; axis < 6; axis++) {
-            if (!placed[axis] && checker->op->attributes[strides_at + axis] == (int64_t)stride) {
-                found = axis;
-            }
-        }
-        if (found == 6) {
-            check_fail(checker, "the view is not a permutation: no axis has stride %llu",
-                       (unsigned long long)stride);
-            return total;
-        }
-        placed[found] = true;
-        stride *= dims[found];
-    }
-    return total;
-}
-
 /* Checks bits and block of a contraction over k elements, and that its sum fits 64 bits. */
 static void check_precision(struct op_checker *checker, uint32_t bits_at, uint64_t k)
 {
@@ -242,7 +207,7 @@ static uint32_t integer_dtypes(struct op_checker *checker, uint32_t bits_at)
 
 void op_check_quantize(struct op_checker *checker)
 {
-    uint64_t count = check_view(checker, QUANTIZE_DIMS, QUANTIZE_STRIDES);
+    uint64_t count = check_view(checker, 6, QUANTIZE_DIMS, QUANTIZE_STRIDES, false);
     const int64_t *dims = &checker->op->attributes[QUANTIZE_DIMS];
     uint64_t k;
     uint64_t rows;
@@ -265,7 +230,7 @@ void op_check_quantize(struct op_checker *checker)
 
 void op_check_contract(struct op_checker *checker)
 {
-    uint64_t count = check_view(checker, CONTRACT_DIMS, CONTRACT_STRIDES);
+    uint64_t count = check_view(checker, 6, CONTRACT_DIMS, CONTRACT_STRIDES, false);
     const int64_t *dims = &checker->op->attributes[CONTRACT_DIMS];
     uint64_t k = check_attribute(checker, CONTRACT_K, 1, TENSOR_COUNT_MAX);
     uint64_t blocks;

@@ -92,6 +92,11 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                   "beta1_bits one_less_beta1_bits beta2_bits one_less_beta2_bits epsilon_bits "
                   "decay_bits",
                   FIXED(8, 3, ADAMW_ATTRIBUTES, adamw)},
+    [OP_MAP] = {"map", "x", "out", "function", FIXED(1, 1, MAP_ATTRIBUTES, map)},
+    [OP_BINARY] = {"binary", "a b", "out", "function d0 d1 d2 d3 a0 a1 a2 a3 b0 b1 b2 b3",
+                   FIXED(2, 1, BINARY_ATTRIBUTES, general_binary)},
+    [OP_SELECT] = {"select", "c a b", "out", "d0 d1 d2 d3 c0 c1 c2 c3 a0 a1 a2 a3 b0 b1 b2 b3",
+                   FIXED(3, 1, SELECT_ATTRIBUTES, select)},
 };
 
 const struct op_spec *op_spec(enum op_kind kind)

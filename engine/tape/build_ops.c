@@ -196,8 +196,8 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
 
 /* ---- element by element ------------------------------------------------- */
 
-static uint32_t build_binary(struct builder *builder, enum op_kind kind, uint32_t a, uint32_t b,
-                             uint64_t div)
+static uint32_t build_broadcast(struct builder *builder, enum op_kind kind, uint32_t a, uint32_t b,
+                                uint64_t div)
 {
     uint32_t inputs[2] = {a, b};
     struct op op = op_begin(kind, 2, inputs);
@@ -209,12 +209,12 @@ static uint32_t build_binary(struct builder *builder, enum op_kind kind, uint32_
 
 uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
 {
-    return build_binary(builder, OP_ADD, a, b, div);
+    return build_broadcast(builder, OP_ADD, a, b, div);
 }
 
 uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
 {
-    return build_binary(builder, OP_MUL, a, b, div);
+    return build_broadcast(builder, OP_MUL, a, b, div);
 }
 
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor)

@@ -112,6 +112,18 @@ static const struct sample samples[] = {
      {0, ONE, 0, ONE, ONE, 0},
      {{F, 6}, {F, 6}, {F, 6}, {F, 6}, {F, 1}, {F, 1}, {F, 1}, {F, 1}},
      {{F, 6}, {F, 6}, {F, 6}}},
+    {OP_MAP, 1, {MAP_ERF}, {{F, 5}}, {{F, 5}}},
+    /* a transposed; b repeated along the first axis */
+    {OP_BINARY,
+     13,
+     {BINARY_DIV, 2, 3, 4, 5, 1, 2, 6, 24, 0, 20, 5, 1},
+     {{F, 120}, {F, 60}},
+     {{F, 120}}},
+    {OP_SELECT,
+     16,
+     {2, 3, 4, 5, 0, 20, 5, 1, 60, 20, 5, 1, 60, 20, 5, 1},
+     {{F, 60}, {F, 120}, {F, 120}},
+     {{F, 120}}},
 };
 #define SAMPLE_COUNT (sizeof(samples) / sizeof(samples[0]))
 
@@ -310,7 +322,7 @@ static void test_tensor_of_another_type_is_named(void **state)
                     assert_refused(&scene, scene.tensors[id].name);
                 } else {
                     assert_true(id < 2 && (integers || dtype == DTYPE_U8));
-                    assert_true(scene.op.kind == OP_BATCH_TOKENS ||
+                    assert_true(scene.op.kind == OP_BATCH_TOKENS || scene.op.kind == OP_SELECT ||
                                 scene.op.kind == OP_BATCH_SAMPLES);
                 }
             }
@@ -380,6 +392,34 @@ static void assert_attribute_refused(enum op_kind kind, uint32_t at, int64_t val
     set_scene(&scene, sample_of(kind));
     scene.op.attributes[at] = value;
     assert_refused(&scene, words);
+}
+
+/* No dim and no stride of a general view can be another number. */
+static void test_every_dim_and_stride_of_a_general_view_counts(void **state)
+{
+    static const struct {
+        enum op_kind kind;
+        uint32_t first;
+    } kinds[] = {{OP_BINARY, BINARY_DIMS}, {OP_SELECT, SELECT_DIMS}};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        const struct sample *sample = sample_of(kinds[k].kind);
+
+        for (uint32_t at = kinds[k].first; at < sample->attribute_count; at++) {
+            int64_t right = sample->attributes[at];
+
+            assert_attribute_refused(kinds[k].kind, at, right + 1, "");
+            assert_attribute_refused(kinds[k].kind, at, right * 2 + 7, "");
+            if (right > 0) {
+                assert_attribute_refused(kinds[k].kind, at, right - 1, "");
+                assert_attribute_refused(kinds[k].kind, at, 0, "");
+            }
+        }
+    }
+    assert_attribute_refused(OP_BINARY, BINARY_A_STRIDES, 7, "not a permutation");
+    assert_attribute_refused(OP_MAP, MAP_FUNCTION, MAP_FUNCTION_COUNT, "function");
+    assert_attribute_refused(OP_BINARY, BINARY_FUNCTION, BINARY_FUNCTION_COUNT, "function");
 }
 
 static void test_sizes_whose_product_overflows_are_refused(void **state)
@@ -602,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_tensor_of_another_type_is_named),
         cmocka_unit_test(test_tensor_of_another_size_is_refused),
         cmocka_unit_test(test_constant_is_no_foreign_nan),
+        cmocka_unit_test(test_every_dim_and_stride_of_a_general_view_counts),
         cmocka_unit_test(test_sizes_whose_product_overflows_are_refused),
         cmocka_unit_test(test_bits_and_block_are_the_known_ones),
         cmocka_unit_test(test_sum_that_could_pass_64_bits_is_refused),

@@ -517,6 +517,68 @@ static void make_onehot(struct maker *maker)
     output(maker, DTYPE_F32, vocabulary * width);
 }
 
+/* ---- general ------------------------------------------------------------ */
+
+/* Four axes whose strides are appended for each operand: some repeat, the others are permuted. */
+static uint64_t view_of_operand(struct maker *maker, const uint64_t dims[VIEW_AXES])
+{
+    uint64_t strides[VIEW_AXES] = {0};
+    uint32_t first = (uint32_t)below(maker, VIEW_AXES);
+    uint32_t step = 1 + 2 * (uint32_t)below(maker, 2);
+    uint64_t stride = 1;
+
+    for (uint32_t i = VIEW_AXES; i > 0; i--) {
+        uint32_t axis = (first + step * i) % VIEW_AXES;
+
+        if (dims[axis] == 1) {
+            strides[axis] = below(maker, 9);
+        } else if (below(maker, 4) != 0) {
+            strides[axis] = stride;
+            stride *= dims[axis];
+        }
+    }
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        attribute(maker, strides[axis]);
+    }
+    return stride;
+}
+
+static void make_viewed(struct maker *maker, uint32_t operands)
+{
+    uint64_t dims[VIEW_AXES];
+    uint64_t count = 1;
+
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        count *= dims[axis] = attribute(maker, from(maker, 1, 7));
+    }
+    for (uint32_t i = 0; i < operands; i++) {
+        bool condition = operands == 3 && i == 0;
+
+        input(maker, condition && below(maker, 2) == 0 ? DTYPE_U8 : DTYPE_F32,
+              view_of_operand(maker, dims));
+    }
+    output(maker, DTYPE_F32, count);
+}
+
+static bool make_general(struct maker *maker)
+{
+    switch ((int)maker->op->kind) {
+    case OP_MAP:
+        attribute(maker, below(maker, MAP_FUNCTION_COUNT));
+        make_alike(maker, 1);
+        return true;
+    case OP_BINARY:
+        attribute(maker, below(maker, BINARY_FUNCTION_COUNT));
+        make_viewed(maker, 2);
+        return true;
+    case OP_SELECT:
+        make_viewed(maker, 3);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* ---- all of them -------------------------------------------------------- */
 
 /* Kinds without rows or windows; false: it is another kind. */
@@ -648,7 +710,7 @@ struct tape *random_op_tape(enum op_kind kind, uint64_t seed)
     tape->ops[0].kind = kind;
     maker.tape = tape;
     maker.op = &tape->ops[0];
-    if (!make_flat(&maker)) {
+    if (!make_flat(&maker) && !make_general(&maker)) {
         make_shaped(&maker);
     }
     finish(&maker);
