@@ -99,23 +99,45 @@ static enum status block_hash(void *context, struct hash32 *hash, uint64_t heigh
 
 /* ---- moves -------------------------------------------------------------------- */
 
+static enum status check_purse(const struct local_account *account, const struct address *owner,
+                               wei value, struct error *error)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    char has[WEI_TEXT_SIZE];
+    char needs[WEI_TEXT_SIZE];
+
+    if (account->purse >= value) {
+        return STATUS_OK;
+    }
+    address_print(address, owner);
+    wei_print(has, account->purse);
+    wei_print(needs, value);
+    (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs %s", address, has, needs);
+    error_advise(error, "an embedded ledger has free money: lockstep ledger faucet %s AMOUNT",
+                 address);
+    return STATUS_REFUSED;
+}
+
+static enum status local_afford(void *self, enum game_move_kind kind, wei value,
+                                struct error *error)
+{
+    struct local *local = self;
+    struct local_account account;
+
+    (void)kind; /* a move costs nothing here but its value */
+    if (local_get_account(&local->store, &account, &local->account) != STATUS_OK) {
+        return STATUS_OK;
+    }
+    return check_purse(&account, &local->account, value, error);
+}
+
 /* A move's money leaves the purse before the rules see the move. */
 static enum status pay(struct local *local, wei value, struct error *error)
 {
     struct local_account account;
 
     TRY(local_get_account(&local->store, &account, &local->account));
-    if (account.purse < value) {
-        char has[WEI_TEXT_SIZE];
-        char needs[WEI_TEXT_SIZE];
-
-        wei_print(has, account.purse);
-        wei_print(needs, value);
-        (void)error_set(error, STATUS_REFUSED, "this move costs %s, and the account has %s", needs,
-                        has);
-        error_advise(error, "an embedded ledger has free money: lockstep ledger faucet");
-        return STATUS_REFUSED;
-    }
+    TRY(check_purse(&account, &local->account, value, error));
     account.purse -= value;
     return local_put_account(&local->store, &account, &local->account);
 }
@@ -391,6 +413,7 @@ static const struct ledger_backend backend = {
     .get_job = get_job,
     .get_claim = get_claim,
     .get_account = get_account,
+    .afford = local_afford,
     .get_clock = get_clock,
 };
 

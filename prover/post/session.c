@@ -148,6 +148,25 @@ out:
     return status;
 }
 
+enum status session_check_purse(struct session *session, bool accepts, struct error *error)
+{
+    struct ledger *ledger = NULL;
+    struct ledger_job job = {0};
+    enum status status;
+
+    if (ledger_open(&ledger, &session->ledger, error) != STATUS_OK ||
+        ledger_get_job(ledger, &job, &session->job, error) != STATUS_OK) {
+        ledger_close(ledger);
+        error_init(error); /* the posting thread says what is wrong, and tries again */
+        return STATUS_OK;
+    }
+    status = accepts && job.phase == GAME_PHASE_OPEN
+                 ? ledger_afford(ledger, GAME_ACCEPT, job.terms.stake, error)
+                 : ledger_afford(ledger, GAME_WITHDRAW, 0, error);
+    ledger_close(ledger);
+    return status;
+}
+
 static bool stop_was_requested(void *context)
 {
     return stop_requested(context);

@@ -90,6 +90,11 @@ MUST_CHECK enum status session_find_job(struct session *session, struct game_ter
                                         const struct job *job, struct ledger_retry *retry,
                                         struct error *error);
 
+/* Refuses where the account cannot pay the stake of a job that is open and would be accepted, else the
+ * gas of a move, with the balance and the need. A ledger that does not answer now refuses nothing. */
+MUST_CHECK enum status session_check_purse(struct session *session, bool accepts,
+                                           struct error *error);
+
 /* How a command that stays until the end retries an unreachable ledger. */
 struct ledger_retry session_retry(const struct command_context *context, struct stop *stop,
                                   struct notify *notify);
