@@ -120,7 +120,8 @@ enum {
 enum { GATHER_VOCABULARY, GATHER_WIDTH, GATHER_ATTRIBUTES };
 enum { SPLIT_ROWS, SPLIT_WIDTHS }; /* then one width per part */
 enum { EXPAND_DIV, EXPAND_MOD, EXPAND_ATTRIBUTES };
-/* Pictures: stride and padding are the same in both directions; pools have no padding. */
+/* Windows over pictures. Place (ky,kx) of window (oy,ox) lies at row oy*STRIDE_Y - TOP +
+ * ky*DILATION_Y, and likewise in columns. */
 enum {
     IMAGE_BATCH,
     IMAGE_HEIGHT,
@@ -128,15 +129,25 @@ enum {
     IMAGE_CHANNELS,
     IMAGE_KERNEL_HEIGHT,
     IMAGE_KERNEL_WIDTH,
-    IMAGE_STRIDE,
-    IMAGE_PADDING,
-    IMAGE_ATTRIBUTES
+    IMAGE_STRIDE_Y,
+    IMAGE_STRIDE_X,
+    IMAGE_TOP, /* padding */
+    IMAGE_LEFT,
+    IMAGE_BOTTOM,
+    IMAGE_RIGHT,
+    IMAGE_DILATION_Y,
+    IMAGE_DILATION_X,
+    IMAGE_ATTRIBUTES,
+    /* Mean pools: 0: a window is divided by its places in the picture; 1: by all of them. */
+    MEAN_POOL_COUNTS_PADDING = IMAGE_ATTRIBUTES,
+    MEAN_POOL_ATTRIBUTES,
 };
 /*
- * The most elements of one window, and the most that one rule reads through windows. Each may lie
- * in a leaf of its own, and the proofs of all of them must fit one transaction of a ledger.
+ * The most elements that one rule reads of a window, or through windows. Each may lie in a leaf of
+ * its own, and the proofs of all of them must fit one transaction of a ledger.
  */
 #define IMAGE_WINDOW_MAX 64
+#define IMAGE_KERNEL_MAX 64 /* places of a window in one direction */
 enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
 enum { SCALE_FACTOR_BITS, SCALE_ATTRIBUTES };
 enum {

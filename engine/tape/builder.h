@@ -98,6 +98,7 @@ uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint6
                       uint64_t heads, bool halves);
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
                        uint64_t seed);
+/* IM2COL, COL2IM or a pool. image_attributes are those of op.h, of the kind. */
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes);
 /* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */

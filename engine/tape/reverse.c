@@ -163,7 +163,7 @@ static void grad_image(struct reverse *reverse, uint32_t dy)
     struct op op = op_begin(kind, max ? 2 : 1, inputs);
     struct output_shape shape = shape_like(reverse->builder, reverse->op->inputs[0]);
 
-    build_with_attributes(reverse, &op, IMAGE_ATTRIBUTES, &shape, 1);
+    build_with_attributes(reverse, &op, reverse->op->attribute_count, &shape, 1);
     reverse_add(reverse, 0, op.outputs[0]);
 }
 

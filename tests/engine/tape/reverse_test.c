@@ -236,8 +236,18 @@ static void test_gradient_of_concat_and_expand(void **state)
 static uint32_t write_image(struct net *net, enum op_kind kind, int64_t kernel, int64_t stride,
                             int64_t padding)
 {
-    int64_t image[IMAGE_ATTRIBUTES] = {2, 6, 5, 3, kernel, kernel, stride, padding};
+    int64_t image[MEAN_POOL_ATTRIBUTES] = {
+        2, 6, 5, 3, kernel, kernel, stride, stride, padding, padding, padding, padding, 1, 1};
 
+    return build_image_op(net->builder, kind, net_parameter(net, 4, 2, 6, 5, 3), image);
+}
+
+/* Everything differs between the directions, and padding between the sides. */
+static uint32_t write_uneven(struct net *net, enum op_kind kind, bool counts_padding)
+{
+    int64_t image[MEAN_POOL_ATTRIBUTES] = {2, 6, 5, 3, 3, 2, 2, 1, 2, 0, 1, 1, 2, 3};
+
+    image[MEAN_POOL_COUNTS_PADDING] = counts_padding;
     return build_image_op(net->builder, kind, net_parameter(net, 4, 2, 6, 5, 3), image);
 }
 
@@ -251,20 +261,38 @@ static uint32_t write_patches_apart(struct net *net)
     return write_image(net, OP_IM2COL, 2, 2, 1);
 }
 
-/* The adjoint has no short form: its output is the picture. */
+static uint32_t write_patches_uneven(struct net *net)
+{
+    return write_uneven(net, OP_IM2COL, false);
+}
+
 static uint32_t write_unpatch(struct net *net)
 {
-    static const int64_t image[IMAGE_ATTRIBUTES] = {2, 6, 5, 3, 3, 3, 2, 1};
-    uint32_t x = net_matrix(net, 2 * 3 * 3, 27);
-    struct op op = op_begin(OP_COL2IM, 1, &x);
-    struct output_shape shape = {DTYPE_F32, 4, {2, 6, 5, 3}};
+    static const int64_t image[IMAGE_ATTRIBUTES] = {2, 6, 5, 3, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
 
-    for (uint32_t i = 0; i < IMAGE_ATTRIBUTES; i++) {
-        op_attribute(&op, (uint64_t)image[i]);
-    }
-    op.output_count = 1;
-    build_op(net->builder, &op, &shape);
-    return op.outputs[0];
+    return build_image_op(net->builder, OP_COL2IM, net_matrix(net, 2 * 3 * 3, 27), image);
+}
+
+static uint32_t write_unpatch_uneven(struct net *net)
+{
+    static const int64_t image[IMAGE_ATTRIBUTES] = {2, 6, 5, 3, 3, 2, 2, 1, 2, 0, 1, 1, 2, 3};
+
+    return build_image_op(net->builder, OP_COL2IM, net_matrix(net, 2 * 3 * 3, 18), image);
+}
+
+static uint32_t write_max_pool_uneven(struct net *net)
+{
+    return write_uneven(net, OP_MAX_POOL, false);
+}
+
+static uint32_t write_mean_pool_uneven(struct net *net)
+{
+    return write_uneven(net, OP_MEAN_POOL, false);
+}
+
+static uint32_t write_mean_pool_counting(struct net *net)
+{
+    return write_uneven(net, OP_MEAN_POOL, true);
 }
 
 static uint32_t write_max_pool(struct net *net)
@@ -292,7 +320,9 @@ static void test_gradient_of_patches_and_their_adjoint(void **state)
     (void)state;
     gradient_check(write_patches);
     gradient_check(write_patches_apart);
+    gradient_check(write_patches_uneven);
     gradient_check(write_unpatch);
+    gradient_check(write_unpatch_uneven);
 }
 
 static void test_gradient_of_pools(void **state)
@@ -300,8 +330,11 @@ static void test_gradient_of_pools(void **state)
     (void)state;
     gradient_check_spread(write_max_pool, 0.01);
     gradient_check_spread(write_max_pool_overlapping, 0.01);
+    gradient_check_spread(write_max_pool_uneven, 0.01);
     gradient_check(write_mean_pool);
     gradient_check(write_mean_pool_overlapping);
+    gradient_check(write_mean_pool_uneven);
+    gradient_check(write_mean_pool_counting);
 }
 
 /* ---- rows --------------------------------------------------------------- */

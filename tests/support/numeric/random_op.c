@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/ops/image.h"
 
 uint64_t random_op_draw(uint64_t *state)
 {
@@ -255,26 +256,54 @@ static void make_plain(struct maker *maker)
 
 /* ---- pictures ----------------------------------------------------------- */
 
-static void make_image(struct maker *maker, bool padded)
+/* Does a pool's window lie in nothing but padding? */
+static bool has_empty_window(const struct image_axis *axis)
 {
-    uint64_t kernel_h = from(maker, 1, 5);
-    uint64_t kernel_w = from(maker, 1, 5);
-    uint64_t padding = padded ? below(maker, 4) : 0;
-    uint64_t batch = attribute(maker, from(maker, 1, 3));
-    uint64_t height = attribute(maker, kernel_h + below(maker, 6));
-    uint64_t width = attribute(maker, kernel_w + below(maker, 6));
-    uint64_t channels = attribute(maker, from(maker, 1, 6));
-    uint64_t stride;
+    for (int64_t o = 0; o < axis->out; o++) {
+        struct image_span places = image_places(axis, o);
 
-    attribute(maker, kernel_h);
-    attribute(maker, kernel_w);
-    stride = attribute(maker, from(maker, 1, 4));
-    attribute(maker, padding);
+        if (places.end <= places.first) {
+            return true;
+        }
+    }
+    return false;
+}
 
-    uint64_t places = batch * ((height + 2 * padding - kernel_h) / stride + 1) *
-                      ((width + 2 * padding - kernel_w) / stride + 1);
-    uint64_t in = batch * height * width * channels;
-    uint64_t columns = places * kernel_h * kernel_w * channels;
+static void make_image(struct maker *maker, bool pool)
+{
+    uint64_t kernel[2] = {from(maker, 1, 5), from(maker, 1, 5)};
+    uint64_t dilation[2] = {from(maker, 1, 3), from(maker, 1, 3)};
+    uint64_t extent[2] = {(kernel[0] - 1) * dilation[0] + 1, (kernel[1] - 1) * dilation[1] + 1};
+
+    attribute(maker, from(maker, 1, 3));
+    attribute(maker, extent[0] + below(maker, 6));
+    attribute(maker, extent[1] + below(maker, 6));
+    attribute(maker, from(maker, 1, 6));
+    attribute(maker, kernel[0]);
+    attribute(maker, kernel[1]);
+    attribute(maker, from(maker, 1, 4));
+    attribute(maker, from(maker, 1, 4));
+    for (int side = 0; side < 4; side++) {
+        attribute(maker, below(maker, 4));
+    }
+    attribute(maker, dilation[0]);
+    attribute(maker, dilation[1]);
+    if (maker->op->kind == OP_MEAN_POOL || maker->op->kind == OP_MEAN_POOL_GRAD) {
+        attribute(maker, below(maker, 2));
+    }
+
+    struct image image = image_of(maker->op);
+
+    if (pool && (has_empty_window(&image.y) || has_empty_window(&image.x))) {
+        for (int side = 0; side < 4; side++) {
+            maker->op->attributes[IMAGE_TOP + side] = 0;
+        }
+        image = image_of(maker->op);
+    }
+    uint64_t places = (uint64_t)(image.batch * image.y.out * image.x.out);
+    uint64_t channels = (uint64_t)image.channels;
+    uint64_t in = (uint64_t)(image.batch * image.y.size * image.x.size) * channels;
+    uint64_t columns = places * kernel[0] * kernel[1] * channels;
     uint64_t out = places * channels;
 
     switch ((int)maker->op->kind) {
@@ -640,13 +669,13 @@ static void make_shaped(struct maker *maker)
     switch ((int)maker->op->kind) {
     case OP_IM2COL:
     case OP_COL2IM:
-        make_image(maker, true);
+        make_image(maker, false);
         break;
     case OP_MAX_POOL:
     case OP_MAX_POOL_GRAD:
     case OP_MEAN_POOL:
     case OP_MEAN_POOL_GRAD:
-        make_image(maker, false);
+        make_image(maker, true);
         break;
     case OP_QUANTIZE:
         make_quantize(maker);

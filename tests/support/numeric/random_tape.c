@@ -167,8 +167,13 @@ static uint32_t make_expand(struct maker *maker)
 /* 96 = 2 pictures of 4 by 4 with 3 channels = 8 patches of 2 by 2. */
 static uint32_t make_image(struct maker *maker)
 {
-    static const int64_t apart[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 0};
-    static const int64_t overlapping[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1, 0};
+    static const int64_t apart[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1};
+    static const int64_t overlapping[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1,
+                                                              1, 0, 0, 0, 0, 1, 1};
+    /* 2*4*2*3 = 48 elements: padding above and to the right, another stride across. */
+    static const int64_t uneven[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1, 2,
+                                                         1, 0, 0, 1, 1, 1, 0};
+    static const int64_t *const pools[4] = {apart, overlapping, uneven, uneven};
     uint32_t which = below(maker, 3);
     uint32_t x;
 
@@ -176,18 +181,18 @@ static uint32_t make_image(struct maker *maker)
         return build_image_op(maker->builder, OP_IM2COL, any(maker), apart);
     }
     x = build_image_op(maker->builder, which == 1 ? OP_MAX_POOL : OP_MEAN_POOL, any(maker),
-                       below(maker, 2) == 0 ? apart : overlapping);
+                       pools[below(maker, 4)]);
     if (builder_tensor(maker->builder, x)->count == 24) {
         return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
     }
-    /* 2*3*3*3 = 54 elements: once around and the beginning again has no gradient. */
+    /* Overlapping, 2*3*3*3 = 54 elements: once around and the beginning again has no gradient. */
     x = build_reduce(maker->builder, x, 1, 6);
     return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
 }
 
 static uint32_t make_pool(struct maker *maker)
 {
-    static const int64_t apart[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 0};
+    static const int64_t apart[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1};
     uint32_t x;
 
     if (!maker->smooth) {
