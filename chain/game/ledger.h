@@ -82,8 +82,8 @@ struct ledger_outcome {
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
                                      const struct game_move *move, struct error *error);
 
-/* Can the account pay a move of this kind and value now, with its gas? STATUS_REFUSED has the balance
- * and the need. What cannot be found out counts as a yes: the move will say. */
+/* Can the account pay a move of this kind and value now, with its gas? STATUS_REFUSED has the
+ * balance and the need. What cannot be found out counts as a yes: the move will say. */
 MUST_CHECK enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei value,
                                      struct error *error);
 

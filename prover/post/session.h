@@ -90,8 +90,8 @@ MUST_CHECK enum status session_find_job(struct session *session, struct game_ter
                                         const struct job *job, struct ledger_retry *retry,
                                         struct error *error);
 
-/* Refuses where the account cannot pay the stake of a job that is open and would be accepted, else the
- * gas of a move, with the balance and the need. A ledger that does not answer now refuses nothing. */
+/* Refuses where the account cannot pay the stake of a job that is open and would be accepted, else
+ * the gas of a move, with balance and need. A ledger that does not answer now refuses nothing. */
 MUST_CHECK enum status session_check_purse(struct session *session, bool accepts,
                                            struct error *error);
 
