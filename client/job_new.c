@@ -371,8 +371,8 @@ static bool is_language(const struct model_options *model)
 }
 
 /*
- * A picture is (height, width) or (height, width, channels). A row says nothing of a picture: only a
- * square of one channel is taken for one, and job show says so.
+ * A picture is (height, width) or (height, width, channels). A row says nothing of a picture: only
+ * a square of one channel is taken for one, and job show says so.
  */
 static enum status take_picture(struct model_options *model, const struct dataset *samples,
                                 struct error *error)
