@@ -19,6 +19,11 @@
 #include "proofs/job/tape_file.h"
 #include "proofs/run/run.h"
 
+enum {
+    PICTURE_LEAST = 4,       /* what two pools leave something of */
+    CHANNELS_FIRST_MOST = 4, /* as many "rows" of squares are rather channels that come first */
+};
+
 /* ---- options ------------------------------------------------------------ */
 
 const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
@@ -44,8 +49,8 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
     {.name = "data",
      .kind = OPTION_LIST,
      .value = "FILE",
-     .help =
-         "tokens (flat or .npy) or samples (.npy); for a tape, each of its data files in order"},
+     .help = "tokens (flat or .npy) or samples (.npy; pictures are height, width, channels); for a "
+             "tape, each of its data files in order"},
     {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
     {.name = "data-type",
      .kind = OPTION_CHOICE,
@@ -365,22 +370,67 @@ static bool is_language(const struct model_options *model)
     return model->kind == MODEL_GPT2 || model->kind == MODEL_LLAMA;
 }
 
-/* Where samples do not have the model's size: a square picture of one channel, or one row. */
-static void take_picture(struct model_options *model, uint64_t width)
+/*
+ * A picture is (height, width) or (height, width, channels). A row says nothing of a picture: only
+ * a square of one channel is taken for one, and job show says so.
+ */
+static enum status take_picture(struct model_options *model, const struct dataset *samples,
+                                struct error *error)
 {
-    uint32_t side = 1;
-    bool square;
+    uint64_t height = samples->dims[0];
+    uint64_t width = samples->rank == 1 ? 1 : samples->dims[1];
+    uint64_t channels = samples->rank == 3 ? samples->dims[2] : 1;
 
-    if (width == (uint64_t)model->image_height * model->image_width * model->channels) {
-        return;
+    if (samples->rank == 1) {
+        for (height = 1; height * height < samples->width; height++) {
+        }
+        width = height;
     }
-    while ((uint64_t)side * side < width) {
-        side++;
+    if (height * width * channels != samples->width) {
+        (void)error_set(error, STATUS_USAGE,
+                        "a convnet needs pictures, and these samples are rows of %" PRIu64
+                        " numbers",
+                        samples->width);
+        error_advise(error, "save them with their shape: x.reshape(-1, HEIGHT, WIDTH, CHANNELS)");
+        return STATUS_USAGE;
     }
-    square = (uint64_t)side * side == width;
-    model->image_height = square ? side : 1;
-    model->image_width = square ? side : (uint32_t)width;
+    if (height < PICTURE_LEAST || width < PICTURE_LEAST ||
+        (height <= CHANNELS_FIRST_MOST && width == channels)) {
+        (void)error_set(error, STATUS_USAGE,
+                        "these samples would be pictures %" PRIu64 " high and %" PRIu64
+                        " wide, with %" PRIu64 " channels",
+                        height, width, channels);
+        error_advise(error,
+                     "channels come last, and sides are %d at least: "
+                     "numpy.transpose(x, (0, 2, 3, 1)) moves channels that come first",
+                     PICTURE_LEAST);
+        return STATUS_USAGE;
+    }
+    model->image_height = (uint32_t)height;
+    model->image_width = (uint32_t)width;
+    model->channels = (uint32_t)channels;
+    return STATUS_OK;
+}
+
+/* The shape is the file's, and the job binds it. */
+static enum status take_shape(struct model_options *model, const struct dataset *samples,
+                              struct error *error)
+{
+    if (samples->rank > TENSOR_RANK_MAX - 1 || samples->width > UINT32_MAX) {
+        return error_set(error, STATUS_USAGE,
+                         "samples have at most %d dimensions; these have %u, and %" PRIu64
+                         " numbers",
+                         TENSOR_RANK_MAX - 1, samples->rank, samples->width);
+    }
+    model->sample_rank = samples->rank;
+    memcpy(model->sample_dims, samples->dims, samples->rank * sizeof(samples->dims[0]));
+    if (model->kind == MODEL_CONVNET) {
+        return take_picture(model, samples, error);
+    }
+    model->image_height = 1;
+    model->image_width = (uint32_t)samples->width;
     model->channels = 1;
+    return STATUS_OK;
 }
 
 /* Opens the data, checks it and puts its size into the model's options. */
@@ -407,7 +457,7 @@ static enum status measure_data(struct model_options *model, const struct option
     TRY_OUT(dataset_open_labels(&classes, error, labels, samples.rows, model->classes));
     model->data_count = samples.rows;
     model->data_dtype = samples.dtype;
-    take_picture(model, samples.width);
+    status = take_shape(model, &samples, error);
     dataset_close(&classes);
 out:
     dataset_close(&samples);
@@ -547,6 +597,32 @@ static enum status make_job(struct job **job, const struct options *options, str
                                                  : job_of_model(job, &terms, options, error);
 }
 
+/* What is read, and as what pictures. */
+static void print_shapes(FILE *out, const struct tape *tape)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if (tensor->role == ROLE_DATA) {
+            fprintf(out, "  %-10s %s (%" PRIu64, tensor->name, dtype_name(tensor->dtype),
+                    tensor->dims[0]);
+            for (uint32_t i = 1; i < tensor->rank; i++) {
+                fprintf(out, ", %" PRIu64, tensor->dims[i]);
+            }
+            fputs(")\n", out);
+        }
+    }
+    for (uint32_t i = 0; i < tape->op_count; i++) {
+        if (tape->ops[i].kind == OP_IM2COL) {
+            const int64_t *image = tape->ops[i].attributes;
+
+            fprintf(out, "  pictures   %" PRId64 " high, %" PRId64 " wide, %" PRId64 " channels\n",
+                    image[IMAGE_HEIGHT], image[IMAGE_WIDTH], image[IMAGE_CHANNELS]);
+            return;
+        }
+    }
+}
+
 static void print_job(FILE *out, const struct job *job)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
@@ -565,8 +641,10 @@ static void print_job(FILE *out, const struct job *job)
         hex_encode(id, job->data_roots[i].bytes, DIGEST_SIZE);
         fprintf(out, "%s root %.16s...", i == 0 ? "," : " and", id);
     }
+    fputc('\n', out);
+    print_shapes(out, job->tape);
     hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
-    fprintf(out, "\nfirst state  %s, root %.16s...\n",
+    fprintf(out, "first state  %s, root %.16s...\n",
             job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
     fprintf(out, "rules        version %u\n", job->rules_version);
     if (job->requirements.memory != 0) {

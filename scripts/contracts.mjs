@@ -38,6 +38,7 @@ const headers = [
       RulesMoves: 'RULES_MOVES_CODE',
       RulesElementwise: 'RULES_ELEMENTWISE_CODE',
       RulesRows: 'RULES_ROWS_CODE',
+      RulesGeneral: 'RULES_GENERAL_CODE',
     },
   },
   {
@@ -50,7 +51,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/examiner_code.h',
     folders: ['chain/contracts'],
-    note: 'examiner_code.h - Examiner: constructor(moves, elementwise, contraction, rows).',
+    note: 'examiner_code.h - Examiner: constructor(moves, elementwise, contraction, rows,\n * general).',
     contracts: { Examiner: 'EXAMINER_CODE' },
   },
   {

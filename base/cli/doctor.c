@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <microhttpd.h>
 #include <openssl/crypto.h>
@@ -10,14 +11,20 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "base/host.h"
+#include "base/io/file.h"
 #include "base/version.h"
 
 #define GIBIBYTE             1073741824.0
 #define MEMORY_ENOUGH_BYTES  (UINT64_C(2) << 30)
+#define DISK_ENOUGH_GIB      2.0
+#define CLOCK_LEAST_S        1750000000 /* June 2025 */
 #define CUDA_DEVICES_MAX     16
 #define CUDA_DEVICE_NAME_MAX 128
 
@@ -174,6 +181,64 @@ static void look_at_cuda(struct doctor_finding *finding, const struct command_co
     }
 }
 
+/* The disk of the folder where nodes and outboxes keep their state. Makes no folder: looks at the
+ * nearest one above that is there. */
+static void look_at_disk(struct doctor_finding *finding, const struct command_context *context)
+{
+    char folder[FILE_PATH_MAX];
+    struct error error;
+    struct statvfs disk;
+    double free_gib;
+
+    (void)context;
+    error_init(&error);
+    if (file_place(folder, sizeof(folder), &error, FILE_PLACE_STATE, "") != STATUS_OK) {
+        say(finding, DOCTOR_BROKEN, "%s", error.text);
+        advise(finding, error.advice);
+        return;
+    }
+    while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder) {
+        *strrchr(folder, '/') = '\0';
+    }
+    if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &disk) != 0) {
+        say(finding, DOCTOR_BROKEN, "%.400s: %s", folder, strerror(errno));
+        advise(finding, "the state of nodes and outboxes is kept there; XDG_STATE_HOME moves it");
+        return;
+    }
+    free_gib = (double)disk.f_bavail * (double)disk.f_frsize / GIBIBYTE;
+    say(finding, free_gib >= DISK_ENOUGH_GIB ? DOCTOR_GOOD : DOCTOR_NOTE,
+        "%.1f GiB free below %.400s", free_gib, folder);
+    if (free_gib < DISK_ENOUGH_GIB) {
+        advise(finding, "a node keeps up to --disk of what it fetches, a run its checkpoints");
+    }
+}
+
+/* Deadlines follow the ledger's clock; logs, certificates and an embedded ledger follow this one. */
+static void look_at_clock(struct doctor_finding *finding, const struct command_context *context)
+{
+    struct timex clock = {.modes = 0};
+    int state = adjtimex(&clock);
+    time_t now = time(NULL);
+    struct tm utc;
+    char text[32] = "";
+
+    (void)context;
+    if (gmtime_r(&now, &utc) != NULL) {
+        (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+    }
+    if (now < CLOCK_LEAST_S) {
+        say(finding, DOCTOR_BROKEN, "%s: this clock was never set", text);
+        advise(finding, "set it; chrony or systemd-timesyncd keep it right");
+    } else if (state < 0) {
+        say(finding, DOCTOR_NOTE, "%s; whether it is kept right is not known", text);
+    } else if (state == TIME_ERROR || (clock.status & STA_UNSYNC) != 0) {
+        say(finding, DOCTOR_NOTE, "%s, and nothing keeps it right", text);
+        advise(finding, "chrony or systemd-timesyncd do; a machine inside another may be right");
+    } else {
+        say(finding, DOCTOR_GOOD, "%s, kept right to %.3g s", text, (double)clock.maxerror / 1e6);
+    }
+}
+
 /* Only whether the CUDA backend could be built here. */
 static void look_at_nvcc(struct doctor_finding *finding, const struct command_context *context)
 {
@@ -198,9 +263,40 @@ static void look_at_nvcc(struct doctor_finding *finding, const struct command_co
 
 const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
     {"cpu", look_at_cpu},       {"arithmetic", look_at_arithmetic},
-    {"memory", look_at_memory}, {"libraries", look_at_libraries},
+    {"memory", look_at_memory}, {"disk", look_at_disk},
+    {"clock", look_at_clock},   {"libraries", look_at_libraries},
     {"cuda", look_at_cuda},     {"nvcc", look_at_nvcc},
 };
+
+/* ---- for checks of other rooms --------------------------------------------------------------- */
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+/* Keys of other commands pass. */
+static bool knows_any(const void *context, const char *key)
+{
+    (void)context;
+    (void)key;
+    return true;
+}
+
+enum status doctor_options(struct options *options, const struct command_context *context,
+                           const struct option_table *table, struct error *error)
+{
+    const struct option_dictionary dictionary = {.knows = knows_any};
+    struct option_sources sources = {.environment = environment, .dictionary = &dictionary};
+    char config[FILE_PATH_MAX];
+
+    sources.config_path = options_text(context->options, "config");
+    if (sources.config_path == NULL &&
+        file_place(config, sizeof(config), NULL, FILE_PLACE_CONFIG, "config") == STATUS_OK) {
+        sources.config_path = config;
+    }
+    return options_parse(options, error, table, 1, NULL, &sources);
+}
 
 /* ---- the command ------------------------------------------------------------------------ */
 

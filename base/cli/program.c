@@ -207,7 +207,8 @@ static const struct command commands[] = {
     {.name = "doctor",
      .summary = "is this machine fit, and for what",
      .description = "Looks at this machine and says what works, what is missing and what to do "
-                    "about it. Changes nothing and sends nothing. Exit code 1 when something that "
+                    "about it. Changes nothing, and asks only the ledger that the config file or "
+                    "the environment names, for its newest block. Exit code 1 when something that "
                     "commands need is broken.",
      .example = "lockstep doctor\nlockstep doctor --json",
      .run = doctor_run},

@@ -211,7 +211,8 @@ enum status file_write_new(const char *path, struct error *error, const void *da
 
 /* ---- locks ------------------------------------------------------------------------------ */
 
-static enum status lock_refused(struct error *error, const char *path, int descriptor)
+static enum status lock_refused(struct error *error, const char *path, const char *instead,
+                                int descriptor)
 {
     char holder[32] = "";
     ssize_t got = pread(descriptor, holder, sizeof(holder) - 1, 0);
@@ -222,11 +223,12 @@ static enum status lock_refused(struct error *error, const char *path, int descr
     } else {
         (void)error_set(error, STATUS_REFUSED, "%s: in use by another process", path);
     }
-    error_advise(error, "stop that process, or use another data folder");
+    error_advise(error, "stop that process, or %s", instead);
     return STATUS_REFUSED;
 }
 
-enum status file_lock_open(struct file_lock *lock, struct error *error, const char *path)
+enum status file_lock_open(struct file_lock *lock, struct error *error, const char *path,
+                           const char *instead)
 {
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
     enum status status;
@@ -236,7 +238,7 @@ enum status file_lock_open(struct file_lock *lock, struct error *error, const ch
         return open_failed(error, path);
     }
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-        status = errno == EWOULDBLOCK ? lock_refused(error, path, descriptor)
+        status = errno == EWOULDBLOCK ? lock_refused(error, path, instead, descriptor)
                                       : error_set_errno(error, "%s", path);
         close(descriptor);
         return status;

@@ -51,9 +51,12 @@ struct file_lock {
     int descriptor; /* -1: not held */
 };
 
-/* Never waits: STATUS_REFUSED says which process holds it. The lock file stays where it is. */
-MUST_CHECK enum status file_lock_open(struct file_lock *lock, struct error *error,
-                                      const char *path);
+/*
+ * Never waits: STATUS_REFUSED says which process holds it, and advises to stop that one or to do
+ * what instead says ("name another bundle"). The lock file stays where it is.
+ */
+MUST_CHECK enum status file_lock_open(struct file_lock *lock, struct error *error, const char *path,
+                                      const char *instead);
 
 void file_lock_close(struct file_lock *lock);
 

@@ -114,12 +114,50 @@ static int run_init(struct command_context *context)
 
 static const struct option_spec faucet_options[] = {CHAIN_LEDGER_OPTIONS};
 
+static int show_faucet(struct command_context *context, const struct address *account, wei amount,
+                       wei purse)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    char given[WEI_TEXT_SIZE];
+    char has[WEI_TEXT_SIZE];
+
+    address_print(address, account);
+    if (context->json) {
+        wei_print_plain(given, amount);
+        wei_print_plain(has, purse);
+        return command_emit(context, json_pack("{s:s, s:s, s:s}", "address", address, "given_wei",
+                                               given, "purse_wei", has));
+    }
+    wei_print(given, amount);
+    wei_print(has, purse);
+    (void)fprintf(context->out, "gave %s to %s, which has %s\n", given, address, has);
+    return COMMAND_OK;
+}
+
+/* Before anything is asked of a chain: it need not even answer. */
+static enum status require_embedded(const struct command_context *context, struct error *error)
+{
+    const char *url = options_text(context->options, "ledger");
+
+    if (url == NULL || strncmp(url, "local:", 6) == 0) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_USAGE,
+                    "this ledger is a chain: nobody gives its money away here");
+    error_advise(error,
+                 "send money to the address from an account that has some; a test network has "
+                 "a faucet of its own, and a node for tests (anvil) accounts that are rich");
+    return STATUS_USAGE;
+}
+
 static int run_faucet(struct command_context *context)
 {
     struct ledger *ledger = NULL;
     struct address account;
     struct error error;
     wei amount = 0;
+    wei purse = 0;
+    wei owed = 0;
     enum status status;
 
     error_init(&error);
@@ -128,14 +166,14 @@ static int run_faucet(struct command_context *context)
         return command_usage(context, "'%.60s' is not an amount such as 1.5ether",
                              context->options->arguments[1]);
     }
+    TRY_OUT(require_embedded(context, &error));
     TRY_OUT(open_reader(&ledger, context, &error));
     TRY_OUT(ledger_local_faucet(ledger, &account, amount, &error));
+    TRY_OUT(ledger_get_account(ledger, &purse, &owed, &account, &error));
 out:
     ledger_close(ledger);
-    if (status != STATUS_OK) {
-        return command_fail(context, &error);
-    }
-    return context->json ? command_emit(context, json_object()) : COMMAND_OK;
+    return status == STATUS_OK ? show_faucet(context, &account, amount, purse)
+                               : command_fail(context, &error);
 }
 
 /* ---- deploy ------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/cli/doctor.h"
 
 /* ---- reading ------------------------------------------------------------------- */
 
@@ -99,45 +99,18 @@ enum status policy_options_solver(struct policy *policy, const struct options *o
 static const struct option_spec node_options[] = {POLICY_OPTIONS, POLICY_NODE_OPTIONS};
 static const struct option_spec solver_options[] = {POLICY_OPTIONS, POLICY_SOLVER_OPTIONS};
 
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
-
-/* Keys of other commands pass. */
-static bool knows_any(const void *context, const char *key)
-{
-    (void)context;
-    (void)key;
-    return true;
-}
-
-/* The options as a command without a command line would have them. */
+/* As a command without a command line would have it. */
 static enum status read_defaults(
     struct policy *policy, const struct command_context *context, const struct option_table *table,
     enum status (*read)(struct policy *policy, const struct options *options, struct error *error),
     struct error *error)
 {
-    const struct option_dictionary dictionary = {.knows = knows_any};
-    struct option_sources sources = {.environment = environment, .dictionary = &dictionary};
-    struct options *options = calloc(1, sizeof(*options));
-    char config[FILE_PATH_MAX];
+    struct options options;
     enum status status;
 
-    if (options == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for options");
-    }
-    sources.config_path = options_text(context->options, "config");
-    if (sources.config_path == NULL &&
-        file_place(config, sizeof(config), NULL, FILE_PLACE_CONFIG, "config") == STATUS_OK) {
-        sources.config_path = config;
-    }
-    status = options_parse(options, error, table, 1, NULL, &sources);
-    if (status == STATUS_OK) {
-        status = read(policy, options, error);
-        options_release(options);
-    }
-    free(options);
+    TRY(doctor_options(&options, context, table, error));
+    status = read(policy, &options, error);
+    options_release(&options);
     return status;
 }
 

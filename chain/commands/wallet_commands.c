@@ -10,6 +10,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/codec/typed_data.h"
 #include "chain/commands/commands.h"
+#include "chain/commands/doctor_checks.h"
 #include "chain/keys/passphrase.h"
 
 #define PASSPHRASE_OPTION "passphrase-file"
@@ -387,4 +388,6 @@ const struct command_group wallet_commands = {
     .summary = "keys",
     .commands = commands,
     .command_count = sizeof(commands) / sizeof(commands[0]),
+    .checks = chain_doctor_checks,
+    .check_count = CHAIN_DOCTOR_CHECK_COUNT,
 };

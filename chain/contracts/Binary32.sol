@@ -243,19 +243,25 @@ library Binary32 {
     ////////////////////////////////////////////////////////////////
 
     function exp(uint256 x) internal pure returns (uint256 p) {
+        return expOfSum(x, 0);
+    }
+
+    /// @notice exp(x + low), |low| far below 1; low is not read where x has no ordinary result.
+    function expOfSum(uint256 x, uint256 low) internal pure returns (uint256 p) {
         unchecked {
             if (isNan(x)) return NAN;
             if (x < SIGN) {
-                if (x > 0x42b20000) x = 0x42b20000; // 89
+                if (x > 0x42b20000) (x, low) = (0x42b20000, 0); // 89
             } else if (x > 0xc2d00000) {
-                x = 0xc2d00000; // -104
+                (x, low) = (0xc2d00000, 0); // -104
             }
             uint256 t = fma(x, 0x3fb8aa3b, 0x4b400000);
             int256 k = int256(t) - 0x4b400000;
             uint256 n = sub(t, 0x4b400000);
             x = fma(n, 0xbf317218, x);
             x = fma(n, 0x3102e308, x);
-            p = _polynomial(x, EXP_COEFFICIENTS, 6);
+            if (low != 0) x = add(x, low);
+            p = polynomial(x, EXP_COEFFICIENTS, 6);
             // p is near 1, so it is normal: p * 2^k
             t = p + uint256(k << 23);
             if (t - IMPLICIT < INFINITE - IMPLICIT) return t;
@@ -276,15 +282,15 @@ library Binary32 {
             int256 e = (int256(x) - 0x3f2aaaab) >> 23;
             uint256 f = sub(uint256(int256(x) - (e << 23)), ONE);
             k += e;
-            p = _polynomial(f, LOG_COEFFICIENTS, 7);
+            p = polynomial(f, LOG_COEFFICIENTS, 7);
             p = fma(p, mul(f, f), f);
             return fma(fromInteger(k, 0), 0x3f317218, p);
         }
     }
 
-    /// @dev Horner's scheme, one fma for each degree.
-    function _polynomial(uint256 x, uint256 coefficients, uint256 degree)
-        private
+    /// @notice Horner's scheme, one fma for each degree; the highest coefficient stands last.
+    function polynomial(uint256 x, uint256 coefficients, uint256 degree)
+        internal
         pure
         returns (uint256 p)
     {

@@ -22,24 +22,33 @@ contract Examiner is IExaminer {
     uint256 internal constant FOLD_SUM = 1;
     int256 internal constant REPLIED_EXPONENT_MAX = 2 ** 17; // of no sum: they are less
 
-    // The last kind of each family: engine/ops/op.h.
-    uint256 internal constant LAST_MOVE = 11;
-    uint256 internal constant LAST_ELEMENTWISE = 23;
-    uint256 internal constant LAST_CONTRACTION = 27; // these have parts
-    uint256 internal constant LAST_ROWS = 36;
-    uint256 internal constant LAST_POOL = 40;
-    uint256 internal constant LAST_UPDATE = 43;
+    // The family of each kind of engine/ops/op.h, four bits each: kind 0 stands last.
+    uint256 internal constant FAMILIES =
+        0x555_222_1111_444444444_3333_222222222222_111111111111;
+    uint256 internal constant FAMILY_MOVES = 1;
+    uint256 internal constant FAMILY_ELEMENTWISE = 2;
+    uint256 internal constant FAMILY_CONTRACTION = 3; // these have parts
+    uint256 internal constant FAMILY_ROWS = 4;
+    uint256 internal constant FAMILY_GENERAL = 5;
 
     IRules public immutable MOVES; // and pools
     IRules public immutable ELEMENTWISE; // and updates
     IParts public immutable CONTRACTION;
     IRules public immutable ROWS;
+    IRules public immutable GENERAL;
 
-    constructor(IRules moves, IRules elementwise, IParts contraction, IRules rows) {
+    constructor(
+        IRules moves,
+        IRules elementwise,
+        IParts contraction,
+        IRules rows,
+        IRules general
+    ) {
         MOVES = moves;
         ELEMENTWISE = elementwise;
         CONTRACTION = contraction;
         ROWS = rows;
+        GENERAL = general;
     }
 
     ////////////////////////////////////////////////////////////////
@@ -421,18 +430,22 @@ contract Examiner is IExaminer {
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
 
+    function _family(uint256 kind) internal pure returns (uint256) {
+        return (FAMILIES >> (4 * kind)) & 15;
+    }
+
     function _hasParts(uint256 kind) internal pure returns (bool) {
-        return kind > LAST_ELEMENTWISE && kind <= LAST_CONTRACTION;
+        return _family(kind) == FAMILY_CONTRACTION;
     }
 
     /// @dev The contract that has the rules of a kind of operation.
     function _rules(uint256 kind) internal view returns (IRules) {
-        if (kind <= LAST_MOVE) return MOVES;
-        if (kind <= LAST_ELEMENTWISE) return ELEMENTWISE;
-        if (kind <= LAST_CONTRACTION) return CONTRACTION;
-        if (kind <= LAST_ROWS) return ROWS;
-        if (kind <= LAST_POOL) return MOVES;
-        if (kind <= LAST_UPDATE) return ELEMENTWISE;
+        uint256 family = _family(kind);
+        if (family == FAMILY_MOVES) return MOVES;
+        if (family == FAMILY_ELEMENTWISE) return ELEMENTWISE;
+        if (family == FAMILY_CONTRACTION) return CONTRACTION;
+        if (family == FAMILY_ROWS) return ROWS;
+        if (family == FAMILY_GENERAL) return GENERAL;
         revert Evidence.BadDescriptor();
     }
 

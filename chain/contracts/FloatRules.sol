@@ -18,7 +18,7 @@ abstract contract FloatRules is IRules {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IRules
-    function element(bytes calldata evidence) external pure returns (uint256 bits) {
+    function element(bytes calldata evidence) external pure virtual returns (uint256 bits) {
         return Binary32.stored(_rule(Evidence.parse(evidence)));
     }
 

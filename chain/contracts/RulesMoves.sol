@@ -44,22 +44,28 @@ contract RulesMoves is IRules {
     uint256 internal constant DROPOUT_STREAM = 2;
     uint256 internal constant DROPOUT_SEED = 3;
     uint256 internal constant SPLIT_WIDTHS = 1;
+    uint256 internal constant MEAN_POOL_COUNTS_PADDING = 14;
+    uint256 internal constant KERNEL_MAX = 64;
 
     ////////////////////////////////////////////////////////////////
     //                           Types                            //
     ////////////////////////////////////////////////////////////////
 
+    /// @notice One direction of windows over pictures: engine/ops/image.h.
+    struct Axis {
+        uint256 size;
+        uint256 kernel;
+        uint256 stride;
+        uint256 before;
+        uint256 dilation;
+        uint256 out;
+    }
+
     /// @notice The geometry of windows over pictures (batch, height, width, channels).
     struct Image {
-        uint256 height;
-        uint256 width;
         uint256 channels;
-        uint256 kernelHeight;
-        uint256 kernelWidth;
-        uint256 stride;
-        uint256 padding;
-        uint256 outHeight;
-        uint256 outWidth;
+        Axis y;
+        Axis x;
     }
 
     /// @notice Where an element lies.
@@ -265,41 +271,32 @@ contract RulesMoves is IRules {
 
     function _im2col(Evidence.Exhibit memory shown) private pure returns (uint256) {
         Image memory image = _image(shown);
-        uint256 columns = image.kernelHeight * image.kernelWidth * image.channels;
-        Place memory offset = _place(
-            shown.element % columns, image.kernelHeight, image.kernelWidth, image.channels
-        );
-        Place memory window =
-            _place(shown.element / columns, image.outHeight, image.outWidth, 1);
-        uint256 y = window.y * image.stride + offset.y;
-        uint256 x = window.x * image.stride + offset.x;
-        uint256 padding = image.padding;
-        if (
-            y < padding || y >= image.height + padding || x < padding || x >= image.width + padding
-        ) {
+        uint256 columns = image.y.kernel * image.x.kernel * image.channels;
+        Place memory place =
+            _place(shown.element % columns, image.y.kernel, image.x.kernel, image.channels);
+        Place memory window = _place(shown.element / columns, image.y.out, image.x.out, 1);
+        (bool rowThere, uint256 y) = _position(image.y, window.y, place.y);
+        (bool columnThere, uint256 x) = _position(image.x, window.x, place.x);
+        if (!rowThere || !columnThere) {
             return 0;
         }
-        offset.batch = window.batch;
-        return shown.operands[0].get(_inPicture(image, offset, y - padding, x - padding));
+        place.batch = window.batch;
+        return shown.operands[0].get(_inPicture(image, place, y, x));
     }
 
     function _col2im(Evidence.Exhibit memory shown) private pure returns (uint256) {
         Image memory image = _image(shown);
-        Place memory place =
-            _place(shown.element, image.height, image.width, image.channels);
+        Place memory place = _place(shown.element, image.y.size, image.x.size, image.channels);
         Evidence.Operand memory columns = shown.operands[0];
         Sum memory sum;
-        for (uint256 ky = 0; ky < image.kernelHeight; ky++) {
-            (bool rowThere, uint256 oy) =
-                _windowWith(place.y + image.padding, ky, image.stride, image.outHeight);
-            for (uint256 kx = 0; kx < image.kernelWidth && rowThere; kx++) {
-                (bool there, uint256 ox) =
-                    _windowWith(place.x + image.padding, kx, image.stride, image.outWidth);
+        for (uint256 ky = 0; ky < image.y.kernel; ky++) {
+            (bool rowThere, uint256 oy) = _windowWith(image.y, place.y, ky);
+            for (uint256 kx = 0; kx < image.x.kernel && rowThere; kx++) {
+                (bool there, uint256 ox) = _windowWith(image.x, place.x, kx);
                 if (there) {
-                    uint256 row = (place.batch * image.outHeight + oy) * image.outWidth + ox;
-                    uint256 offset = row * image.kernelHeight * image.kernelWidth
-                        + ky * image.kernelWidth + kx;
-                    _add(sum, columns.get(offset * image.channels + place.channel));
+                    uint256 row = (place.batch * image.y.out + oy) * image.x.out + ox;
+                    uint256 spot = (row * image.y.kernel + ky) * image.x.kernel + kx;
+                    _add(sum, columns.get(spot * image.channels + place.channel));
                 }
             }
         }
@@ -309,85 +306,125 @@ contract RulesMoves is IRules {
     /// @dev Output 0 is the maximum of a window, output 1 its place there.
     function _maxPool(Evidence.Exhibit memory shown) private pure returns (uint256) {
         Image memory image = _image(shown);
-        Place memory place =
-            _place(shown.element, image.outHeight, image.outWidth, image.channels);
-        Evidence.Operand memory x = shown.operands[0];
-        uint256 best = x.get(_inWindow(image, place, 0, 0));
-        uint256 holder = 0;
-        for (uint256 ky = 0; ky < image.kernelHeight; ky++) {
-            for (uint256 kx = 0; kx < image.kernelWidth; kx++) {
-                uint256 value = x.get(_inWindow(image, place, ky, kx));
+        Place memory place = _place(shown.element, image.y.out, image.x.out, image.channels);
+        Evidence.Operand memory operand = shown.operands[0];
+        uint256 best = 0;
+        uint256 holder = type(uint256).max;
+        for (uint256 ky = 0; ky < image.y.kernel; ky++) {
+            (bool rowThere, uint256 y) = _position(image.y, place.y, ky);
+            for (uint256 kx = 0; kx < image.x.kernel && rowThere; kx++) {
+                (bool there, uint256 x) = _position(image.x, place.x, kx);
+                if (!there) {
+                    continue;
+                }
+                uint256 value = operand.get(_inPicture(image, place, y, x));
                 if (
-                    Binary32.isLess(best, value)
+                    holder == type(uint256).max || Binary32.isLess(best, value)
                         || (Binary32.isNan(value) && !Binary32.isNan(best))
                 ) {
                     best = value;
-                    holder = ky * image.kernelWidth + kx;
+                    holder = ky * image.x.kernel + kx;
                 }
             }
         }
-        return shown.output == 1 ? holder : Binary32.stored(best);
+        return shown.output == 1 ? holder & type(uint32).max : Binary32.stored(best);
     }
 
     function _meanPool(Evidence.Exhibit memory shown) private pure returns (uint256) {
         Image memory image = _image(shown);
-        Place memory place =
-            _place(shown.element, image.outHeight, image.outWidth, image.channels);
-        Evidence.Operand memory x = shown.operands[0];
+        Place memory place = _place(shown.element, image.y.out, image.x.out, image.channels);
+        Evidence.Operand memory operand = shown.operands[0];
         Sum memory sum;
-        for (uint256 ky = 0; ky < image.kernelHeight; ky++) {
-            for (uint256 kx = 0; kx < image.kernelWidth; kx++) {
-                _add(sum, x.get(_inWindow(image, place, ky, kx)));
+        for (uint256 ky = 0; ky < image.y.kernel; ky++) {
+            (bool rowThere, uint256 y) = _position(image.y, place.y, ky);
+            for (uint256 kx = 0; kx < image.x.kernel && rowThere; kx++) {
+                (bool there, uint256 x) = _position(image.x, place.x, kx);
+                if (there) {
+                    _add(sum, operand.get(_inPicture(image, place, y, x)));
+                }
             }
         }
-        return _mean(image, sum.total);
+        return _share(shown, image, sum.total, place.y, place.x);
     }
 
-    /// @dev For each window that covers the place: its dy if the place was its maximum; or its dy,
-    /// and the sum divided.
+    /// @dev For each window in which the place lies, in ascending order: its dy if the place was its
+    /// maximum; or the place's share of its dy.
     function _poolGrad(Evidence.Exhibit memory shown, bool ofMaximum)
         private
         pure
         returns (uint256)
     {
         Image memory image = _image(shown);
-        Place memory place =
-            _place(shown.element, image.height, image.width, image.channels);
-        Evidence.Operand memory dy = shown.operands[ofMaximum ? 1 : 0];
-        (uint256 firstY, uint256 endY) =
-            _windows(place.y, image.kernelHeight, image.stride, image.outHeight);
-        (uint256 firstX, uint256 endX) =
-            _windows(place.x, image.kernelWidth, image.stride, image.outWidth);
+        Place memory place = _place(shown.element, image.y.size, image.x.size, image.channels);
         Sum memory sum;
-        for (uint256 oy = firstY; oy < endY; oy++) {
-            for (uint256 ox = firstX; ox < endX; ox++) {
-                uint256 window = ((place.batch * image.outHeight + oy) * image.outWidth + ox)
+        for (uint256 ky = image.y.kernel; ky > 0; ky--) {
+            (bool rowThere, uint256 oy) = _windowWith(image.y, place.y, ky - 1);
+            for (uint256 kx = image.x.kernel; kx > 0 && rowThere; kx--) {
+                (bool there, uint256 ox) = _windowWith(image.x, place.x, kx - 1);
+                if (!there) {
+                    continue;
+                }
+                uint256 window = ((place.batch * image.y.out + oy) * image.x.out + ox)
                     * image.channels + place.channel;
-                uint256 inWindow = (place.y - oy * image.stride) * image.kernelWidth + place.x
-                    - ox * image.stride;
-                if (!ofMaximum || shown.operands[0].get(window) == inWindow) {
-                    _add(sum, dy.get(window));
+                if (!ofMaximum) {
+                    _add(sum, _share(shown, image, shown.operands[0].get(window), oy, ox));
+                } else if (
+                    shown.operands[0].get(window) == (ky - 1) * image.x.kernel + kx - 1
+                ) {
+                    _add(sum, shown.operands[1].get(window));
                 }
             }
         }
-        return ofMaximum ? Binary32.stored(sum.total) : _mean(image, sum.total);
+        return Binary32.stored(sum.total);
+    }
+
+    /// @dev What a window's sum, or its dy, comes to for one place.
+    function _share(
+        Evidence.Exhibit memory shown,
+        Image memory image,
+        uint256 total,
+        uint256 oy,
+        uint256 ox
+    ) private pure returns (uint256) {
+        uint256 count = image.y.kernel * image.x.kernel;
+        if (shown.natural(MEAN_POOL_COUNTS_PADDING) == 0) {
+            count = _placesThere(image.y, oy) * _placesThere(image.x, ox);
+        }
+        return Binary32.div(total, Binary32.fromInteger(int256(count), 0));
+    }
+
+    function _placesThere(Axis memory axis, uint256 window) private pure returns (uint256 count) {
+        for (uint256 k = 0; k < axis.kernel; k++) {
+            (bool there,) = _position(axis, window, k);
+            if (there) {
+                count++;
+            }
+        }
     }
 
     function _image(Evidence.Exhibit memory shown) private pure returns (Image memory image) {
-        image.height = shown.size(1);
-        image.width = shown.size(2);
         image.channels = shown.size(3);
-        image.kernelHeight = shown.size(4);
-        image.kernelWidth = shown.size(5);
-        image.stride = shown.size(6);
-        image.padding = shown.natural(7);
+        image.y = _axis(shown, 0);
+        image.x = _axis(shown, 1);
+    }
+
+    /// @dev 0 for rows, 1 for columns.
+    function _axis(Evidence.Exhibit memory shown, uint256 horizontal)
+        private
+        pure
+        returns (Axis memory axis)
+    {
+        axis.size = shown.size(1 + horizontal);
+        axis.kernel = shown.size(4 + horizontal);
+        axis.stride = shown.size(6 + horizontal);
+        axis.before = shown.natural(8 + horizontal);
+        axis.dilation = shown.size(12 + horizontal);
         // More than the checks of a tape let pass; bounds the loops.
-        if (image.kernelHeight > 64 || image.kernelWidth > 64) {
+        if (axis.kernel > KERNEL_MAX) {
             revert Evidence.BadDescriptor();
         }
-        image.outHeight =
-            (image.height + 2 * image.padding - image.kernelHeight) / image.stride + 1;
-        image.outWidth = (image.width + 2 * image.padding - image.kernelWidth) / image.stride + 1;
+        uint256 padded = axis.size + axis.before + shown.natural(10 + horizontal);
+        axis.out = (padded - (axis.kernel - 1) * axis.dilation - 1) / axis.stride + 1;
     }
 
     function _place(uint256 index, uint256 height, uint256 width, uint256 channels)
@@ -403,60 +440,47 @@ contract RulesMoves is IRules {
         place.batch = index / height;
     }
 
-    /// @dev The element (ky, kx) of the window at a place.
-    function _inWindow(Image memory image, Place memory window, uint256 ky, uint256 kx)
-        private
-        pure
-        returns (uint256)
-    {
-        return _inPicture(
-            image, window, window.y * image.stride + ky, window.x * image.stride + kx
-        );
-    }
-
     /// @dev The element (y, x) of a picture, of the place's batch and channel.
     function _inPicture(Image memory image, Place memory place, uint256 y, uint256 x)
         private
         pure
         returns (uint256)
     {
-        return ((place.batch * image.height + y) * image.width + x) * image.channels
+        return ((place.batch * image.y.size + y) * image.x.size + x) * image.channels
             + place.channel;
     }
 
-    /// @dev The window of one direction whose element `offset` is `position`, if there is one.
-    function _windowWith(uint256 position, uint256 offset, uint256 stride, uint256 count)
+    /// @dev Where place k of a window lies, if it is in the picture.
+    function _position(Axis memory axis, uint256 window, uint256 k)
+        private
+        pure
+        returns (bool there, uint256 position)
+    {
+        position = window * axis.stride + k * axis.dilation;
+        if (position < axis.before) {
+            return (false, 0);
+        }
+        position -= axis.before;
+        there = position < axis.size;
+    }
+
+    /// @dev The window whose place k is the position, if there is one.
+    function _windowWith(Axis memory axis, uint256 position, uint256 k)
         private
         pure
         returns (bool there, uint256 window)
     {
-        if (position < offset || (position - offset) % stride != 0) {
+        uint256 start = position + axis.before;
+        uint256 offset = k * axis.dilation;
+        if (start < offset || (start - offset) % axis.stride != 0) {
             return (false, 0);
         }
-        window = (position - offset) / stride;
-        there = window < count;
-    }
-
-    /// @dev The windows first .. end - 1 of one direction that cover a position.
-    function _windows(uint256 position, uint256 kernel, uint256 stride, uint256 count)
-        private
-        pure
-        returns (uint256 first, uint256 end)
-    {
-        first = position >= kernel ? (position - kernel) / stride + 1 : 0;
-        end = position / stride + 1;
-        if (end > count) {
-            end = count;
-        }
+        window = (start - offset) / axis.stride;
+        there = window < axis.out;
     }
 
     function _add(Sum memory sum, uint256 term) private pure {
         sum.total = sum.begun ? Binary32.add(sum.total, term) : term;
         sum.begun = true;
-    }
-
-    function _mean(Image memory image, uint256 total) private pure returns (uint256) {
-        uint256 count = image.kernelHeight * image.kernelWidth;
-        return Binary32.div(total, Binary32.fromInteger(int256(count), 0));
     }
 }

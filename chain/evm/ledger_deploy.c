@@ -19,7 +19,7 @@ enum {
     GAS_AT_LEAST = 500000,
     GAS_OF_A_BYTE = 260,
     POLL_MS = 200,
-    ARGUMENTS_MAX = 4,
+    ARGUMENTS_MAX = 5,
     /* Contracts count what they create from 1. */
     REGISTRY_OF_REFEREE = 1,
 };
@@ -141,6 +141,7 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
         {.name = "rules of elements", .code = RULES_ELEMENTWISE_CODE},
         {.name = "rules of contractions", .code = RULES_CONTRACTION_CODE},
         {.name = "rules of rows", .code = RULES_ROWS_CODE},
+        {.name = "general rules", .code = RULES_GENERAL_CODE},
     };
     struct deployed_contract examiner = {
         .name = "examiner", .code = EXAMINER_CODE, .argument_count = ARGUMENTS_MAX};

@@ -89,6 +89,13 @@ static enum status check_purse(struct evm *evm, const char *name, const struct g
     return outbox_check_purse(evm->outbox, move->value, gas_of_move(move), 0, error);
 }
 
+static enum status evm_afford(void *self, enum game_move_kind kind, wei value, struct error *error)
+{
+    struct evm *evm = self;
+
+    return outbox_check_purse(evm->outbox, value, gas_of[kind], 0, error);
+}
+
 /* The header of the block that the seed of a segment comes from: see _seedHeight in Registry.sol.
  * The move comes into the next block or a later one. */
 static enum status find_header(struct evm *evm, uint8_t header[GAME_HEADER_MAX], size_t *size,
@@ -448,6 +455,7 @@ static const struct ledger_backend backend = {
     .get_job = get_job,
     .get_claim = get_claim,
     .get_account = get_account,
+    .afford = evm_afford,
     .get_clock = get_clock,
 };
 

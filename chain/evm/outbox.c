@@ -119,7 +119,7 @@ enum status outbox_open(struct outbox **outbox, const struct outbox_options *opt
     if (snprintf(lock, sizeof(lock), "%s.lock", options->path) >= (int)sizeof(lock)) {
         TRY_OUT(error_set(error, STATUS_OVER_LIMIT, "the outbox's path is too long"));
     }
-    TRY_OUT(file_lock_open(&made->lock, error, lock));
+    TRY_OUT(file_lock_open(&made->lock, error, lock, "use another key (--account)"));
     TRY_OUT(database_open(&made->sql, options->path, schema, error));
     TRY_OUT(claim_file(made, error));
 out:

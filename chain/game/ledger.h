@@ -81,6 +81,12 @@ struct ledger_outcome {
  * rules refused a move, its name is free for another try, also of another move. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
                                      const struct game_move *move, struct error *error);
+
+/* Can the account pay a move of this kind and value now, with its gas? STATUS_REFUSED has the
+ * balance and the need. What cannot be found out counts as a yes: the move will say. */
+MUST_CHECK enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei value,
+                                     struct error *error);
+
 MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome,
                                    const char *name, struct error *error);
 

@@ -92,6 +92,14 @@ enum status ledger_submit(struct ledger *ledger, const char *name, const struct 
     return ledger->backend->submit(ledger->self, name, move, error);
 }
 
+enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei value,
+                          struct error *error)
+{
+    return ledger->may_write && ledger->backend->afford != NULL
+               ? ledger->backend->afford(ledger->self, kind, value, error)
+               : STATUS_OK;
+}
+
 enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
                         struct error *error)
 {

@@ -21,6 +21,8 @@ struct ledger_backend {
                              struct error *error);
     enum status (*get_account)(void *self, wei *purse, wei *owed, const struct address *account,
                                struct error *error);
+    /* NULL: every move can be paid. */
+    enum status (*afford)(void *self, enum game_move_kind kind, wei value, struct error *error);
     enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
 };
 

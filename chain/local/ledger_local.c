@@ -91,6 +91,39 @@ static enum status random_of_block(void *context, struct hash32 *random, uint64_
 
 /* ---- moves -------------------------------------------------------------------- */
 
+static enum status check_purse(const struct local_account *account, const struct address *owner,
+                               wei value, struct error *error)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    char has[WEI_TEXT_SIZE];
+    char needs[WEI_TEXT_SIZE];
+
+    if (account->purse >= value) {
+        return STATUS_OK;
+    }
+    address_print(address, owner);
+    wei_print(has, account->purse);
+    wei_print(needs, value);
+    (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs %s", address, has, needs);
+    error_advise(error, "an embedded ledger has free money: lockstep ledger faucet %s AMOUNT",
+                 address);
+    return STATUS_REFUSED;
+}
+
+static enum status local_afford(void *self, enum game_move_kind kind, wei value,
+                                struct error *error)
+{
+    struct local *local = self;
+    const struct hash32 key = local_key_of_account(&local->account);
+    struct local_account account;
+
+    (void)kind; /* a move costs nothing here but its value */
+    if (local_get(&local->store, &account, LOCAL_ACCOUNT, &key, 0) != STATUS_OK) {
+        return STATUS_OK;
+    }
+    return check_purse(&account, &local->account, value, error);
+}
+
 /* A move's money leaves the purse before the rules see the move. */
 static enum status pay(struct local *local, wei value, struct error *error)
 {
@@ -98,17 +131,7 @@ static enum status pay(struct local *local, wei value, struct error *error)
     struct local_account account;
 
     TRY(local_get(&local->store, &account, LOCAL_ACCOUNT, &key, 0));
-    if (account.purse < value) {
-        char has[WEI_TEXT_SIZE];
-        char needs[WEI_TEXT_SIZE];
-
-        wei_print(has, account.purse);
-        wei_print(needs, value);
-        (void)error_set(error, STATUS_REFUSED, "this move costs %s, and the account has %s", needs,
-                        has);
-        error_advise(error, "an embedded ledger has free money: lockstep ledger faucet");
-        return STATUS_REFUSED;
-    }
+    TRY(check_purse(&account, &local->account, value, error));
     account.purse -= value;
     return local_put(&local->store, &account, LOCAL_ACCOUNT, &key, 0);
 }
@@ -398,6 +421,7 @@ static const struct ledger_backend backend = {
     .get_job = get_job,
     .get_claim = get_claim,
     .get_account = get_account,
+    .afford = local_afford,
     .get_clock = get_clock,
 };
 

@@ -483,6 +483,8 @@ static void span_adamw(const struct kernel_call *call, size_t begin, size_t end)
     }
 }
 
+#include "engine/cpu/general_body.h"
+
 /* ---- the table ------------------------------------------------------------------ */
 
 /* A kernel of one output has nothing to do if nobody reads it. */
@@ -507,6 +509,9 @@ DEFINE_RUN(silu)
 DEFINE_RUN(silu_grad)
 DEFINE_RUN(squared_error)
 DEFINE_RUN(squared_error_grad)
+DEFINE_RUN(map)
+DEFINE_RUN(binary)
+DEFINE_RUN(select)
 
 static void run_sgd(const struct kernel_call *call)
 {
@@ -537,6 +542,9 @@ void ELEMENTWISE_KERNELS(struct kernel_table *table)
     kernels[OP_ROTARY].run = run_rotary;
     kernels[OP_SQUARED_ERROR].run = run_squared_error;
     kernels[OP_SQUARED_ERROR_GRAD].run = run_squared_error_grad;
+    kernels[OP_MAP].run = run_map;
+    kernels[OP_BINARY].run = run_binary;
+    kernels[OP_SELECT].run = run_select;
     kernels[OP_SGD].run = run_sgd;
     kernels[OP_ADAMW].run = run_adamw;
 }

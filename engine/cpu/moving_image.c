@@ -23,8 +23,8 @@
 /* Every kernel here touches every element of every window once. */
 static int threads_for(const struct kernel_call *call, const struct image *image)
 {
-    int64_t windows = image->batch * image->out_height * image->out_width;
-    int64_t elements = image->kernel_height * image->kernel_width * image->channels;
+    int64_t windows = image->batch * image->y.out * image->x.out;
+    int64_t elements = image->y.kernel * image->x.kernel * image->channels;
 
     return windows * elements < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
 }
@@ -32,12 +32,12 @@ static int threads_for(const struct kernel_call *call, const struct image *image
 /* The index of the first channel of a pixel, or of a window. */
 static int64_t pixel_at(const struct image *image, int64_t batch, int64_t y, int64_t x)
 {
-    return ((batch * image->height + y) * image->width + x) * image->channels;
+    return ((batch * image->y.size + y) * image->x.size + x) * image->channels;
 }
 
 static int64_t window_at(const struct image *image, int64_t batch, int64_t oy, int64_t ox)
 {
-    return ((batch * image->out_height + oy) * image->out_width + ox) * image->channels;
+    return ((batch * image->y.out + oy) * image->x.out + ox) * image->channels;
 }
 
 static void add_channels(float *sum, const float *terms, int64_t count)
@@ -55,40 +55,69 @@ static void start_channels(float *sum, int64_t count)
     }
 }
 
+/* The windows of one direction in which a position lies, by ascending place: descending windows. */
+struct cover {
+    int32_t count;
+    int32_t places[IMAGE_KERNEL_MAX];
+    int64_t windows[IMAGE_KERNEL_MAX];
+};
+
+static void cover_find(struct cover *cover, const struct image_axis *axis, int64_t position)
+{
+    int64_t start = position + axis->before;
+
+    cover->count = 0;
+    for (int64_t k = 0; k < axis->kernel && start >= 0; k++, start -= axis->dilation) {
+        int64_t window = axis->stride == 1 ? start : start / axis->stride;
+
+        if (window * axis->stride == start && window < axis->out) {
+            cover->places[cover->count] = (int32_t)k;
+            cover->windows[cover->count++] = window;
+        }
+    }
+}
+
 /* ---- im2col and its adjoint ---- */
 
-/* Copies one line (fixed ky) of one window: KW*C elements, contiguous inside of the picture. */
+/* Copies one line (fixed ky) of window ox: KW*C elements. */
 static void copy_window_line(uint32_t *out, const uint32_t *line, const struct image *image,
-                             int64_t x)
+                             int64_t ox)
 {
-    int64_t before = x < 0 ? -x : 0; /* columns of the window left of the picture */
-    int64_t end = image->width - x;  /* the first column right of the picture */
+    struct image_span there = image_places(&image->x, ox);
+    int64_t channels = image->channels;
+    size_t size = (size_t)channels * sizeof(*out);
+    int64_t end = there.end > there.first ? there.end : there.first;
 
-    before = before < image->kernel_width ? before : image->kernel_width;
-    end = end < image->kernel_width ? end : image->kernel_width;
-    end = end > before ? end : before;
-
-    size_t column_size = (size_t)image->channels * sizeof(*out);
-
-    memset(out, 0, (size_t)before * column_size);
-    if (end > before) {
-        memcpy(out + before * image->channels, line + (x + before) * image->channels,
-               (size_t)(end - before) * column_size);
+    if (there.first >= image->x.kernel) {
+        memset(out, 0, (size_t)image->x.kernel * size);
+        return;
     }
-    memset(out + end * image->channels, 0, (size_t)(image->kernel_width - end) * column_size);
+    memset(out, 0, (size_t)there.first * size);
+    line += image_position(&image->x, ox, there.first) * channels;
+    if (image->x.dilation == 1) {
+        memcpy(out + there.first * channels, line, (size_t)(end - there.first) * size);
+    } else {
+        for (int64_t kx = there.first; kx < end; kx++) {
+            memcpy(out + kx * channels, line, size);
+            line += image->x.dilation * channels;
+        }
+    }
+    memset(out + end * channels, 0, (size_t)(image->x.kernel - end) * size);
 }
 
 static void im2col_window(uint32_t *out, const uint32_t *picture, const struct image *image,
-                          int64_t y, int64_t x)
+                          int64_t oy, int64_t ox)
 {
-    int64_t line_count = image->kernel_width * image->channels;
+    int64_t line_count = image->x.kernel * image->channels;
 
-    for (int64_t ky = 0; ky < image->kernel_height; ky++) {
-        if (y + ky < 0 || y + ky >= image->height) {
+    for (int64_t ky = 0; ky < image->y.kernel; ky++) {
+        int64_t y = image_position(&image->y, oy, ky);
+
+        if (y < 0 || y >= image->y.size) {
             memset(out + ky * line_count, 0, (size_t)line_count * sizeof(*out));
         } else {
-            copy_window_line(out + ky * line_count,
-                             picture + (y + ky) * image->width * image->channels, image, x);
+            copy_window_line(out + ky * line_count, picture + y * image->x.size * image->channels,
+                             image, ox);
         }
     }
 }
@@ -98,46 +127,37 @@ static void run_im2col(const struct kernel_call *call)
     struct image image = image_of(call->op);
     const uint32_t *in = call->inputs[0];
     uint32_t *out = call->outputs[0];
-    int64_t row_count = image.kernel_height * image.kernel_width * image.channels;
-    int64_t lines = image.batch * image.out_height;
+    int64_t row_count = image.y.kernel * image.x.kernel * image.channels;
+    int64_t lines = image.batch * image.y.out;
 
     if (out == NULL) {
         return;
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
-        const uint32_t *picture = in + pixel_at(&image, line / image.out_height, 0, 0);
-        int64_t y = line % image.out_height * image.stride - image.padding;
+        const uint32_t *picture = in + pixel_at(&image, line / image.y.out, 0, 0);
 
-        for (int64_t ox = 0; ox < image.out_width; ox++) {
-            im2col_window(out + (line * image.out_width + ox) * row_count, picture, &image, y,
-                          ox * image.stride - image.padding);
+        for (int64_t ox = 0; ox < image.x.out; ox++) {
+            im2col_window(out + (line * image.x.out + ox) * row_count, picture, &image,
+                          line % image.y.out, ox);
         }
     }
 }
 
-/* Ascending (ky, kx) are descending windows (oy, ox): the offset is position - window*stride. */
 static void col2im_pixel(float *out, const float *in, const struct image *image, int64_t batch,
-                         int64_t y, int64_t x)
+                         const struct cover *rows, const struct cover *columns)
 {
-    struct image_span rows =
-        image_windows(y, image->padding, image->kernel_height, image->stride, image->out_height);
-    struct image_span columns =
-        image_windows(x, image->padding, image->kernel_width, image->stride, image->out_width);
-    bool none = rows.last < rows.first || columns.last < columns.first;
-
-    if (none) {
+    if (rows->count == 0 || columns->count == 0) {
         memset(out, 0, (size_t)image->channels * sizeof(*out));
         return;
     }
     start_channels(out, image->channels);
-    for (int64_t oy = rows.last; oy >= rows.first; oy--) {
-        int64_t ky = y + image->padding - oy * image->stride;
-
-        for (int64_t ox = columns.last; ox >= columns.first; ox--) {
-            int64_t kx = x + image->padding - ox * image->stride;
-            int64_t row = (batch * image->out_height + oy) * image->out_width + ox;
-            int64_t at = (row * image->kernel_height + ky) * image->kernel_width + kx;
+    for (int32_t i = 0; i < rows->count; i++) {
+        for (int32_t j = 0; j < columns->count; j++) {
+            int64_t row =
+                (batch * image->y.out + rows->windows[i]) * image->x.out + columns->windows[j];
+            int64_t at =
+                (row * image->y.kernel + rows->places[i]) * image->x.kernel + columns->places[j];
 
             add_channels(out, in + at * image->channels, image->channels);
         }
@@ -152,18 +172,22 @@ static void run_col2im(const struct kernel_call *call)
     struct image image = image_of(call->op);
     const float *in = call->inputs[0];
     float *out = call->outputs[0];
-    int64_t lines = image.batch * image.height;
+    int64_t lines = image.batch * image.y.size;
 
     if (out == NULL) {
         return;
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
-        for (int64_t x = 0; x < image.width; x++) {
-            int64_t batch = line / image.height;
-            int64_t y = line % image.height;
+        struct cover rows;
 
-            col2im_pixel(out + pixel_at(&image, batch, y, x), in, &image, batch, y, x);
+        cover_find(&rows, &image.y, line % image.y.size);
+        for (int64_t x = 0; x < image.x.size; x++) {
+            struct cover columns;
+
+            cover_find(&columns, &image.x, x);
+            col2im_pixel(out + (line * image.x.size + x) * image.channels, in, &image,
+                         line / image.y.size, &rows, &columns);
         }
     }
 }
@@ -188,16 +212,50 @@ static void best_take(struct best *best, const float *in, uint32_t place, int64_
     }
 }
 
-/* in points at the first of count channels of the window's first pixel. */
-static void best_of_window(struct best *best, const float *in, const struct image *image,
-                           int64_t count)
+/* The window (oy, ox) of a picture, and which of its places lie in it. */
+struct window {
+    const float *picture; /* its first channel that is wanted */
+    int64_t oy;
+    int64_t ox;
+    struct image_span rows;
+    struct image_span columns;
+};
+
+static struct window window_of(const struct image *image, const float *in, int64_t line, int64_t ox)
 {
-    memcpy(best->values, in, (size_t)count * sizeof(*in));
-    memset(best->places, 0, sizeof(best->places));
-    for (int64_t ky = 0; ky < image->kernel_height; ky++) {
-        for (int64_t kx = 0; kx < image->kernel_width; kx++) {
-            best_take(best, in + (ky * image->width + kx) * image->channels,
-                      (uint32_t)(ky * image->kernel_width + kx), count);
+    int64_t oy = line % image->y.out;
+
+    return (struct window){in + pixel_at(image, line / image->y.out, 0, 0), oy, ox,
+                           image_places(&image->y, oy), image_places(&image->x, ox)};
+}
+
+static const float *place_in(const struct window *window, const struct image *image, int64_t ky,
+                             int64_t kx)
+{
+    return window->picture + pixel_at(image, 0, image_position(&image->y, window->oy, ky),
+                                      image_position(&image->x, window->ox, kx));
+}
+
+/* Of the count channels from `first` on. */
+static void best_of_window(struct best *best, const struct window *window,
+                           const struct image *image, int64_t first, int64_t count)
+{
+    bool begun = false;
+
+    for (int64_t ky = window->rows.first; ky < window->rows.end; ky++) {
+        for (int64_t kx = window->columns.first; kx < window->columns.end; kx++) {
+            const float *in = place_in(window, image, ky, kx) + first;
+            uint32_t place = (uint32_t)(ky * image->x.kernel + kx);
+
+            if (begun) {
+                best_take(best, in, place, count);
+                continue;
+            }
+            begun = true;
+            memcpy(best->values, in, (size_t)count * sizeof(*in));
+            for (int64_t c = 0; c < count; c++) {
+                best->places[c] = place;
+            }
         }
     }
 }
@@ -209,13 +267,14 @@ static int64_t channels_from(const struct image *image, int64_t first)
     return left < CHANNELS_AT_ONCE ? left : CHANNELS_AT_ONCE;
 }
 
-static void max_pool_window(float *y, uint32_t *index, const float *in, const struct image *image)
+static void max_pool_window(float *y, uint32_t *index, const struct window *window,
+                            const struct image *image)
 {
     for (int64_t first = 0; first < image->channels; first += CHANNELS_AT_ONCE) {
         int64_t count = channels_from(image, first);
         struct best best;
 
-        best_of_window(&best, in + first, image, count);
+        best_of_window(&best, window, image, first, count);
         if (y != NULL) {
             for (int64_t c = 0; c < count; c++) {
                 y[first + c] = real_stored(best.values[c]);
@@ -233,58 +292,37 @@ static void run_max_pool(const struct kernel_call *call)
     const float *in = call->inputs[0];
     float *y = call->outputs[0];
     uint32_t *index = call->outputs[1];
-    int64_t lines = image.batch * image.out_height;
+    int64_t lines = image.batch * image.y.out;
 
     if (y == NULL && index == NULL) {
         return;
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
-        int64_t batch = line / image.out_height;
-        int64_t oy = line % image.out_height;
+        for (int64_t ox = 0; ox < image.x.out; ox++) {
+            struct window window = window_of(&image, in, line, ox);
+            int64_t out = (line * image.x.out + ox) * image.channels;
 
-        for (int64_t ox = 0; ox < image.out_width; ox++) {
-            int64_t out = window_at(&image, batch, oy, ox);
-
-            max_pool_window(y != NULL ? y + out : NULL, index != NULL ? index + out : NULL,
-                            in + pixel_at(&image, batch, oy * image.stride, ox * image.stride),
+            max_pool_window(y != NULL ? y + out : NULL, index != NULL ? index + out : NULL, &window,
                             &image);
         }
     }
 }
 
-/* A position of a picture and the windows of a pool that cover it. */
-struct cover {
-    int64_t batch;
-    int64_t y;
-    int64_t x;
-    struct image_span rows;
-    struct image_span columns;
-};
-
-static struct cover cover_of(const struct image *image, int64_t line, int64_t x)
-{
-    struct cover cover = {.batch = line / image->height, .y = line % image->height, .x = x};
-
-    cover.rows = image_windows(cover.y, 0, image->kernel_height, image->stride, image->out_height);
-    cover.columns = image_windows(x, 0, image->kernel_width, image->stride, image->out_width);
-    return cover;
-}
-
 /* A window without a hit does not change a channel's sum: adding zero could change its sign. */
 static void max_pool_grad_channels(float *out, const uint32_t *index, const float *dy,
-                                   const struct image *image, const struct cover *cover,
+                                   const struct image *image, int64_t batch,
+                                   const struct cover *rows, const struct cover *columns,
                                    int64_t count)
 {
     float sum[CHANNELS_AT_ONCE];
     uint32_t hit[CHANNELS_AT_ONCE] = {0};
 
     start_channels(sum, count);
-    for (int64_t oy = cover->rows.first; oy <= cover->rows.last; oy++) {
-        for (int64_t ox = cover->columns.first; ox <= cover->columns.last; ox++) {
-            int64_t at = window_at(image, cover->batch, oy, ox);
-            uint32_t place = (uint32_t)((cover->y - oy * image->stride) * image->kernel_width +
-                                        cover->x - ox * image->stride);
+    for (int32_t i = rows->count - 1; i >= 0; i--) {
+        for (int32_t j = columns->count - 1; j >= 0; j--) {
+            int64_t at = window_at(image, batch, rows->windows[i], columns->windows[j]);
+            uint32_t place = (uint32_t)(rows->places[i] * image->x.kernel + columns->places[j]);
 
 #pragma omp simd
             for (int64_t c = 0; c < count; c++) {
@@ -307,19 +345,24 @@ static void run_max_pool_grad(const struct kernel_call *call)
     const uint32_t *index = call->inputs[0];
     const float *dy = call->inputs[1];
     float *out = call->outputs[0];
-    int64_t lines = image.batch * image.height;
+    int64_t lines = image.batch * image.y.size;
 
     if (out == NULL) {
         return;
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
-        for (int64_t x = 0; x < image.width; x++) {
-            struct cover cover = cover_of(&image, line, x);
-            float *pixel = out + pixel_at(&image, cover.batch, cover.y, x);
+        struct cover rows;
 
+        cover_find(&rows, &image.y, line % image.y.size);
+        for (int64_t x = 0; x < image.x.size; x++) {
+            struct cover columns;
+            float *pixel = out + (line * image.x.size + x) * image.channels;
+
+            cover_find(&columns, &image.x, x);
             for (int64_t first = 0; first < image.channels; first += CHANNELS_AT_ONCE) {
-                max_pool_grad_channels(pixel + first, index + first, dy + first, &image, &cover,
+                max_pool_grad_channels(pixel + first, index + first, dy + first, &image,
+                                       line / image.y.size, &rows, &columns,
                                        channels_from(&image, first));
             }
         }
@@ -339,46 +382,55 @@ static void run_mean_pool(const struct kernel_call *call)
     struct image image = image_of(call->op);
     const float *in = call->inputs[0];
     float *y = call->outputs[0];
-    int64_t windows = image.batch * image.out_height * image.out_width;
-    int64_t places = image.kernel_height * image.kernel_width;
+    int64_t windows = image.batch * image.y.out * image.x.out;
 
     if (y == NULL) {
         return;
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
-    for (int64_t window = 0; window < windows; window++) {
-        int64_t line = window / image.out_width;
-        const float *first =
-            in + pixel_at(&image, line / image.out_height, line % image.out_height * image.stride,
-                          window % image.out_width * image.stride);
-        float *sum = y + window * image.channels;
+    for (int64_t at = 0; at < windows; at++) {
+        struct window window = window_of(&image, in, at / image.x.out, at % image.x.out);
+        float *sum = y + at * image.channels;
 
         start_channels(sum, image.channels);
-        for (int64_t place = 0; place < places; place++) {
-            int64_t offset = place / image.kernel_width * image.width + place % image.kernel_width;
-
-            add_channels(sum, first + offset * image.channels, image.channels);
+        for (int64_t ky = window.rows.first; ky < window.rows.end; ky++) {
+            for (int64_t kx = window.columns.first; kx < window.columns.end; kx++) {
+                add_channels(sum, place_in(&window, &image, ky, kx), image.channels);
+            }
         }
-        divide_channels(sum, (float)places, image.channels);
+        divide_channels(sum, image_divisor(call->op, &image, window.oy, window.ox), image.channels);
     }
 }
 
-static void mean_pool_grad_pixel(float *out, const float *dy, const struct image *image,
-                                 const struct cover *cover)
+static void add_shares(float *sum, const float *terms, float divisor, int64_t count)
 {
-    bool none = cover->rows.last < cover->rows.first || cover->columns.last < cover->columns.first;
+#pragma omp simd
+    for (int64_t c = 0; c < count; c++) {
+        sum[c] = sum[c] + terms[c] / divisor;
+    }
+}
 
-    if (none) {
+static void mean_pool_grad_pixel(float *out, const float *dy, const struct op *op,
+                                 const struct image *image, int64_t batch, const struct cover *rows,
+                                 const struct cover *columns)
+{
+    if (rows->count == 0 || columns->count == 0) {
         memset(out, 0, (size_t)image->channels * sizeof(*out));
         return;
     }
     start_channels(out, image->channels);
-    for (int64_t oy = cover->rows.first; oy <= cover->rows.last; oy++) {
-        for (int64_t ox = cover->columns.first; ox <= cover->columns.last; ox++) {
-            add_channels(out, dy + window_at(image, cover->batch, oy, ox), image->channels);
+    for (int32_t i = rows->count - 1; i >= 0; i--) {
+        for (int32_t j = columns->count - 1; j >= 0; j--) {
+            int64_t oy = rows->windows[i];
+            int64_t ox = columns->windows[j];
+
+            add_shares(out, dy + window_at(image, batch, oy, ox), image_divisor(op, image, oy, ox),
+                       image->channels);
         }
     }
-    divide_channels(out, (float)(image->kernel_height * image->kernel_width), image->channels);
+    for (int64_t c = 0; c < image->channels; c++) {
+        out[c] = real_stored(out[c]);
+    }
 }
 
 static void run_mean_pool_grad(const struct kernel_call *call)
@@ -386,18 +438,22 @@ static void run_mean_pool_grad(const struct kernel_call *call)
     struct image image = image_of(call->op);
     const float *dy = call->inputs[0];
     float *out = call->outputs[0];
-    int64_t lines = image.batch * image.height;
+    int64_t lines = image.batch * image.y.size;
 
     if (out == NULL) {
         return;
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
-        for (int64_t x = 0; x < image.width; x++) {
-            struct cover cover = cover_of(&image, line, x);
+        struct cover rows;
 
-            mean_pool_grad_pixel(out + pixel_at(&image, cover.batch, cover.y, x), dy, &image,
-                                 &cover);
+        cover_find(&rows, &image.y, line % image.y.size);
+        for (int64_t x = 0; x < image.x.size; x++) {
+            struct cover columns;
+
+            cover_find(&columns, &image.x, x);
+            mean_pool_grad_pixel(out + (line * image.x.size + x) * image.channels, dy, call->op,
+                                 &image, line / image.y.size, &rows, &columns);
         }
     }
 }

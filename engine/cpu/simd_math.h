@@ -15,12 +15,14 @@ struct simd_exp {
     simd_real p, t, n;
 };
 
-SIMD_INLINE struct simd_exp simd_exp_parts(simd_real x)
+/* Of x + *low, if low is given. */
+SIMD_INLINE struct simd_exp simd_exp_parts(simd_real x, const simd_real *low)
 {
     simd_real t = simd_fma(x, simd_set(SCALAR_LOG2_E), simd_set(SCALAR_ROUNDER));
     simd_real n = simd_sub(t, simd_set(SCALAR_ROUNDER));
     simd_real r = simd_fnma(n, simd_set(SCALAR_LN2_HIGH), x);
     r = simd_fnma(n, simd_set(SCALAR_LN2_LOW), r);
+    r = low != NULL ? simd_add(r, *low) : r;
 
     simd_real p = simd_fma(simd_set(SCALAR_EXP_C6), r, simd_set(SCALAR_EXP_C5));
     p = simd_fma(p, r, simd_set(SCALAR_EXP_C4));
@@ -34,7 +36,7 @@ SIMD_INLINE struct simd_exp simd_exp_parts(simd_real x)
 /* scalar_exp() for |x| <= SIMD_EXP_EASY. For a NaN the result is any number. */
 SIMD_INLINE simd_real simd_exp_easy(simd_real x)
 {
-    struct simd_exp e = simd_exp_parts(x);
+    struct simd_exp e = simd_exp_parts(x, NULL);
 
     return simd_scale_normal(e.p, e.t, e.n);
 }
@@ -48,7 +50,7 @@ SIMD_INLINE simd_real simd_exp(simd_real x)
     x = simd_max(simd_set(SCALAR_EXP_LEAST), x);
     x = simd_min(simd_set(SCALAR_EXP_MOST), x);
 
-    struct simd_exp e = simd_exp_parts(x);
+    struct simd_exp e = simd_exp_parts(x, NULL);
 
     return simd_scale(e.p, e.t, e.n);
 }
@@ -96,6 +98,94 @@ SIMD_INLINE simd_real simd_silu_slope(simd_real x)
     simd_real s = simd_div(one, simd_add(one, e));
 
     return simd_fma(simd_mul(x, s), simd_mul(e, s), s);
+}
+
+SIMD_INLINE simd_real simd_abs(simd_real x)
+{
+    /* The sum makes -0 +0. */
+    return simd_add(simd_max(x, simd_negate(x)), simd_set(0.0f));
+}
+
+/* scalar_tanh() */
+SIMD_INLINE simd_real simd_tanh(simd_real x)
+{
+    simd_real one = simd_set(1.0f);
+    simd_real a = simd_abs(x);
+    simd_real s = simd_mul(a, a);
+    simd_real p = simd_fma(simd_set(SCALAR_TANH_C11), s, simd_set(SCALAR_TANH_C9));
+    p = simd_fma(p, s, simd_set(SCALAR_TANH_C7));
+    p = simd_fma(p, s, simd_set(SCALAR_TANH_C5));
+    p = simd_fma(p, s, simd_set(SCALAR_TANH_C3));
+    simd_real small = simd_fma(simd_mul(p, s), a, a);
+    simd_real large = simd_add(simd_exp(simd_add(a, a)), one);
+
+    large = simd_sub(one, simd_div(simd_set(2.0f), large));
+    simd_real y = simd_select(simd_greater(simd_set(SCALAR_TANH_SMALL), a), small, large);
+
+    y = simd_select(simd_greater(simd_set(0.0f), x), simd_negate(y), y);
+    /* Zeros of both signs, and NaN. */
+    return simd_select(simd_greater(a, simd_set(0.0f)), y, x);
+}
+
+/* scalar_sigmoid() */
+SIMD_INLINE simd_real simd_sigmoid(simd_real x)
+{
+    simd_real one = simd_set(1.0f);
+    simd_real e = simd_exp(simd_min(x, simd_negate(x)));
+
+    return simd_div(simd_select(simd_greater(x, simd_set(0.0f)), one, e), simd_add(one, e));
+}
+
+/* The tail of the normal distribution at a >= 0: its factor, and exp(-a^2/2). See scalar.c. */
+SIMD_INLINE simd_real simd_tail_factor(simd_real a)
+{
+    simd_real one = simd_set(1.0f);
+    simd_real t = simd_div(one, simd_fma(simd_set(SCALAR_TAIL_K), a, one));
+    simd_real u = simd_sub(t, simd_set(0.5f));
+    simd_real p = simd_fma(simd_set(SCALAR_TAIL_C9), u, simd_set(SCALAR_TAIL_C8));
+
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C7));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C6));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C5));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C4));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C3));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C2));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C1));
+    p = simd_fma(p, u, simd_set(SCALAR_TAIL_C0));
+    return simd_mul(p, t);
+}
+
+SIMD_INLINE simd_real simd_tail_exp(simd_real a)
+{
+    simd_real least = simd_set(SCALAR_EXP_LEAST);
+    simd_real half = simd_mul(simd_set(0.5f), a);
+    simd_real h = simd_negate(simd_mul(a, half));
+    simd_real low = simd_negate(simd_fma(a, half, h));
+
+    low = simd_select(simd_greater(least, h), simd_set(0.0f), low);
+    struct simd_exp e = simd_exp_parts(simd_max(least, h), &low);
+    return simd_scale(e.p, e.t, e.n);
+}
+
+/* scalar_gelu_erf() */
+SIMD_INLINE simd_real simd_gelu_erf(simd_real x)
+{
+    simd_real a = simd_min(simd_abs(x), simd_set(SCALAR_TAIL_MOST));
+    simd_real q = simd_mul(simd_tail_exp(a), simd_mul(a, simd_tail_factor(a)));
+    simd_real y = simd_select(simd_greater(x, simd_set(0.0f)), simd_sub(x, q), simd_negate(q));
+
+    return simd_select(simd_is_nan(x), x, y);
+}
+
+/* scalar_gelu_erf_slope() */
+SIMD_INLINE simd_real simd_gelu_erf_slope(simd_real x)
+{
+    simd_real a = simd_min(simd_abs(x), simd_set(SCALAR_TAIL_MOST));
+    simd_real factor = simd_fnma(simd_set(SCALAR_NORMAL_DENSITY), a, simd_tail_factor(a));
+    simd_real q = simd_mul(simd_tail_exp(a), factor);
+    simd_real y = simd_select(simd_greater(x, simd_set(0.0f)), simd_sub(simd_set(1.0f), q), q);
+
+    return simd_select(simd_is_nan(x), x, y);
 }
 
 #endif /* ENGINE_CPU_SIMD_MATH_H */

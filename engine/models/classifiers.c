@@ -58,10 +58,34 @@ static uint32_t write_convolution(struct model_writer *writer, const char *name,
                                   const uint64_t *size, uint64_t out, enum op_kind pool)
 {
     struct builder *builder = writer->builder;
-    int64_t image[IMAGE_ATTRIBUTES] = {
-        (int64_t)size[0], (int64_t)size[1], (int64_t)size[2], (int64_t)size[3], 3, 3, 1, 1};
-    int64_t window[IMAGE_ATTRIBUTES] = {
-        (int64_t)size[0], (int64_t)size[1], (int64_t)size[2], (int64_t)out, 2, 2, 2, 0};
+    int64_t image[IMAGE_ATTRIBUTES] = {(int64_t)size[0],
+                                       (int64_t)size[1],
+                                       (int64_t)size[2],
+                                       (int64_t)size[3],
+                                       3,
+                                       3,
+                                       1,
+                                       1,
+                                       1,
+                                       1,
+                                       1,
+                                       1,
+                                       1,
+                                       1};
+    int64_t window[MEAN_POOL_ATTRIBUTES] = {(int64_t)size[0],
+                                            (int64_t)size[1],
+                                            (int64_t)size[2],
+                                            (int64_t)out,
+                                            2,
+                                            2,
+                                            2,
+                                            2,
+                                            0,
+                                            0,
+                                            0,
+                                            0,
+                                            1,
+                                            1};
 
     x = build_image_op(builder, OP_IM2COL, x, image);
     x = write_layer(writer, name, x, out, 9 * size[3]);

@@ -50,7 +50,7 @@ struct model_options {
     uint32_t heads;
     uint32_t kv_heads; /* Llama; 0: heads */
     uint32_t width;
-    uint32_t hidden; /* width of the feed-forward layers; 0: the kind's usual multiple */
+    uint32_t hidden;     /* width of the feed-forward layers; 0: the kind's usual multiple */
     double rotary_base;  /* Llama: angles of pair j turn by base^(-2j/d) */
     double norm_epsilon; /* Llama */
     double dropout;
@@ -62,7 +62,9 @@ struct model_options {
     uint32_t classes;
 
     /* The data. */
-    uint64_t data_count; /* tokens, or samples */
+    uint64_t data_count;  /* tokens, or samples */
+    uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
+    uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;
 
     /* The update. */

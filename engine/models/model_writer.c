@@ -122,7 +122,8 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
     uint64_t dims[2] = {options->batch, width};
-    uint64_t samples[2] = {options->data_count, width};
+    uint64_t samples[TENSOR_RANK_MAX] = {options->data_count, width};
+    uint32_t rank = options->sample_rank == 0 ? 2 : 1 + options->sample_rank;
     struct output_shape shapes[2] = {shape_matrix(DTYPE_F32, options->batch, width),
                                      shape_vector(DTYPE_U32, options->batch)};
 
@@ -132,7 +133,11 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
         writer->model->input = *x;
         return;
     }
-    writer->model->data = build_tensor(builder, "data", options->data_dtype, ROLE_DATA, 2, samples);
+    for (uint32_t i = 0; i < options->sample_rank; i++) {
+        samples[1 + i] = options->sample_dims[i];
+    }
+    writer->model->data =
+        build_tensor(builder, "data", options->data_dtype, ROLE_DATA, rank, samples);
     writer->model->labels =
         build_tensor(builder, "labels", DTYPE_U8, ROLE_DATA, 1, &options->data_count);
     uint32_t inputs[3] = {writer->model->data, writer->model->labels, build_step(builder)};

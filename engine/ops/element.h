@@ -59,4 +59,106 @@ static RULE inline uint32_t element_silu_grad(float x, float dy)
     return real_to_bits(fmaf(x * s, e * s, s) * dy);
 }
 
+/* ---- the functions of MAP and BINARY: values, a NaN not yet the stored one ---- */
+
+/* x rounded toward zero, |x| < 2^23; the sign of a zero is lost. */
+static RULE inline float element_truncated(float x)
+{
+    return (float)(int32_t)x;
+}
+
+/* FLOOR, CEIL, ROUND: an integer, with the sign of x where it is zero. */
+static RULE inline float element_integer(enum map_function function, float x)
+{
+    const float whole = 0x1p23f; /* from here on every number is an integer */
+    float y;
+
+    if (!(x > -whole && x < whole)) {
+        return x;
+    }
+    y = element_truncated(x);
+    if (function == MAP_FLOOR) {
+        y = y > x ? y - 1.0f : y;
+    } else if (function == MAP_CEIL) {
+        y = y < x ? y + 1.0f : y;
+    } else {
+        y = x < 0.0f ? (x - whole) + whole : (x + whole) - whole;
+    }
+    return copysignf(y, x);
+}
+
+static RULE inline float element_map(enum map_function function, float x)
+{
+    switch (function) {
+    case MAP_NEG:
+        return -x;
+    case MAP_ABS:
+        return fabsf(x);
+    case MAP_SIGN:
+        return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == 0.0f ? 0.0f : x;
+    case MAP_FLOOR:
+    case MAP_CEIL:
+    case MAP_ROUND:
+        return element_integer(function, x);
+    case MAP_SQRT:
+        return sqrtf(x);
+    case MAP_RSQRT:
+        return 1.0f / sqrtf(x);
+    case MAP_RECIPROCAL:
+        return 1.0f / x;
+    case MAP_EXP:
+        return scalar_exp(x);
+    case MAP_LOG:
+        return scalar_log(x);
+    case MAP_TANH:
+        return scalar_tanh(x);
+    case MAP_SIGMOID:
+        return scalar_sigmoid(x);
+    case MAP_ERF:
+        return scalar_erf(x);
+    case MAP_SIN:
+        return scalar_sin(x);
+    case MAP_COS:
+        return scalar_cos(x);
+    case MAP_GELU_ERF:
+        return scalar_gelu_erf(x);
+    case MAP_GELU_ERF_SLOPE:
+        return scalar_gelu_erf_slope(x);
+    case MAP_FUNCTION_COUNT:
+        break;
+    }
+    return real_from_bits(FLOAT_NAN_BITS);
+}
+
+static RULE inline float element_binary(enum binary_function function, float a, float b)
+{
+    switch (function) {
+    case BINARY_ADD:
+        return a + b;
+    case BINARY_SUB:
+        return a - b;
+    case BINARY_MUL:
+        return a * b;
+    case BINARY_DIV:
+        return a / b;
+    case BINARY_MAX:
+        return a != a || a >= b ? a : b;
+    case BINARY_MIN:
+        return a != a || a <= b ? a : b;
+    case BINARY_POW:
+        return scalar_pow(a, b);
+    case BINARY_LESS:
+        return a < b ? 1.0f : 0.0f;
+    case BINARY_LESS_EQUAL:
+        return a <= b ? 1.0f : 0.0f;
+    case BINARY_EQUAL:
+        return a == b ? 1.0f : 0.0f;
+    case BINARY_NOT_EQUAL:
+        return a != b ? 1.0f : 0.0f;
+    case BINARY_FUNCTION_COUNT:
+        break;
+    }
+    return real_from_bits(FLOAT_NAN_BITS);
+}
+
 #endif /* ENGINE_OPS_ELEMENT_H */

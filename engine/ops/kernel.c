@@ -41,6 +41,8 @@ static const struct in_place in_place_table[OP_KIND_COUNT] = {
     /* the new parameter, velocity and moments over the old */
     [OP_SGD] = {{BIT(0), BIT(2)}},
     [OP_ADAMW] = {{BIT(0), BIT(2), BIT(3)}},
+    /* Not BINARY and SELECT: a view may read an element at another index. */
+    [OP_MAP] = {{BIT(0)}},
 };
 
 bool op_in_place(enum op_kind kind, uint32_t output, uint32_t input)

@@ -87,6 +87,10 @@ enum op_kind {
     OP_CLIP_FACTOR, /* in squared norm(1); out norm > limit ? limit/norm : 1                     */
     OP_SGD,         /* in p, g, v, rate(1), gscale(1); out p', v'                                */
     OP_ADAMW,       /* in p, g, m, v, rate(1), correct1(1), correct2(1), gscale(1); out p',m',v' */
+    /* ---- general: a function code over views of up to four axes ---- */
+    OP_MAP,    /* in x; out function(x), element by element                                      */
+    OP_BINARY, /* in a, b; out function(a, b), each read through strides that may repeat it      */
+    OP_SELECT, /* in c f32|u8, a, b, read likewise; out c != 0 ? a : b, the bits                 */
     OP_KIND_COUNT,
 };
 
@@ -116,7 +120,8 @@ enum {
 enum { GATHER_VOCABULARY, GATHER_WIDTH, GATHER_ATTRIBUTES };
 enum { SPLIT_ROWS, SPLIT_WIDTHS }; /* then one width per part */
 enum { EXPAND_DIV, EXPAND_MOD, EXPAND_ATTRIBUTES };
-/* Pictures: stride and padding are the same in both directions; pools have no padding. */
+/* Windows over pictures. Place (ky,kx) of window (oy,ox) lies at row oy*STRIDE_Y - TOP +
+ * ky*DILATION_Y, and likewise in columns. */
 enum {
     IMAGE_BATCH,
     IMAGE_HEIGHT,
@@ -124,15 +129,25 @@ enum {
     IMAGE_CHANNELS,
     IMAGE_KERNEL_HEIGHT,
     IMAGE_KERNEL_WIDTH,
-    IMAGE_STRIDE,
-    IMAGE_PADDING,
-    IMAGE_ATTRIBUTES
+    IMAGE_STRIDE_Y,
+    IMAGE_STRIDE_X,
+    IMAGE_TOP, /* padding */
+    IMAGE_LEFT,
+    IMAGE_BOTTOM,
+    IMAGE_RIGHT,
+    IMAGE_DILATION_Y,
+    IMAGE_DILATION_X,
+    IMAGE_ATTRIBUTES,
+    /* Mean pools: 0: a window is divided by its places in the picture; 1: by all of them. */
+    MEAN_POOL_COUNTS_PADDING = IMAGE_ATTRIBUTES,
+    MEAN_POOL_ATTRIBUTES,
 };
 /*
- * The most elements of one window, and the most that one rule reads through windows. Each may lie
- * in a leaf of its own, and the proofs of all of them must fit one transaction of a ledger.
+ * The most elements that one rule reads of a window, or through windows. Each may lie in a leaf of
+ * its own, and the proofs of all of them must fit one transaction of a ledger.
  */
 #define IMAGE_WINDOW_MAX 64
+#define IMAGE_KERNEL_MAX 64 /* places of a window in one direction */
 enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
 enum { SCALE_FACTOR_BITS, SCALE_ATTRIBUTES };
 enum {
@@ -193,6 +208,64 @@ enum {
     ADAMW_EPSILON_BITS,
     ADAMW_DECAY_BITS,
     ADAMW_ATTRIBUTES
+};
+
+/* MAP: the function. docs/ARITHMETIC.md has their steps and bounds. */
+enum map_function {
+    MAP_NEG = 0,
+    MAP_ABS,
+    MAP_SIGN, /* -1, +0 or 1 */
+    MAP_FLOOR,
+    MAP_CEIL,
+    MAP_ROUND, /* ties to even */
+    MAP_SQRT,
+    MAP_RSQRT,
+    MAP_RECIPROCAL,
+    MAP_EXP,
+    MAP_LOG,
+    MAP_TANH,
+    MAP_SIGMOID,
+    MAP_ERF,
+    MAP_SIN,
+    MAP_COS,
+    MAP_GELU_ERF,       /* x * Phi(x) */
+    MAP_GELU_ERF_SLOPE, /* its derivative */
+    MAP_FUNCTION_COUNT,
+};
+enum { MAP_FUNCTION, MAP_ATTRIBUTES };
+/* BINARY: the function. A comparison gives 1 or +0; with a NaN only NOT_EQUAL holds. */
+enum binary_function {
+    BINARY_ADD = 0,
+    BINARY_SUB,
+    BINARY_MUL,
+    BINARY_DIV,
+    BINARY_MAX, /* NaN if either is; a where they are equal */
+    BINARY_MIN,
+    BINARY_POW,
+    BINARY_LESS,
+    BINARY_LESS_EQUAL,
+    BINARY_EQUAL,
+    BINARY_NOT_EQUAL,
+    BINARY_FUNCTION_COUNT,
+};
+/*
+ * A general view: out has VIEW_AXES axes in row-major order, and an operand is read at the sum of
+ * index * stride. A stride of 0 repeats the operand; the other strides are a permutation of it.
+ */
+#define VIEW_AXES 4
+enum {
+    BINARY_FUNCTION,
+    BINARY_DIMS,
+    BINARY_A_STRIDES = BINARY_DIMS + VIEW_AXES,
+    BINARY_B_STRIDES = BINARY_A_STRIDES + VIEW_AXES,
+    BINARY_ATTRIBUTES = BINARY_B_STRIDES + VIEW_AXES,
+};
+enum {
+    SELECT_DIMS = 0,
+    SELECT_C_STRIDES = SELECT_DIMS + VIEW_AXES,
+    SELECT_A_STRIDES = SELECT_C_STRIDES + VIEW_AXES,
+    SELECT_B_STRIDES = SELECT_A_STRIDES + VIEW_AXES,
+    SELECT_ATTRIBUTES = SELECT_B_STRIDES + VIEW_AXES,
 };
 
 struct op {

@@ -101,6 +101,39 @@ void check_float(struct op_checker *checker, uint32_t position)
     }
 }
 
+uint64_t check_view(struct op_checker *checker, uint32_t axes, uint32_t dims_at,
+                    uint32_t strides_at, bool repeats)
+{
+    uint64_t total = 1;
+    bool placed[OP_ATTRIBUTES_MAX] = {false};
+    uint64_t dims[OP_ATTRIBUTES_MAX];
+
+    for (uint32_t axis = 0; axis < axes; axis++) {
+        dims[axis] = check_attribute(checker, dims_at + axis, 1, TENSOR_COUNT_MAX);
+        placed[axis] = check_attribute(checker, strides_at + axis, 0, TENSOR_COUNT_MAX) == 0
+                           ? dims[axis] == 1 || repeats
+                           : dims[axis] == 1;
+        total = placed[axis] ? total : check_product(checker, total, dims[axis]);
+    }
+    for (uint64_t stride = 1; stride < total;) {
+        uint32_t found = axes;
+
+        for (uint32_t axis = 0; axis < axes; axis++) {
+            if (!placed[axis] && checker->op->attributes[strides_at + axis] == (int64_t)stride) {
+                found = axis;
+            }
+        }
+        if (found == axes) {
+            check_fail(checker, "the view is not a permutation: no axis has stride %llu",
+                       (unsigned long long)stride);
+            return total;
+        }
+        placed[found] = true;
+        stride *= dims[found];
+    }
+    return total;
+}
+
 static uint64_t output_count(const struct op_checker *checker, uint32_t slot)
 {
     return checker->tensors[checker->op->outputs[slot]].count;
@@ -396,4 +429,45 @@ void op_check_sgd(struct op_checker *checker)
 void op_check_adamw(struct op_checker *checker)
 {
     check_update(checker, 4, ADAMW_ATTRIBUTES);
+}
+
+/* ---- general ------------------------------------------------------------ */
+
+void op_check_map(struct op_checker *checker)
+{
+    (void)check_attribute(checker, MAP_FUNCTION, 0, MAP_FUNCTION_COUNT - 1);
+    check_alike(checker);
+}
+
+/* The product of the axes of a general view. */
+static uint64_t check_dims(struct op_checker *checker, uint32_t dims_at, uint32_t axes)
+{
+    uint64_t total = 1;
+
+    for (uint32_t axis = 0; axis < axes; axis++) {
+        total = check_product(checker, total,
+                              check_attribute(checker, dims_at + axis, 1, TENSOR_COUNT_MAX));
+    }
+    return total;
+}
+
+void op_check_general_binary(struct op_checker *checker)
+{
+    (void)check_attribute(checker, BINARY_FUNCTION, 0, BINARY_FUNCTION_COUNT - 1);
+    check_input(checker, 0, DTYPES_F32,
+                check_view(checker, VIEW_AXES, BINARY_DIMS, BINARY_A_STRIDES, true));
+    check_input(checker, 1, DTYPES_F32,
+                check_view(checker, VIEW_AXES, BINARY_DIMS, BINARY_B_STRIDES, true));
+    check_output(checker, 0, DTYPES_F32, check_dims(checker, BINARY_DIMS, VIEW_AXES));
+}
+
+void op_check_select(struct op_checker *checker)
+{
+    check_input(checker, 0, DTYPES_F32 | DTYPES(DTYPE_U8),
+                check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_C_STRIDES, true));
+    check_input(checker, 1, DTYPES_F32,
+                check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_A_STRIDES, true));
+    check_input(checker, 2, DTYPES_F32,
+                check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_B_STRIDES, true));
+    check_output(checker, 0, DTYPES_F32, check_dims(checker, SELECT_DIMS, VIEW_AXES));
 }

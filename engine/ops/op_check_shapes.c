@@ -3,6 +3,7 @@
  * and pictures. See op_checker.h.
  */
 #include "engine/ops/contraction.h"
+#include "engine/ops/image.h"
 #include "engine/ops/op_checker.h"
 
 /* A row has at most FOLD_CHUNK chunks, so that the fold of the parts is one chunk. */
@@ -181,41 +182,6 @@ void op_check_cross_entropy_grad(struct op_checker *checker)
 
 /* ---- exact contraction -------------------------------------------------- */
 
-/*
- * The view must be a permutation of the elements: in order of stride, each stride is the product of
- * the axes below it. An axis of length one may have any stride.
- */
-static uint64_t check_view(struct op_checker *checker, uint32_t dims_at, uint32_t strides_at)
-{
-    uint64_t total = 1;
-    bool placed[6] = {false};
-    uint64_t dims[6];
-
-    for (uint32_t axis = 0; axis < 6; axis++) {
-        dims[axis] = check_attribute(checker, dims_at + axis, 1, TENSOR_COUNT_MAX);
-        (void)check_attribute(checker, strides_at + axis, 0, TENSOR_COUNT_MAX);
-        total = check_product(checker, total, dims[axis]);
-        placed[axis] = dims[axis] == 1;
-    }
-    for (uint64_t stride = 1; stride < total;) {
-        uint32_t found = 6;
-
-        for (uint32_t axis = 0; axis < 6; axis++) {
-            if (!placed[axis] && checker->op->attributes[strides_at + axis] == (int64_t)stride) {
-                found = axis;
-            }
-        }
-        if (found == 6) {
-            check_fail(checker, "the view is not a permutation: no axis has stride %llu",
-                       (unsigned long long)stride);
-            return total;
-        }
-        placed[found] = true;
-        stride *= dims[found];
-    }
-    return total;
-}
-
 /* Checks bits and block of a contraction over k elements, and that its sum fits 64 bits. */
 static void check_precision(struct op_checker *checker, uint32_t bits_at, uint64_t k)
 {
@@ -242,7 +208,7 @@ static uint32_t integer_dtypes(struct op_checker *checker, uint32_t bits_at)
 
 void op_check_quantize(struct op_checker *checker)
 {
-    uint64_t count = check_view(checker, QUANTIZE_DIMS, QUANTIZE_STRIDES);
+    uint64_t count = check_view(checker, 6, QUANTIZE_DIMS, QUANTIZE_STRIDES, false);
     const int64_t *dims = &checker->op->attributes[QUANTIZE_DIMS];
     uint64_t k;
     uint64_t rows;
@@ -265,7 +231,7 @@ void op_check_quantize(struct op_checker *checker)
 
 void op_check_contract(struct op_checker *checker)
 {
-    uint64_t count = check_view(checker, CONTRACT_DIMS, CONTRACT_STRIDES);
+    uint64_t count = check_view(checker, 6, CONTRACT_DIMS, CONTRACT_STRIDES, false);
     const int64_t *dims = &checker->op->attributes[CONTRACT_DIMS];
     uint64_t k = check_attribute(checker, CONTRACT_K, 1, TENSOR_COUNT_MAX);
     uint64_t blocks;
@@ -326,43 +292,92 @@ struct image_shape {
     uint64_t in;      /* elements of the picture */
     uint64_t out;     /* elements of the pooled picture */
     uint64_t columns; /* elements of the patches */
+    uint64_t places;  /* of a window */
+    uint64_t covers;  /* windows in which an element may lie */
 };
 
-static struct image_shape check_image(struct op_checker *checker, bool padded)
+/* Checks the attributes of one direction; false: no window fits, or another check has failed. */
+static bool check_axis(struct op_checker *checker, struct image_axis *axis, uint32_t horizontal)
+{
+    axis->size = (int64_t)check_attribute(checker, IMAGE_HEIGHT + horizontal, 1, 65535);
+    axis->kernel =
+        (int64_t)check_attribute(checker, IMAGE_KERNEL_HEIGHT + horizontal, 1, IMAGE_KERNEL_MAX);
+    axis->stride = (int64_t)check_attribute(checker, IMAGE_STRIDE_Y + horizontal, 1, 64);
+    axis->before = (int64_t)check_attribute(checker, IMAGE_TOP + horizontal, 0, 4095);
+    (void)check_attribute(checker, IMAGE_BOTTOM + horizontal, 0, 4095);
+    axis->dilation = (int64_t)check_attribute(checker, IMAGE_DILATION_Y + horizontal, 1, 64);
+    if (checker->status != STATUS_OK) {
+        return false;
+    }
+    const int64_t *a = checker->op->attributes;
+
+    if (image_extent(axis) > axis->size + axis->before + a[IMAGE_BOTTOM + horizontal]) {
+        check_fail(checker, "a window of %lld %s is larger than the picture",
+                   (long long)image_extent(axis), horizontal != 0 ? "columns" : "rows");
+        return false;
+    }
+    *axis = image_axis_of(a, horizontal);
+    return true;
+}
+
+static struct image_shape check_image(struct op_checker *checker)
 {
     uint64_t batch = check_attribute(checker, IMAGE_BATCH, 1, UINT32_MAX);
-    uint64_t height = check_attribute(checker, IMAGE_HEIGHT, 1, 65535);
-    uint64_t width = check_attribute(checker, IMAGE_WIDTH, 1, 65535);
     uint64_t channels = check_attribute(checker, IMAGE_CHANNELS, 1, 65535);
-    uint64_t padding = check_attribute(checker, IMAGE_PADDING, 0, padded ? 63 : 0);
-    uint64_t kernel_h = check_attribute(checker, IMAGE_KERNEL_HEIGHT, 1, 64);
-    uint64_t kernel_w = check_attribute(checker, IMAGE_KERNEL_WIDTH, 1, 64);
-    uint64_t stride = check_attribute(checker, IMAGE_STRIDE, 1, 64);
+    struct image_axis y;
+    struct image_axis x;
     struct image_shape shape = {0};
 
-    if (kernel_h > height + 2 * padding || kernel_w > width + 2 * padding) {
-        check_fail(checker, "a window of %llu by %llu is larger than the picture",
-                   (unsigned long long)kernel_h, (unsigned long long)kernel_w);
+    if (!check_axis(checker, &y, 0) || !check_axis(checker, &x, 1)) {
         return shape;
     }
-    if (kernel_h * kernel_w > IMAGE_WINDOW_MAX) {
-        check_fail(checker, "a window of %llu by %llu is larger than %d elements",
-                   (unsigned long long)kernel_h, (unsigned long long)kernel_w, IMAGE_WINDOW_MAX);
-        return shape;
-    }
-    uint64_t out_h = (height + 2 * padding - kernel_h) / stride + 1;
-    uint64_t out_w = (width + 2 * padding - kernel_w) / stride + 1;
-    uint64_t places = check_product(checker, batch, out_h * out_w);
+    uint64_t windows = check_product(checker, batch, (uint64_t)(y.out * x.out));
 
-    shape.in = check_product(checker, check_product(checker, batch, height * width), channels);
-    shape.out = check_product(checker, places, channels);
-    shape.columns = check_product(checker, places, kernel_h * kernel_w * channels);
+    shape.places = (uint64_t)(y.kernel * x.kernel);
+    shape.covers = (uint64_t)(image_covers(&y) * image_covers(&x));
+    shape.in = check_product(checker, check_product(checker, batch, (uint64_t)(y.size * x.size)),
+                             channels);
+    shape.out = check_product(checker, windows, channels);
+    shape.columns = check_product(checker, windows, shape.places * channels);
     return shape;
+}
+
+/* What one rule reads of each of `operands` operands. */
+static void check_reads(struct op_checker *checker, uint64_t elements, uint64_t operands)
+{
+    if (elements * operands > IMAGE_WINDOW_MAX) {
+        check_fail(checker, "an element reads %llu others through windows, and %d are allowed",
+                   (unsigned long long)elements, IMAGE_WINDOW_MAX / (int)operands);
+    }
+}
+
+/* A window of nothing but padding has no maximum and no mean. */
+static void check_no_empty_window(struct op_checker *checker)
+{
+    if (checker->status != STATUS_OK) {
+        return;
+    }
+    for (uint32_t horizontal = 0; horizontal < 2; horizontal++) {
+        struct image_axis axis = image_axis_of(checker->op->attributes, horizontal);
+        int64_t o = 0;
+
+        /* Where a window begins in the picture, all are sound up to the one that begins behind. */
+        do {
+            struct image_span places = image_places(&axis, o);
+
+            if (places.end <= places.first) {
+                check_fail(checker, "window %lld of the %s has nothing but padding", (long long)o,
+                           horizontal != 0 ? "columns" : "rows");
+                return;
+            }
+            o = image_position(&axis, o, 0) < 0 ? o + 1 : o < axis.out - 1 ? axis.out - 1 : o + 1;
+        } while (o < axis.out);
+    }
 }
 
 void op_check_im2col(struct op_checker *checker)
 {
-    struct image_shape shape = check_image(checker, true);
+    struct image_shape shape = check_image(checker);
 
     check_input(checker, 0, DTYPES_F32, shape.in);
     check_output(checker, 0, DTYPES_F32, shape.columns);
@@ -370,16 +385,19 @@ void op_check_im2col(struct op_checker *checker)
 
 void op_check_col2im(struct op_checker *checker)
 {
-    struct image_shape shape = check_image(checker, true);
+    struct image_shape shape = check_image(checker);
 
+    check_reads(checker, shape.covers, 1);
     check_input(checker, 0, DTYPES_F32, shape.columns);
     check_output(checker, 0, DTYPES_F32, shape.in);
 }
 
 void op_check_max_pool(struct op_checker *checker)
 {
-    struct image_shape shape = check_image(checker, false);
+    struct image_shape shape = check_image(checker);
 
+    check_reads(checker, shape.places, 1);
+    check_no_empty_window(checker);
     check_input(checker, 0, DTYPES_F32, shape.in);
     check_output(checker, 0, DTYPES_F32, shape.out);
     check_output(checker, 1, DTYPES_U32, shape.out);
@@ -387,21 +405,10 @@ void op_check_max_pool(struct op_checker *checker)
 
 void op_check_max_pool_grad(struct op_checker *checker)
 {
-    struct image_shape shape = check_image(checker, false);
-    const int64_t *attributes = checker->op->attributes;
+    struct image_shape shape = check_image(checker);
 
-    if (checker->status == STATUS_OK) { /* the attributes are sound */
-        int64_t stride = attributes[IMAGE_STRIDE];
-        int64_t down = (attributes[IMAGE_KERNEL_HEIGHT] + stride - 1) / stride;
-        int64_t across = (attributes[IMAGE_KERNEL_WIDTH] + stride - 1) / stride;
-
-        int64_t windows = down * across;
-
-        if (2 * windows > IMAGE_WINDOW_MAX) {
-            check_fail(checker, "an element lies in %lld windows, and %d are allowed",
-                       (long long)windows, IMAGE_WINDOW_MAX / 2);
-        }
-    }
+    check_reads(checker, shape.covers, 2);
+    check_no_empty_window(checker);
     check_input(checker, 0, DTYPES_U32, shape.out);
     check_input(checker, 1, DTYPES_F32, shape.out);
     check_output(checker, 0, DTYPES_F32, shape.in);
@@ -409,16 +416,22 @@ void op_check_max_pool_grad(struct op_checker *checker)
 
 void op_check_mean_pool(struct op_checker *checker)
 {
-    struct image_shape shape = check_image(checker, false);
+    struct image_shape shape = check_image(checker);
 
+    (void)check_attribute(checker, MEAN_POOL_COUNTS_PADDING, 0, 1);
+    check_reads(checker, shape.places, 1);
+    check_no_empty_window(checker);
     check_input(checker, 0, DTYPES_F32, shape.in);
     check_output(checker, 0, DTYPES_F32, shape.out);
 }
 
 void op_check_mean_pool_grad(struct op_checker *checker)
 {
-    struct image_shape shape = check_image(checker, false);
+    struct image_shape shape = check_image(checker);
 
+    (void)check_attribute(checker, MEAN_POOL_COUNTS_PADDING, 0, 1);
+    check_reads(checker, shape.covers, 1);
+    check_no_empty_window(checker);
     check_input(checker, 0, DTYPES_F32, shape.out);
     check_output(checker, 0, DTYPES_F32, shape.in);
 }

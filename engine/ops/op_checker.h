@@ -39,6 +39,14 @@ uint64_t check_any_input(struct op_checker *checker, uint32_t slot, uint32_t dty
 /* A binary32 constant; the only NaN allowed is the canonical one. */
 void check_float(struct op_checker *checker, uint32_t position);
 
+/*
+ * The elements that a view over `axes` axes reads. The strides must be a permutation of them: in
+ * order of stride, each is the product of the axes below it. An axis of length one may have any
+ * stride. With repeats, an axis of stride 0 reads the same elements again.
+ */
+uint64_t check_view(struct op_checker *checker, uint32_t axes, uint32_t dims_at,
+                    uint32_t strides_at, bool repeats);
+
 /* Fails the check with a sentence, unless it has failed already. */
 void check_fail(struct op_checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -84,5 +92,8 @@ op_check_function op_check_mean_pool_grad;
 op_check_function op_check_clip_factor;
 op_check_function op_check_sgd;
 op_check_function op_check_adamw;
+op_check_function op_check_map;
+op_check_function op_check_general_binary;
+op_check_function op_check_select;
 
 #endif /* ENGINE_OPS_OP_CHECKER_H */

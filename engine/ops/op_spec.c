@@ -7,7 +7,9 @@
 
 #include "engine/ops/op_checker.h"
 
-#define IMAGE_NAMES "batch height width channels kernel_height kernel_width stride padding"
+#define IMAGE_NAMES                                                                                \
+    "batch height width channels kernel_height kernel_width stride_y stride_x top left bottom "    \
+    "right dilation_y dilation_x"
 #define VIEW_NAMES  "b0 b1 r0 r1 k0 k1 sb0 sb1 sr0 sr1 sk0 sk1"
 #define FIXED(inputs, outputs, attributes, check)                                                  \
     (inputs), (outputs), (attributes), COUNTS_EXACT, op_check_##check
@@ -81,9 +83,10 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                      FIXED(1, 2, IMAGE_ATTRIBUTES, max_pool)},
     [OP_MAX_POOL_GRAD] = {"max-pool-grad", "index dy", "dx", IMAGE_NAMES,
                           FIXED(2, 1, IMAGE_ATTRIBUTES, max_pool_grad)},
-    [OP_MEAN_POOL] = {"mean-pool", "x", "y", IMAGE_NAMES, FIXED(1, 1, IMAGE_ATTRIBUTES, mean_pool)},
-    [OP_MEAN_POOL_GRAD] = {"mean-pool-grad", "dy", "dx", IMAGE_NAMES,
-                           FIXED(1, 1, IMAGE_ATTRIBUTES, mean_pool_grad)},
+    [OP_MEAN_POOL] = {"mean-pool", "x", "y", IMAGE_NAMES " counts_padding",
+                      FIXED(1, 1, MEAN_POOL_ATTRIBUTES, mean_pool)},
+    [OP_MEAN_POOL_GRAD] = {"mean-pool-grad", "dy", "dx", IMAGE_NAMES " counts_padding",
+                           FIXED(1, 1, MEAN_POOL_ATTRIBUTES, mean_pool_grad)},
     [OP_CLIP_FACTOR] = {"clip-factor", "square", "factor", "limit_bits",
                         FIXED(1, 1, CLIP_ATTRIBUTES, clip_factor)},
     [OP_SGD] = {"sgd", "p g v rate gscale", "p v", "momentum_bits decay_bits",
@@ -92,6 +95,11 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                   "beta1_bits one_less_beta1_bits beta2_bits one_less_beta2_bits epsilon_bits "
                   "decay_bits",
                   FIXED(8, 3, ADAMW_ATTRIBUTES, adamw)},
+    [OP_MAP] = {"map", "x", "out", "function", FIXED(1, 1, MAP_ATTRIBUTES, map)},
+    [OP_BINARY] = {"binary", "a b", "out", "function d0 d1 d2 d3 a0 a1 a2 a3 b0 b1 b2 b3",
+                   FIXED(2, 1, BINARY_ATTRIBUTES, general_binary)},
+    [OP_SELECT] = {"select", "c a b", "out", "d0 d1 d2 d3 c0 c1 c2 c3 a0 a1 a2 a3 b0 b1 b2 b3",
+                   FIXED(3, 1, SELECT_ATTRIBUTES, select)},
 };
 
 const struct op_spec *op_spec(enum op_kind kind)

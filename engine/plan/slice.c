@@ -299,9 +299,9 @@ static void take_rotary(struct cut *cut, uint32_t axis)
 
 /* ---- contraction ------------------------------------------------------------------ */
 
-/* Cuts one axis of a tensor that has six axes with strides, and adapts the strides. */
-static void take_view(struct cut *cut, uint32_t tensor, uint32_t dims_at, uint32_t strides_at,
-                      uint32_t axis)
+/* Cuts one axis of a tensor that has `axes` axes with strides, and adapts the strides. */
+static void take_view(struct cut *cut, uint32_t tensor, uint32_t axes, uint32_t dims_at,
+                      uint32_t strides_at, uint32_t axis)
 {
     const int64_t *attributes = cut->whole->op.attributes;
     int64_t *taken = cut->part->op.attributes;
@@ -309,7 +309,7 @@ static void take_view(struct cut *cut, uint32_t tensor, uint32_t dims_at, uint32
     const int64_t stride = attributes[strides_at + axis];
 
     view_units(cut, tensor, (uint64_t)length, (uint64_t)stride);
-    for (uint32_t other = 0; other < 6; other++) {
+    for (uint32_t other = 0; other < axes; other++) {
         if (attributes[dims_at + other] > 1 && attributes[strides_at + other] > stride) {
             taken[strides_at + other] =
                 attributes[strides_at + other] / length * (int64_t)(cut->last - cut->first);
@@ -335,7 +335,7 @@ static void take_quantize(struct cut *cut, uint32_t axis)
     static const uint32_t axes[4] = {0, 1, 2, 3};
     const struct op *op = &cut->whole->op;
 
-    take_view(cut, 0, QUANTIZE_DIMS, QUANTIZE_STRIDES, axis);
+    take_view(cut, 0, 6, QUANTIZE_DIMS, QUANTIZE_STRIDES, axis);
     for (uint32_t i = 1; i < 4; i++) {
         take_lines(cut, i, (uint64_t)quantize_rows(op), &op->attributes[QUANTIZE_DIMS], axes, axis);
     }
@@ -346,7 +346,7 @@ static void take_contract(struct cut *cut, uint32_t axis)
     static const uint32_t axes[2][4] = {{0, 1, 2, 3}, {0, 1, 4, 5}};
     const int64_t *dims = &cut->whole->op.attributes[CONTRACT_DIMS];
 
-    take_view(cut, 4, CONTRACT_DIMS, CONTRACT_STRIDES, axis);
+    take_view(cut, 4, 6, CONTRACT_DIMS, CONTRACT_STRIDES, axis);
     for (uint32_t side = 0; side < 2; side++) {
         const uint32_t *own = axes[side];
         const uint64_t rows = (uint64_t)(dims[own[0]] * dims[own[1]] * dims[own[2]] * dims[own[3]]);
@@ -381,6 +381,35 @@ static void take_onehot(struct cut *cut)
     cut->part->op.attributes[ONEHOT_WIDTH] = (int64_t)(cut->last - cut->first);
 }
 
+/* ---- general -------------------------------------------------------------------------- */
+
+static uint32_t general_dims(const struct op *op)
+{
+    return op->kind == OP_BINARY ? BINARY_DIMS : SELECT_DIMS;
+}
+
+/* An operand that repeats along the axis stays whole. */
+static void take_general(struct cut *cut, uint32_t axis)
+{
+    const struct op *op = &cut->whole->op;
+    const uint32_t dims_at = general_dims(op);
+    const uint64_t length = (uint64_t)op->attributes[dims_at + axis];
+    uint64_t inner = 1;
+
+    for (uint32_t i = axis + 1; i < VIEW_AXES; i++) {
+        inner *= (uint64_t)op->attributes[dims_at + i];
+    }
+    view_units(cut, output_place(op, 0), length, inner);
+    cut->part->op.attributes[dims_at + axis] = (int64_t)(cut->last - cut->first);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint32_t strides_at = dims_at + VIEW_AXES * (i + 1);
+
+        if (length > 1 && op->attributes[strides_at + axis] > 0) {
+            take_view(cut, i, VIEW_AXES, dims_at, strides_at, axis);
+        }
+    }
+}
+
 /* ---- all kinds ---------------------------------------------------------------------- */
 
 /* Kinds that are cut in the same way. */
@@ -397,6 +426,7 @@ enum family {
     FAMILY_CONTRACT,
     FAMILY_ONES,
     FAMILY_ONEHOT,
+    FAMILY_GENERAL,
 };
 
 static enum family family_of(enum op_kind kind)
@@ -426,6 +456,7 @@ static enum family family_of(enum op_kind kind)
     case OP_SQUARED_ERROR_GRAD:
     case OP_SGD:
     case OP_ADAMW:
+    case OP_MAP:
         return FAMILY_ELEMENTS;
     case OP_ROW_SUM:
     case OP_LAYER_NORM:
@@ -459,6 +490,9 @@ static enum family family_of(enum op_kind kind)
         return FAMILY_ONES;
     case OP_CONTRACT_ONEHOT:
         return FAMILY_ONEHOT;
+    case OP_BINARY:
+    case OP_SELECT:
+        return FAMILY_GENERAL;
     }
     return FAMILY_NONE;
 }
@@ -512,6 +546,12 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
     case FAMILY_ONEHOT:
         lengths[0] = (uint64_t)attributes[ONEHOT_WIDTH];
         break;
+    case FAMILY_GENERAL:
+        count = VIEW_AXES;
+        for (uint32_t axis = 0; axis < count; axis++) {
+            lengths[axis] = (uint64_t)attributes[general_dims(op) + axis];
+        }
+        break;
     }
     return count;
 }
@@ -554,6 +594,9 @@ static void take(struct cut *cut, uint32_t axis)
         break;
     case FAMILY_ONEHOT:
         take_onehot(cut);
+        break;
+    case FAMILY_GENERAL:
+        take_general(cut, axis);
         break;
     }
 }

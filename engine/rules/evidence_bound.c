@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/ops/image.h"
 #include "engine/ops/op_spec.h"
 #include "engine/rules/rule.h"
 
@@ -37,16 +38,14 @@ static uint64_t divided_up(uint64_t value, uint64_t by)
 
 /* ---- what the rules read ------------------------------------------------ */
 
-/* Windows that cover a place, or places of a window. */
+/* Windows in which an element lies, or places of a window. */
 static uint64_t window_reads(const struct op *op)
 {
-    uint64_t height = (uint64_t)op->attributes[IMAGE_KERNEL_HEIGHT];
-    uint64_t width = (uint64_t)op->attributes[IMAGE_KERNEL_WIDTH];
-    uint64_t stride = (uint64_t)op->attributes[IMAGE_STRIDE];
+    const struct image image = image_of(op);
 
     return op->kind == OP_MAX_POOL || op->kind == OP_MEAN_POOL
-               ? height * width
-               : divided_up(height, stride) * divided_up(width, stride);
+               ? (uint64_t)(image.y.kernel * image.x.kernel)
+               : (uint64_t)(image_covers(&image.y) * image_covers(&image.x));
 }
 
 static void all_read(struct reads *reads, uint32_t count, uint64_t runs, uint64_t length)
@@ -102,7 +101,8 @@ static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const s
     all_read(reads + op->input_count, op->output_count, 0, 0);
     switch ((int)op->kind) {
     case OP_ROTARY:
-        all_read(reads, op->input_count, 1, 2);
+        reads[0] = (struct reads){2, 1}; /* a pair, perhaps half a head apart */
+        reads[1] = (struct reads){1, 2};
         break;
     case OP_COL2IM:
     case OP_MAX_POOL:

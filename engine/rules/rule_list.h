@@ -86,7 +86,10 @@
     ENTRY(OP_SGD, 1, rule_sgd_velocity) \
     ENTRY(OP_ADAMW, 0, rule_adamw_parameter) \
     ENTRY(OP_ADAMW, 1, rule_adamw_moment1) \
-    ENTRY(OP_ADAMW, 2, rule_adamw_moment2)
+    ENTRY(OP_ADAMW, 2, rule_adamw_moment2) \
+    ENTRY(OP_MAP, 0, rule_map) \
+    ENTRY(OP_BINARY, 0, rule_binary) \
+    ENTRY(OP_SELECT, 0, rule_select)
 /* clang-format on */
 
 #endif /* ENGINE_RULES_RULE_LIST_H */

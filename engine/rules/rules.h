@@ -116,4 +116,9 @@ RULE rule_function rule_adamw_parameter;
 RULE rule_function rule_adamw_moment1;
 RULE rule_function rule_adamw_moment2;
 
+/* rules_general.c */
+RULE rule_function rule_map;
+RULE rule_function rule_binary;
+RULE rule_function rule_select;
+
 #endif /* ENGINE_RULES_RULES_H */

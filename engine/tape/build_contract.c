@@ -163,18 +163,24 @@ uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t w
 static uint32_t build_ones(struct builder *builder, uint32_t x, const struct view *view,
                            struct precision precision)
 {
+    const uint64_t *dims = view->dims;
     struct quantized q = build_quantize(builder, x, view, precision);
     uint32_t inputs[2] = {q.q, q.exponents};
     struct op op = op_begin(OP_CONTRACT_ONES, 2, inputs);
-    struct output_shape shape = shape_vector(DTYPE_F32, view->dims[2] * view->dims[3]);
+    struct output_shape shape = shape_vector(DTYPE_F32, dims[0] * dims[1] * dims[2] * dims[3]);
 
     op_attribute(&op, shape.dims[0]);
-    op_attribute(&op, view->dims[4] * view->dims[5]);
+    op_attribute(&op, dims[4] * dims[5]);
     op_attribute(&op, precision.bits);
     op_attribute(&op, precision.block);
     op.output_count = 1;
     build_op(builder, &op, &shape);
     return op.outputs[0];
+}
+
+uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view)
+{
+    return build_ones(builder, x, view, builder->precision);
 }
 
 uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod)

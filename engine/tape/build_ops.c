@@ -1,6 +1,7 @@
 /* build_ops.c - short forms of the operations; see builder.h. */
 #include <string.h>
 
+#include "engine/ops/image.h"
 #include "engine/tape/builder_core.h"
 
 /* Appends op with one output of the shape given. */
@@ -157,36 +158,40 @@ void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint3
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes)
 {
-    const int64_t *image = image_attributes;
+    const int64_t *a = image_attributes;
     struct op op = op_begin(kind, 1, &x);
     struct output_shape shapes[2] = {{0}};
+    uint64_t out[2];
 
-    if (image[IMAGE_STRIDE] <= 0) {
-        builder_fail(builder, STATUS_USAGE, "a stride of %lld", (long long)image[IMAGE_STRIDE]);
-        return 0;
+    for (uint32_t horizontal = 0; horizontal < 2; horizontal++) {
+        if (a[IMAGE_STRIDE_Y + horizontal] <= 0) {
+            builder_fail(builder, STATUS_USAGE, "a stride of %lld",
+                         (long long)a[IMAGE_STRIDE_Y + horizontal]);
+            return 0;
+        }
+        out[horizontal] = (uint64_t)image_axis_of(a, horizontal).out;
     }
-    uint64_t high =
-        (uint64_t)((image[IMAGE_HEIGHT] + 2 * image[IMAGE_PADDING] - image[IMAGE_KERNEL_HEIGHT]) /
-                       image[IMAGE_STRIDE] +
-                   1);
-    uint64_t wide =
-        (uint64_t)((image[IMAGE_WIDTH] + 2 * image[IMAGE_PADDING] - image[IMAGE_KERNEL_WIDTH]) /
-                       image[IMAGE_STRIDE] +
-                   1);
-    uint64_t batch = (uint64_t)image[IMAGE_BATCH];
-    uint64_t channels = (uint64_t)image[IMAGE_CHANNELS];
+    uint64_t windows = (uint64_t)a[IMAGE_BATCH] * out[0] * out[1];
+    uint64_t channels = (uint64_t)a[IMAGE_CHANNELS];
+    uint64_t places = (uint64_t)(a[IMAGE_KERNEL_HEIGHT] * a[IMAGE_KERNEL_WIDTH]);
 
-    for (uint32_t i = 0; i < IMAGE_ATTRIBUTES; i++) {
-        op_attribute(&op, (uint64_t)image[i]);
+    for (uint32_t i = 0; i < (kind == OP_MEAN_POOL ? MEAN_POOL_ATTRIBUTES : IMAGE_ATTRIBUTES);
+         i++) {
+        op_attribute(&op, (uint64_t)a[i]);
     }
     if (kind == OP_IM2COL) {
-        uint64_t patch =
-            (uint64_t)(image[IMAGE_KERNEL_HEIGHT] * image[IMAGE_KERNEL_WIDTH]) * channels;
-
-        shapes[0] = shape_matrix(DTYPE_F32, batch * high * wide, patch);
+        shapes[0] = shape_matrix(DTYPE_F32, windows, places * channels);
         return build_one(builder, &op, shapes);
     }
-    shapes[0] = (struct output_shape){DTYPE_F32, 4, {batch, high, wide, channels}};
+    if (kind == OP_COL2IM) {
+        shapes[0] = (struct output_shape){DTYPE_F32,
+                                          4,
+                                          {(uint64_t)a[IMAGE_BATCH], (uint64_t)a[IMAGE_HEIGHT],
+                                           (uint64_t)a[IMAGE_WIDTH], channels}};
+        return build_one(builder, &op, shapes);
+    }
+    shapes[0] =
+        (struct output_shape){DTYPE_F32, 4, {(uint64_t)a[IMAGE_BATCH], out[0], out[1], channels}};
     shapes[1] = shapes[0];
     shapes[1].dtype = DTYPE_U32;
     op.output_count = kind == OP_MAX_POOL ? 2 : 1;
@@ -196,8 +201,8 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
 
 /* ---- element by element ------------------------------------------------- */
 
-static uint32_t build_binary(struct builder *builder, enum op_kind kind, uint32_t a, uint32_t b,
-                             uint64_t div)
+static uint32_t build_broadcast(struct builder *builder, enum op_kind kind, uint32_t a, uint32_t b,
+                                uint64_t div)
 {
     uint32_t inputs[2] = {a, b};
     struct op op = op_begin(kind, 2, inputs);
@@ -209,12 +214,12 @@ static uint32_t build_binary(struct builder *builder, enum op_kind kind, uint32_
 
 uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
 {
-    return build_binary(builder, OP_ADD, a, b, div);
+    return build_broadcast(builder, OP_ADD, a, b, div);
 }
 
 uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
 {
-    return build_binary(builder, OP_MUL, a, b, div);
+    return build_broadcast(builder, OP_MUL, a, b, div);
 }
 
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor)

@@ -76,6 +76,12 @@ uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor);
 uint32_t build_unary(struct builder *builder, enum op_kind kind, uint32_t x);
 uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x, uint32_t dy);
+uint32_t build_map(struct builder *builder, enum map_function function, uint32_t x);
+/* The shapes of the operands are aligned at their last axes; an axis of length 1 repeats. */
+uint32_t build_binary(struct builder *builder, enum binary_function function, uint32_t a,
+                      uint32_t b);
+/* c != 0 ? a : b, element by element; shapes as in build_binary(). */
+uint32_t build_select(struct builder *builder, uint32_t c, uint32_t a, uint32_t b);
 uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_t rank,
                       const uint64_t *dims);
 /* Splits the last axis into count parts of equal width. */
@@ -92,6 +98,7 @@ uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint6
                       uint64_t heads, bool halves);
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
                        uint64_t seed);
+/* IM2COL, COL2IM or a pool. image_attributes are those of op.h, of the kind. */
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes);
 /* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */
@@ -126,6 +133,9 @@ uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *
 uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);
 /* x (..., k) times weight (k, n), the layout of some published checkpoints: (..., n). */
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight);
+
+/* Sum over the k axes of the view: one number for each of its rows, in their order. */
+uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view);
 
 /* Sum over all axes of x but one: out[c] = sum of x[i] with (i/div) % mod == c, exactly. */
 uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod);

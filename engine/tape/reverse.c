@@ -10,20 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tape/builder_core.h"
+#include "engine/tape/reverse_core.h"
 
-struct reverse {
-    struct builder *builder;
-    uint32_t *grad;     /* per tensor of the forward tape */
-    bool *wanted;       /* per tensor: does it depend on one of `of`? */
-    uint32_t count;     /* tensors of the forward tape */
-    const uint32_t *of; /* the tensors whose gradients the caller wants */
-    uint32_t of_count;
-    struct op current;   /* a copy: the table of operations moves as it grows */
-    const struct op *op; /* current */
-};
-
-static bool wants(const struct reverse *reverse, uint32_t slot)
+bool reverse_wants(const struct reverse *reverse, uint32_t slot)
 {
     return reverse->wanted[reverse->op->inputs[slot]];
 }
@@ -37,7 +26,7 @@ static void add_to(struct reverse *reverse, uint32_t tensor, uint32_t gradient)
     }
 }
 
-static void add_to_input(struct reverse *reverse, uint32_t slot, uint32_t gradient)
+void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient)
 {
     add_to(reverse, reverse->op->inputs[slot], gradient);
 }
@@ -72,7 +61,7 @@ static void grad_dropout(struct reverse *reverse, uint32_t dy)
     struct output_shape shape = shape_like(reverse->builder, dy);
 
     build_with_attributes(reverse, &op, DROPOUT_ATTRIBUTES, &shape, 1);
-    add_to_input(reverse, 0, op.outputs[0]);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 static void grad_gather(struct reverse *reverse, uint32_t dy)
@@ -93,7 +82,7 @@ static void grad_gather(struct reverse *reverse, uint32_t dy)
     op_attribute(&op, builder->precision.block);
     op.output_count = 1;
     build_op(builder, &op, &shape);
-    add_to_input(reverse, 0, op.outputs[0]);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 static uint32_t zeros_like(struct reverse *reverse, uint32_t tensor)
@@ -124,7 +113,7 @@ static void grad_split(struct reverse *reverse)
     }
     struct op op = op_begin(OP_CONCAT, count, parts);
     build_with_attributes(reverse, &op, reverse->op->attribute_count, &shape, 1);
-    add_to_input(reverse, 0, op.outputs[0]);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 static void grad_concat(struct reverse *reverse, uint32_t dy)
@@ -138,8 +127,8 @@ static void grad_concat(struct reverse *reverse, uint32_t dy)
     build_with_attributes(reverse, &op, reverse->op->attribute_count, shapes,
                           reverse->op->input_count);
     for (uint32_t i = 0; i < reverse->op->input_count; i++) {
-        if (wants(reverse, i)) {
-            add_to_input(reverse, i, op.outputs[i]);
+        if (reverse_wants(reverse, i)) {
+            reverse_add(reverse, i, op.outputs[i]);
         }
     }
 }
@@ -155,7 +144,7 @@ static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uin
                      "no gradient of an operand that is not read in whole turns");
         return;
     }
-    add_to_input(reverse, slot, build_reduce(builder, dy, div, mod));
+    reverse_add(reverse, slot, build_reduce(builder, dy, div, mod));
 }
 
 static void grad_expand(struct reverse *reverse, uint32_t dy)
@@ -174,18 +163,18 @@ static void grad_image(struct reverse *reverse, uint32_t dy)
     struct op op = op_begin(kind, max ? 2 : 1, inputs);
     struct output_shape shape = shape_like(reverse->builder, reverse->op->inputs[0]);
 
-    build_with_attributes(reverse, &op, IMAGE_ATTRIBUTES, &shape, 1);
-    add_to_input(reverse, 0, op.outputs[0]);
+    build_with_attributes(reverse, &op, reverse->op->attribute_count, &shape, 1);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 /* ---- element by element ------------------------------------------------- */
 
 static void grad_add(struct reverse *reverse, uint32_t dy)
 {
-    if (wants(reverse, 0)) {
-        add_to_input(reverse, 0, dy);
+    if (reverse_wants(reverse, 0)) {
+        reverse_add(reverse, 0, dy);
     }
-    if (wants(reverse, 1)) {
+    if (reverse_wants(reverse, 1)) {
         add_reduced(reverse, 1, dy, attribute(reverse, BROADCAST_DIV),
                     attribute(reverse, BROADCAST_MOD));
     }
@@ -196,10 +185,10 @@ static void grad_mul(struct reverse *reverse, uint32_t dy)
     struct builder *builder = reverse->builder;
     uint64_t div = attribute(reverse, BROADCAST_DIV);
 
-    if (wants(reverse, 0)) {
-        add_to_input(reverse, 0, build_mul(builder, dy, reverse->op->inputs[1], div));
+    if (reverse_wants(reverse, 0)) {
+        reverse_add(reverse, 0, build_mul(builder, dy, reverse->op->inputs[1], div));
     }
-    if (wants(reverse, 1)) {
+    if (reverse_wants(reverse, 1)) {
         uint32_t product = build_mul(builder, dy, reverse->op->inputs[0], 1);
 
         add_reduced(reverse, 1, product, div, attribute(reverse, BROADCAST_MOD));
@@ -212,7 +201,7 @@ static void grad_scale(struct reverse *reverse, uint32_t dy)
     struct output_shape shape = shape_like(reverse->builder, dy);
 
     build_with_attributes(reverse, &op, SCALE_ATTRIBUTES, &shape, 1);
-    add_to_input(reverse, 0, op.outputs[0]);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 static void grad_unary(struct reverse *reverse, uint32_t dy)
@@ -221,7 +210,7 @@ static void grad_unary(struct reverse *reverse, uint32_t dy)
                         : reverse->op->kind == OP_GELU ? OP_GELU_GRAD
                                                        : OP_SILU_GRAD;
 
-    add_to_input(reverse, 0, build_unary_grad(reverse->builder, kind, reverse->op->inputs[0], dy));
+    reverse_add(reverse, 0, build_unary_grad(reverse->builder, kind, reverse->op->inputs[0], dy));
 }
 
 static void grad_rotary(struct reverse *reverse, uint32_t dy)
@@ -237,7 +226,7 @@ static void grad_rotary(struct reverse *reverse, uint32_t dy)
     op_attribute(&op, attribute(reverse, ROTARY_HALVES));
     op.output_count = 1;
     build_op(reverse->builder, &op, &shape);
-    add_to_input(reverse, 0, op.outputs[0]);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 static void grad_squared_error(struct reverse *reverse, uint32_t dy)
@@ -248,11 +237,11 @@ static void grad_squared_error(struct reverse *reverse, uint32_t dy)
 
     op.output_count = 1;
     build_op(reverse->builder, &op, &shape);
-    if (wants(reverse, 0)) {
-        add_to_input(reverse, 0, op.outputs[0]);
+    if (reverse_wants(reverse, 0)) {
+        reverse_add(reverse, 0, op.outputs[0]);
     }
-    if (wants(reverse, 1)) {
-        add_to_input(reverse, 1, build_scale(reverse->builder, op.outputs[0], -1.0f));
+    if (reverse_wants(reverse, 1)) {
+        reverse_add(reverse, 1, build_scale(reverse->builder, op.outputs[0], -1.0f));
     }
 }
 
@@ -417,7 +406,7 @@ static void grad_row_sum(struct reverse *reverse, uint32_t dy)
 {
     const struct tensor shape = *input_tensor(reverse, 0);
 
-    add_to_input(
+    reverse_add(
         reverse, 0,
         build_expand(reverse->builder, dy, attribute(reverse, COLUMNS), shape.rank, shape.dims));
 }
@@ -445,13 +434,13 @@ static void grad_norm(struct reverse *reverse, uint32_t dy)
 
     build_with_attributes(reverse, &op, NORM_GRAD_ATTRIBUTES, layer ? layer_shapes : rms_shapes,
                           main + 2);
-    if (wants(reverse, 0)) {
-        add_to_input(reverse, 0, op.outputs[main]);
+    if (reverse_wants(reverse, 0)) {
+        reverse_add(reverse, 0, op.outputs[main]);
     }
-    if (wants(reverse, 1)) {
+    if (reverse_wants(reverse, 1)) {
         add_reduced(reverse, 1, op.outputs[main + 1], 1, columns);
     }
-    if (layer && wants(reverse, 2)) {
+    if (layer && reverse_wants(reverse, 2)) {
         add_reduced(reverse, 2, dy, 1, columns);
     }
 }
@@ -467,7 +456,7 @@ static void grad_softmax(struct reverse *reverse, uint32_t dy)
         shape_vector(DTYPE_F32, rows), shape_like(reverse->builder, dy)};
 
     build_with_attributes(reverse, &op, SOFTMAX_ATTRIBUTES, shapes, 3);
-    add_to_input(reverse, 0, op.outputs[2]);
+    reverse_add(reverse, 0, op.outputs[2]);
 }
 
 static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
@@ -479,7 +468,7 @@ static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
     struct output_shape shape = shape_like(reverse->builder, forward->inputs[0]);
 
     build_with_attributes(reverse, &op, CROSS_ENTROPY_ATTRIBUTES, &shape, 1);
-    add_to_input(reverse, 0, op.outputs[0]);
+    reverse_add(reverse, 0, op.outputs[0]);
 }
 
 /* ---- the pass ----------------------------------------------------------- */
@@ -502,6 +491,8 @@ static const struct gradient_rule rules[OP_KIND_COUNT] = {
     [OP_CONTRACT] = {grad_contract, 0}, [OP_ROW_SUM] = {grad_row_sum, 1},
     [OP_LAYER_NORM] = {grad_norm, 4},   [OP_RMS_NORM] = {grad_norm, 2},
     [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
+    [OP_MAP] = {grad_map, 0},           [OP_BINARY] = {grad_binary, 0},
+    [OP_SELECT] = {grad_select, 0},
 };
 
 /* Marks every tensor of the forward tape that depends on one of `of`. */
@@ -544,7 +535,7 @@ static void walk(struct reverse *reverse, uint32_t op_count)
         uint32_t main = reverse->op->outputs[rule->main_output];
 
         if (reverse->op->kind == OP_SPLIT) {
-            if (wants(reverse, 0)) {
+            if (reverse_wants(reverse, 0)) {
                 grad_split(reverse);
             }
         } else if (reverse->wanted[main] && has_side_gradient(reverse, rule->main_output)) {

@@ -192,7 +192,7 @@ static enum status lock_bundle(struct bundle *bundle, struct error *error)
     char path[FILE_PATH_MAX];
 
     TRY(bundle_file(path, bundle, "lock", error));
-    TRY(file_lock_open(&bundle->lock, error, path));
+    TRY(file_lock_open(&bundle->lock, error, path, "name another bundle"));
     return clear_all_half_written(bundle, error);
 }
 

@@ -146,6 +146,8 @@ static void take_shape(struct dataset *dataset, const struct npy *npy)
 {
     dataset->rows = npy->dims[0];
     dataset->width = 1;
+    dataset->rank = npy->rank - 1;
+    memcpy(dataset->dims, npy->dims + 1, dataset->rank * sizeof(dataset->dims[0]));
     for (uint32_t i = 1; i < npy->rank; i++) {
         dataset->width *= npy->dims[i];
     }

@@ -15,14 +15,17 @@
 
 #include "base/error.h"
 #include "engine/ops/tensor.h"
+#include "proofs/commit/element.h"
 
 struct dataset {
     enum dtype dtype;
-    uint64_t rows;    /* tokens, samples or labels */
-    uint64_t width;   /* elements of a sample; 1 for tokens and labels */
-    uint64_t count;   /* rows * width */
-    const void *data; /* count elements */
-    void *mapping;    /* NULL: data is borrowed */
+    uint64_t rows;  /* tokens, samples or labels */
+    uint64_t width; /* elements of a sample; 1 for tokens and labels */
+    uint32_t rank;  /* of a sample, as the file says: (rows, 8, 8, 4) has 3; else 0 */
+    uint64_t dims[ELEMENT_DIMS_MAX]; /* of a sample */
+    uint64_t count;                  /* rows * width */
+    const void *data;                /* count elements */
+    void *mapping;                   /* NULL: data is borrowed */
     size_t mapping_size;
 };
 

@@ -61,6 +61,26 @@ static json_t *digest_json(const uint8_t *bytes)
     return json_string(text);
 }
 
+/* A list of dims for each data file, in the order of the roots. */
+static json_t *shapes_json(const struct tape *tape)
+{
+    json_t *shapes = json_array();
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if (tensor->role == ROLE_DATA) {
+            json_t *dims = json_array();
+
+            for (uint32_t i = 0; i < tensor->rank; i++) {
+                (void)json_array_append_new(dims, json_integer((json_int_t)tensor->dims[i]));
+            }
+            (void)json_array_append_new(shapes, dims);
+        }
+    }
+    return shapes;
+}
+
 json_t *job_json(const struct job *job)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
@@ -72,7 +92,7 @@ json_t *job_json(const struct job *job)
     return json_pack(
         "{s:o, s:i, s:I, s:I, s:I, s:{s:I, s:i, s:i},"
         " s:{s:i, s:i, s:i, s:I, s:I, s:I, s:I},"
-        " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:b}",
+        " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b}",
         "id", digest_json(job->id.bytes), "rules_version", (int)job->rules_version, "steps",
         (json_int_t)job->steps, "segment_length", (json_int_t)job->segment_length, "segments",
         (json_int_t)job_segments(job), "requirements", "memory_bytes",
@@ -85,5 +105,5 @@ json_t *job_json(const struct job *job)
         (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "body",
         digest_json(job->header + 88), "constants", digest_json(job->header + 120), "data",
         digest_json(job->header + 152), "first_state", digest_json(job->header + 184), "data", data,
-        "first_state_given", (int)job->first_state_given);
+        "data_shapes", shapes_json(job->tape), "first_state_given", (int)job->first_state_given);
 }

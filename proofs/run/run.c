@@ -11,14 +11,47 @@
 #include "proofs/commit/commit.h"
 
 /* The data root binds the tokens, so any value of the type may stand here. */
-#define ANY_TOKEN (UINT64_C(1) << 32)
+#define ANY_TOKEN       (UINT64_C(1) << 32)
+#define SHAPE_TEXT_SIZE 200 /* eight numbers of 64 bits */
+
+/* "(2000, 8, 8, 4)" */
+static void write_shape(char text[SHAPE_TEXT_SIZE], uint64_t rows, const uint64_t *dims,
+                        uint32_t rank)
+{
+    int used = snprintf(text, SHAPE_TEXT_SIZE, "(%" PRIu64, rows);
+
+    for (uint32_t i = 0; i < rank && used > 0 && used < SHAPE_TEXT_SIZE; i++) {
+        used += snprintf(text + used, SHAPE_TEXT_SIZE - (size_t)used, ", %" PRIu64, dims[i]);
+    }
+    if (used > 0 && used < SHAPE_TEXT_SIZE) {
+        (void)snprintf(text + used, SHAPE_TEXT_SIZE - (size_t)used, ")");
+    }
+}
+
+/* Rows of numbers take samples of any shape; a shape that the job binds takes only its own. */
+static enum status check_shape(const struct dataset *dataset, const struct tensor *tensor,
+                               const char *path, struct error *error)
+{
+    char found[SHAPE_TEXT_SIZE];
+    char wanted[SHAPE_TEXT_SIZE];
+
+    if (tensor->rank <= 2 ||
+        (dataset->rank == tensor->rank - 1 &&
+         memcmp(dataset->dims, tensor->dims + 1, dataset->rank * sizeof(dataset->dims[0])) == 0)) {
+        return STATUS_OK;
+    }
+    write_shape(found, dataset->rows, dataset->dims, dataset->rank);
+    write_shape(wanted, tensor->dims[0], tensor->dims + 1, tensor->rank - 1);
+    return error_set(error, STATUS_BAD_FORMAT, "%s has the shape %s; the job's '%s' has %s", path,
+                     found, tensor->name, wanted);
+}
 
 enum status run_data_open(struct dataset *dataset, struct digest *root, const struct tensor *tensor,
                           const char *path, struct error *error)
 {
     enum status status;
 
-    TRY(tensor->rank == 2 ? dataset_open_samples(dataset, error, path)
+    TRY(tensor->rank >= 2 ? dataset_open_samples(dataset, error, path)
                           : dataset_open_tokens(dataset, error, path, tensor->dtype, ANY_TOKEN));
     if (dataset->count != tensor->count || dataset->dtype != tensor->dtype) {
         status = error_set(error, STATUS_BAD_FORMAT,
@@ -26,6 +59,11 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
                            " of type %s",
                            path, dataset->count, dtype_name(dataset->dtype), tensor->name,
                            tensor->count, dtype_name(tensor->dtype));
+        dataset_close(dataset);
+        return status;
+    }
+    status = check_shape(dataset, tensor, path, error);
+    if (status != STATUS_OK) {
         dataset_close(dataset);
         return status;
     }

@@ -91,8 +91,9 @@ static void print_step(FILE *out, const struct bundle_step *step)
             (double)step->nanoseconds_committing / 1e6);
 }
 
-static enum status show_steps(struct command_context *context, json_t *views, struct bundle *bundle,
-                              uint64_t known, struct error *error)
+/* *more: steps behind those that were shown. */
+static enum status show_steps(struct command_context *context, json_t *views, uint64_t *more,
+                              struct bundle *bundle, uint64_t known, struct error *error)
 {
     uint64_t from = options_number(context->options, "from");
     uint64_t count = options_number(context->options, "count");
@@ -107,6 +108,12 @@ static enum status show_steps(struct command_context *context, json_t *views, st
             print_step(context->out, &step);
         }
     }
+    *more = from < known ? known - from : 0;
+    if (*more > 0 && !context->json) {
+        fprintf(context->out,
+                "%" PRIu64 " more: --from %" PRIu64 " goes on, --count %" PRIu64 " shows all\n",
+                *more, from, known);
+    }
     return STATUS_OK;
 }
 
@@ -115,6 +122,7 @@ static int run_steps(struct command_context *context)
     json_t *views = json_array();
     struct bundle *bundle = NULL;
     uint64_t known = 0;
+    uint64_t more = 0;
     struct error error;
     enum status status;
     int code = COMMAND_OK;
@@ -122,10 +130,10 @@ static int run_steps(struct command_context *context)
     error_init(&error);
     TRY_OUT(open_bundle(&bundle, context, false, &error));
     TRY_OUT(bundle_step_count(&known, bundle, &error));
-    TRY_OUT(show_steps(context, views, bundle, known, &error));
+    TRY_OUT(show_steps(context, views, &more, bundle, known, &error));
     if (context->json) {
-        code = command_emit(
-            context, json_pack("{s:I, s:O}", "step_count", (json_int_t)known, "steps", views));
+        code = command_emit(context, json_pack("{s:I, s:I, s:O}", "step_count", (json_int_t)known,
+                                               "more", (json_int_t)more, "steps", views));
     }
 out:
     json_decref(views);

@@ -189,6 +189,7 @@ static enum status post_with(struct solver_view *view, struct session *session,
         TRY(session_find_job(session, NULL, context, bundle_job(bundle),
                              posting->forever ? &retry : NULL, error));
     }
+    TRY(session_check_purse(session, plan.accept, error));
     if (posting->plan.sign) {
         TRY(session_remember(session, bundle, error));
     }

@@ -279,7 +279,9 @@ static enum status train_and_post(struct train_result *result, struct command_co
 {
     TRY(prepare(context, bundle, run, error));
     notify_ready(notify, "running");
-    if (session != NULL) {
+    if (session == NULL) {
+        TRY(session_forgo(bundle, error));
+    } else {
         session->notify = notify;
         TRY(begin(context, bundle, run, session, stop, error));
     }
@@ -477,6 +479,7 @@ static int run_run(struct command_context *context)
     if (attempt.with_ledger) {
         retry = session_retry(context, &attempt.stop, &attempt.notify);
         TRY_OUT(session_find_job(&attempt.session, NULL, context, attempt.job, &retry, &error));
+        TRY_OUT(session_check_purse(&attempt.session, true, &error));
     }
     TRY_OUT(
         access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error));
@@ -486,19 +489,24 @@ out:
     return end_attempt(&attempt, context, status, &error);
 }
 
-/* A run that knows its job goes on without the ledger. */
+/* A run that knows its job goes on without the ledger; one that has begun, without money too. */
 static enum status find_again(struct attempt *attempt, struct command_context *context,
                               struct error *error)
 {
     struct ledger_retry retry = session_retry(context, &attempt->stop, &attempt->notify);
+    uint64_t steps = 0;
 
     TRY(open_session(&attempt->session, &attempt->with_ledger, context, attempt->bundle, error));
-    if (!attempt->with_ledger || attempt->session.has_job) {
+    if (!attempt->with_ledger) {
         return STATUS_OK;
     }
-    TRY(session_check_readable(bundle_is_encrypted(attempt->bundle), error));
-    return session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle), &retry,
-                            error);
+    if (!attempt->session.has_job) {
+        TRY(session_check_readable(bundle_is_encrypted(attempt->bundle), error));
+        TRY(session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle), &retry,
+                             error));
+    }
+    TRY(bundle_step_count(&steps, attempt->bundle, error));
+    return steps > 0 ? STATUS_OK : session_check_purse(&attempt->session, true, error);
 }
 
 static int run_resume(struct command_context *context)

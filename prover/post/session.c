@@ -13,6 +13,7 @@
 #include "chain/game/terms.h"
 
 #define NOTE_URL         "ledger"
+#define NOTE_ALONE       "ledger.none"
 #define NOTE_REGISTRY    "ledger.registry"
 #define NOTE_FIRST_BLOCK "ledger.first-block"
 #define NOTE_CHAIN       "ledger.chain"
@@ -38,14 +39,31 @@ static enum status read_note(char text[FILE_PATH_MAX], struct bundle *bundle, co
     return status;
 }
 
+/* A run notes its ledger before its first step. */
+static bool is_alone(struct bundle *bundle)
+{
+    char note[FILE_PATH_MAX] = "";
+    uint64_t steps = 0;
+
+    return bundle != NULL && read_note(note, bundle, NOTE_ALONE, NULL) == STATUS_OK &&
+           (note[0] != '\0' || (bundle_step_count(&steps, bundle, NULL) == STATUS_OK && steps > 0));
+}
+
 bool session_wanted(const struct command_context *context, struct bundle *bundle)
 {
-    char url[FILE_PATH_MAX];
-    struct error error;
+    char url[FILE_PATH_MAX] = "";
 
-    error_init(&error);
-    return options_text(context->options, "ledger") != NULL ||
-           (read_note(url, bundle, NOTE_URL, &error) == STATUS_OK && url[0] != '\0');
+    if (read_note(url, bundle, NOTE_URL, NULL) == STATUS_OK && url[0] != '\0') {
+        return true;
+    }
+    /* A config file that names a ledger does not take a run there that began without one. */
+    return is_alone(bundle) ? options_flagged(context->options, "ledger")
+                            : options_text(context->options, "ledger") != NULL;
+}
+
+enum status session_forgo(struct bundle *bundle, struct error *error)
+{
+    return bundle_set_note(bundle, NOTE_ALONE, "true", error);
 }
 
 static bool is_stopping(void *context)
@@ -125,7 +143,27 @@ static enum status find_job(struct session *session, struct game_terms *found,
         terms_find(&session->job, found, ledger, named, named == NULL ? &job->id : NULL, error));
     TRY_OUT(terms_check(found, job, error));
     session->chain = ledger_get_game(ledger)->chain;
+    session->stake = found->stake;
 out:
+    ledger_close(ledger);
+    return status;
+}
+
+enum status session_check_purse(struct session *session, bool accepts, struct error *error)
+{
+    struct ledger *ledger = NULL;
+    struct ledger_job job = {0};
+    enum status status;
+
+    if (ledger_open(&ledger, &session->ledger, error) != STATUS_OK ||
+        ledger_get_job(ledger, &job, &session->job, error) != STATUS_OK) {
+        ledger_close(ledger);
+        error_init(error); /* the posting thread says what is wrong, and tries again */
+        return STATUS_OK;
+    }
+    status = accepts && job.phase == GAME_PHASE_OPEN
+                 ? ledger_afford(ledger, GAME_ACCEPT, session->stake, error)
+                 : ledger_afford(ledger, GAME_WITHDRAW, 0, error);
     ledger_close(ledger);
     return status;
 }

@@ -72,6 +72,7 @@ struct session {
     struct hash32 job;
     struct uint256 chain; /* the job's ledger, for signatures */
     bool has_job;         /* and its chain */
+    wei stake; /* of the job; 0: not read yet */
     struct solver *solver;
     struct respond *respond; /* owned; NULL: claims are not answered */
     struct poster *poster;
@@ -84,8 +85,12 @@ struct session {
     bool outlasts_outages; /* the timeout does not count while the ledger is unreachable */
 };
 
-/* Does an option or the bundle name a ledger? bundle may be NULL. */
+/* Does an option or the bundle name a ledger? For a bundle that began without one, only an option
+ * on the command line does. bundle may be NULL. */
 bool session_wanted(const struct command_context *context, struct bundle *bundle);
+
+/* Makes the bundle remember that it began without a ledger. */
+MUST_CHECK enum status session_forgo(struct bundle *bundle, struct error *error);
 
 /* Finds the ledger, and with_key unlocks the account. Close it on any outcome. */
 MUST_CHECK enum status session_open(struct session *session, const struct command_context *context,
@@ -98,6 +103,11 @@ MUST_CHECK enum status session_find_job(struct session *session, struct game_ter
                                         const struct command_context *context,
                                         const struct job *job, struct ledger_retry *retry,
                                         struct error *error);
+
+/* Refuses where the account cannot pay the stake of a job that is open and would be accepted, else
+ * the gas of a move, with balance and need. A ledger that does not answer now refuses nothing. */
+MUST_CHECK enum status session_check_purse(struct session *session, bool accepts,
+                                           struct error *error);
 
 /* How a command that stays until the end retries an unreachable ledger. */
 struct ledger_retry session_retry(const struct command_context *context, struct stop *stop,

@@ -14,6 +14,7 @@
 
 #include "base/hex.h"
 #include "proofs/job/job_file.h"
+#include "prover/serve/content_page.h"
 #include "prover/serve/content_trace.h"
 
 #define BYTES_TYPE "application/octet-stream"
@@ -359,31 +360,63 @@ static enum status list_one(json_t *jobs, struct content_tree *tree,
     return STATUS_OK;
 }
 
+/* *list is the caller's. */
+static enum status list_jobs(json_t **list, struct content_tree *tree, struct error *error)
+{
+    json_t *jobs = json_array();
+    enum status status = STATUS_OK;
+
+    *list = json_pack("{s:o}", "jobs", jobs);
+    for (size_t i = 0; i < tree->bundle_count && status == STATUS_OK; i++) {
+        status = list_one(jobs, tree, &tree->bundles[i], error);
+    }
+    if (status == STATUS_OK && *list == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for the list of jobs");
+    }
+    return status;
+}
+
 static enum status list_content(struct content_tree_content *content, struct content_tree *tree,
                                 struct error *error)
 {
-    json_t *jobs = json_array();
-    json_t *list = json_pack("{s:o}", "jobs", jobs);
-    char *text;
+    json_t *list = NULL;
+    char *text = NULL;
+    enum status status;
 
-    for (size_t i = 0; i < tree->bundle_count; i++) {
-        enum status status = list_one(jobs, tree, &tree->bundles[i], error);
-
-        if (status != STATUS_OK) {
-            json_decref(list);
-            return status;
-        }
-    }
-    text = list == NULL ? NULL : json_dumps(list, JSON_INDENT(2));
-    json_decref(list);
+    TRY_OUT(list_jobs(&list, tree, error));
+    text = json_dumps(list, JSON_INDENT(2));
     if (text == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the list of jobs");
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for the list of jobs"));
     }
     *content = (struct content_tree_content){.descriptor = -1,
                                              .size = strlen(text),
                                              .bytes = (uint8_t *)text,
                                              .type = "application/json"};
-    return STATUS_OK;
+out:
+    json_decref(list);
+    return status;
+}
+
+static enum status page_content(struct content_tree_content *content, struct content_tree *tree,
+                                struct error *error)
+{
+    json_t *list = NULL;
+    struct buffer page;
+    enum status status;
+
+    buffer_init(&page, CONTENT_PAGE_SIZE_MAX);
+    TRY_OUT(list_jobs(&list, tree, error));
+    content_page_write(&page, list);
+    TRY_OUT(buffer_check(&page, error, "the page of the jobs"));
+    *content = (struct content_tree_content){.descriptor = -1,
+                                             .size = page.size,
+                                             .bytes = page.data,
+                                             .type = "text/html; charset=utf-8"};
+    page = (struct buffer){0};
+out:
+    buffer_release(&page);
+    json_decref(list);
+    return status;
 }
 
 /* ---- names -------------------------------------------------------------- */
@@ -535,6 +568,9 @@ static enum status find(struct content_tree *tree, struct content_tree_content *
     const char *rest = path;
     struct digest digest;
 
+    if (path[0] == '\0') {
+        return page_content(content, tree, error);
+    }
     if (strcmp(path, "v1/jobs.json") == 0) {
         return list_content(content, tree, error);
     }

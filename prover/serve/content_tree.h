@@ -1,7 +1,8 @@
 /*
  * content_tree.h - a solver's bundles as one tree of names, to be served or published.
  *
- *     v1/jobs.json                              the list of jobs, for people and scripts
+ *                                               (the empty name) a page for people
+ *     v1/jobs.json                              the list of jobs, for scripts
  *     v1/jobs/JOB/job                           the job file
  *     v1/jobs/JOB/segments/N                    the state roots of a segment, 32 bytes each
  *     v1/jobs/JOB/checkpoints/STEP.safetensors  the state before a step, of twelve digits

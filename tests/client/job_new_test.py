@@ -3,6 +3,7 @@ Method: runs the built program on one small job: exit codes, JSON, files made an
 in Hugging Face naming, written here, becomes a first state, and its root is made a second time."""
 
 import json
+import math
 import os
 import struct
 import sys
@@ -30,6 +31,55 @@ def jobs_are_made_shown_and_never_replaced():
     assert not os.path.exists(path("c.job"))
 
 
+def write_npy(name, shape):
+    head = "{'descr': '|u1', 'fortran_order': False, 'shape': %r, }" % (shape,)
+    head = head.ljust(117) + "\n"
+    with open(name, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        file.write(bytes(i % 10 for i in range(math.prod(shape))))
+
+
+def pictures_have_the_shape_of_their_file():
+    """It is shown, the job binds it, and a solver's file must have it."""
+    labels = path("labels.npy")
+    write_npy(labels, (40,))
+    words = ["job", "new", "--labels", labels, "--steps", "4", "--segment", "4", "--batch", "4",
+             "--hidden", "8"]
+    ids = {}
+    for shape, picture in (((40, 8, 8, 4), (8, 8, 4)), ((40, 4, 64), (4, 64, 1)),
+                           ((40, 32, 32, 3), (32, 32, 3)), ((40, 16, 16), (16, 16, 1)),
+                           ((40, 256), (16, 16, 1))):
+        name = path("p%s.npy" % "x".join(map(str, shape)))
+        write_npy(name, shape)
+        job = name + ".job"
+        made = ask(*words, "--model", "convnet", "--data", name, "--out", job)
+        assert made["data_shapes"] == [list(shape), [40]], made["data_shapes"]
+        said = call("job", "show", job).stdout.decode()
+        assert "(%s)" % ", ".join(map(str, shape)) in said, said
+        assert "%d high, %d wide, %d channels" % picture in said, said
+        flat = ask(*words, "--model", "mlp", "--data", name, "--out",
+                   name + ".mlp.job")
+        assert flat["data_shapes"] == [list(shape), [40]]
+        ids[shape] = made["roots"]["data"], made["roots"]["program"]
+        done = ask("prover", "run", job, "--data", name, "--data", labels, "--bundle", job + ".run")
+        assert done["steps"] == 4
+    assert len(set(ids.values())) == len(ids)  # the same bytes, and other jobs
+    job = path("p40x8x8x4.npy.job")
+    refused = ask("prover", "run", job, "--data", path("p40x4x64.npy"), "--data", labels,
+                  "--bundle", path("other.run"), wanted=1)["error"]["message"]
+    assert "(40, 4, 64)" in refused and "(40, 8, 8, 4)" in refused, refused
+    assert not os.path.exists(path("other.run"))
+    for shape, words_of in (((40, 3, 32, 32), "transpose"), ((40, 4, 8, 8), "transpose"),
+                            ((40, 200), "reshape"), ((40, 2, 2), "sides are 4 at least"),
+                            ((40, 2, 2, 2, 2), "at most 3 dimensions")):
+        name = path("wrong.npy")
+        write_npy(name, shape)
+        error = ask(*words, "--model", "convnet", "--data", name, "--out", path("wrong.job"),
+                    wanted=3)["error"]
+        assert words_of in error["message"] + error.get("advice", ""), error
+        assert "image-height" not in error["message"], error
+
+
 def options_that_change_nothing_are_refused():
     """And the defaults that --help names are those that are taken."""
     for words, option in ((["--kv-heads", "1"], "--kv-heads"), (["--labels", DATA], "--labels"),
@@ -42,12 +92,8 @@ def options_that_change_nothing_are_refused():
     new_job("n.job", environment={"LOCKSTEP_KV_HEADS": "1"})  # other jobs' settings may be there
     samples = path("samples.npy")
     labels = path("labels.npy")
-    for name, shape, count in ((samples, "(40, 64)", 40 * 64), (labels, "(40,)", 40)):
-        with open(name, "wb") as file:
-            head = "{'descr': '|u1', 'fortran_order': False, 'shape': %s, }" % shape
-            head = head.ljust(117) + "\n"
-            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
-            file.write(bytes(i % 10 for i in range(count)))
+    write_npy(samples, (40, 64))
+    write_npy(labels, (40,))
     for model, data, rest in (
             ("gpt2", DATA, "--batch 8 --length 64 --vocabulary 256 --layers 3 --heads 4 --width 64 "
                            "--hidden 256 --positions 64"),
@@ -225,6 +271,7 @@ def llama_is_a_first_state_only_where_it_is_the_same_network():
 
 sys.exit(main([
     jobs_are_made_shown_and_never_replaced,
+    pictures_have_the_shape_of_their_file,
     options_that_change_nothing_are_refused,
     job_is_made_again_from_its_tape,
     tape_that_would_train_nothing_is_refused,

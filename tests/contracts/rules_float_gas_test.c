@@ -91,15 +91,19 @@ struct bill {
     struct gas_bill gas;
     struct address elementwise;
     struct address rows;
+    struct address general;
 };
 
 static void measure(void *context, const char *name, const struct shown_case *shown,
                     const struct shown_target *target)
 {
     struct bill *bill = context;
-    bool has_rows = shown->op.kind >= OP_ROW_SUM && shown->op.kind <= OP_CROSS_ENTROPY_GRAD;
+    enum op_kind kind = shown->op.kind;
+    const struct address *rules = kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD ? &bill->rows
+                                  : kind >= OP_MAP && kind <= OP_SELECT ? &bill->general
+                                                                        : &bill->elementwise;
 
-    gas_bill_measure(&bill->gas, name, has_rows ? &bill->rows : &bill->elementwise, shown, target);
+    gas_bill_measure(&bill->gas, name, rules, shown, target);
 }
 
 static void test_rules_cost_what_is_documented_and_a_conviction_what_it_may(void **state)
@@ -113,6 +117,7 @@ static void test_rules_cost_what_is_documented_and_a_conviction_what_it_may(void
     gas_bill_open(&bill.gas);
     bill.elementwise = jury_deploy(&bill.gas.jury, RULES_ELEMENTWISE_CODE);
     bill.rows = jury_deploy(&bill.gas.jury, RULES_ROWS_CODE);
+    bill.general = jury_deploy(&bill.gas.jury, RULES_GENERAL_CODE);
     gas_shapes_of_floats(&shapes);
     gas_bill_compare(&bill.gas);
 

@@ -27,6 +27,7 @@ struct court {
     struct jury jury;
     struct address elementwise;
     struct address rows;
+    struct address general;
 };
 
 static int open_court(void **state)
@@ -37,6 +38,7 @@ static int open_court(void **state)
     jury_open(&court->jury);
     court->elementwise = jury_deploy(&court->jury, RULES_ELEMENTWISE_CODE);
     court->rows = jury_deploy(&court->jury, RULES_ROWS_CODE);
+    court->general = jury_deploy(&court->jury, RULES_GENERAL_CODE);
     *state = court;
     return 0;
 }
@@ -57,7 +59,19 @@ static bool in_rows(enum op_kind kind)
 
 static bool in_elementwise(enum op_kind kind)
 {
-    return (kind >= OP_ADD && kind <= OP_SQUARED_ERROR_GRAD) || kind >= OP_CLIP_FACTOR;
+    return (kind >= OP_ADD && kind <= OP_SQUARED_ERROR_GRAD) ||
+           (kind >= OP_CLIP_FACTOR && kind <= OP_ADAMW);
+}
+
+static bool in_general(enum op_kind kind)
+{
+    return kind >= OP_MAP && kind <= OP_SELECT;
+}
+
+/* How many functions a kind has. */
+static uint64_t functions_of(enum op_kind kind)
+{
+    return kind == OP_MAP ? MAP_FUNCTION_COUNT : kind == OP_BINARY ? BINARY_FUNCTION_COUNT : 1;
 }
 
 /* ---- agreement ------------------------------------------------------------ */
@@ -79,7 +93,7 @@ struct session {
 
 static const struct address *contract_of(const struct court *court, enum op_kind kind)
 {
-    return in_rows(kind) ? &court->rows : &court->elementwise;
+    return in_rows(kind) ? &court->rows : in_general(kind) ? &court->general : &court->elementwise;
 }
 
 static void hear(struct session *session)
@@ -151,7 +165,7 @@ static uint64_t try_one(struct session *session, uint64_t seed)
 static void agree(struct court *court, enum op_kind kind)
 {
     struct session *session = calloc(1, sizeof(*session));
-    uint64_t count = test_share(FULL_COUNT, SHARE_COUNT);
+    uint64_t count = test_share(FULL_COUNT, SHARE_COUNT) * functions_of(kind);
 
     assert_non_null(session);
     session->court = court;
@@ -170,6 +184,15 @@ static void test_elements_of_elementwise_operations_and_updates_agree(void **sta
 {
     for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
         if (in_elementwise(kind)) {
+            agree(*state, kind);
+        }
+    }
+}
+
+static void test_elements_of_general_kinds_agree(void **state)
+{
+    for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
+        if (in_general(kind)) {
             agree(*state, kind);
         }
     }
@@ -219,6 +242,7 @@ static void test_operations_of_other_contracts_are_refused(void **state)
         exhibit_evidence(&evidence, &exhibit, &target);
         assert_int_equal(is_refused(court, &court->rows, &evidence), !in_rows(kind));
         assert_int_equal(is_refused(court, &court->elementwise, &evidence), !in_elementwise(kind));
+        assert_int_equal(is_refused(court, &court->general, &evidence), !in_general(kind));
         buffer_release(&evidence);
         exhibit_close(&exhibit);
     }
@@ -279,7 +303,7 @@ static void test_an_operand_that_is_withheld_is_missed(void **state)
     struct exhibit exhibit;
 
     for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
-        if (in_rows(kind) || in_elementwise(kind)) {
+        if (in_rows(kind) || in_elementwise(kind) || in_general(kind)) {
             exhibit_of_kind(&exhibit, kind, MOOD_TAME, 3);
             uint32_t outputs = exhibit.tape->ops[0].output_count;
 
@@ -296,7 +320,7 @@ static void test_an_operand_that_is_withheld_is_missed(void **state)
 static void test_the_contracts_can_be_deployed(void **state)
 {
     struct court *court = *state;
-    const struct address *contracts[] = {&court->elementwise, &court->rows};
+    const struct address *contracts[] = {&court->elementwise, &court->rows, &court->general};
 
     for (size_t i = 0; i < sizeof(contracts) / sizeof(contracts[0]); i++) {
         char text[ADDRESS_TEXT_SIZE];
@@ -315,6 +339,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elements_of_elementwise_operations_and_updates_agree),
+        cmocka_unit_test(test_elements_of_general_kinds_agree),
         cmocka_unit_test(test_elements_of_rows_agree),
         cmocka_unit_test(test_operations_of_other_contracts_are_refused),
         cmocka_unit_test(test_an_operand_that_is_withheld_is_missed),

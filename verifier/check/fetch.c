@@ -380,7 +380,7 @@ static enum status lock_root(struct file_lock *lock, char *path, struct fetch *f
     enum status status = cache_path(lock_path, fetch, &wanted->root, ".lock", error);
 
     for (int i = 0; i < LOCK_WAITS_MAX && status == STATUS_OK; i++) {
-        status = file_lock_open(lock, error, lock_path);
+        status = file_lock_open(lock, error, lock_path, "wait until it is done");
         if (status != STATUS_REFUSED) {
             return status;
         }

@@ -317,9 +317,7 @@ static enum status confirm(struct claiming *claiming, struct error *error)
 
     TRY(ledger_get_account(claiming->setup.ledger, &claiming->purse, &owed,
                            ledger_get_own(claiming->setup.ledger), error));
-    if (claiming->purse < claiming->bond) {
-        return error_set(error, STATUS_REFUSED, "the account has less than the bond of a claim");
-    }
+    TRY(ledger_afford(claiming->setup.ledger, GAME_CLAIM, claiming->bond, error));
 
     if (!context->json) {
         show_stake(claiming, stderr);

@@ -198,6 +198,25 @@ static enum status open_node(struct running_node *running, struct error *error)
     return status;
 }
 
+/* A node lives on without money: it follows, checks, and earns nothing. */
+static void warn_of_purse(struct node_setup *setup)
+{
+    const struct address *own = ledger_get_own(setup->ledger);
+    char address[ADDRESS_TEXT_SIZE];
+    struct error error;
+    wei purse = 0;
+    wei owed = 0;
+
+    error_init(&error);
+    if (setup->options.mode != NODE_OBSERVE &&
+        ledger_get_account(setup->ledger, &purse, &owed, own, &error) == STATUS_OK && purse == 0) {
+        address_print(address, own);
+        log_warn(setup->context->log, "verifier",
+                 "%s has no money: nothing is attested or claimed until some is sent there",
+                 address);
+    }
+}
+
 /* Until a stop. STATUS_GONE: the ledger's file or one of the node's own is not there any more. */
 static enum status work(struct running_node *running, struct error *error)
 {
@@ -312,6 +331,7 @@ static int run_run(struct command_context *context)
 
         if (status == STATUS_OK) {
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
+            warn_of_purse(&running->setup);
             notify_ready(&running->notify, "following the ledger");
             status = work(running, &error);
             notify_stopping(&running->notify);

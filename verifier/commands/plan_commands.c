@@ -105,7 +105,8 @@ struct planning {
     struct step_time measured;
     struct plan_times times; /* when measured */
     bool has_money;
-    double price; /* of an hour; 0: unknown */
+    double price;    /* of an hour; 0: unknown */
+    bool knows_cost; /* of computing a segment; else it is guessed from the reward */
     struct economy economy;
     double partners;
     struct economy_cheat cheat;    /* where verifiers have the data */
@@ -262,7 +263,8 @@ static enum status take_money(struct planning *plan, struct error *error)
     economy->segments = plan->segments;
     economy->reward = reward / plan->segments;
     TRY(amount(&plan->price, given, "price", error));
-    economy->cost = plan->price > 0.0 ? hours * plan->price : economy->reward / COST_COVER;
+    plan->knows_cost = plan->price * hours > 0.0 || options_given(given, "solver-cost");
+    economy->cost = plan->price * hours > 0.0 ? hours * plan->price : economy->reward / COST_COVER;
     TRY(amount(&economy->cost, given, "solver-cost", error));
     economy->fee = COST_COVER * economy->cost;
     TRY(amount(&economy->fee, given, "fee", error));
@@ -331,10 +333,10 @@ static json_t *money_json(const struct planning *plan)
     const struct economy *economy = &plan->economy;
 
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "segment_reward",
-        number(economy->reward), "segment_cost", number(economy->cost), "fee", number(economy->fee),
-        "stake", number(economy->stake), "verifying",
-        number(economy_verifying(economy) * economy->segments), "seat_profit",
+        "{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "segment_reward",
+        number(economy->reward), "segment_cost_is_known", plan->knows_cost, "segment_cost",
+        number(economy->cost), "fee", number(economy->fee), "stake", number(economy->stake),
+        "verifying", number(economy_verifying(economy) * economy->segments), "seat_profit",
         number(economy_seat_profit(economy)), "cheat_gain", number(plan->cheat.gain), "cheat",
         cheat_json(plan, &plan->cheat), "cheat_that_hides_data", cheat_json(plan, &plan->withheld),
         "stake_least", number(economy_stake_least(economy, plan->partners)), "coverage_least",
@@ -403,7 +405,11 @@ static void show_money(FILE *out, const struct planning *plan)
 
     fprintf(out, "\nMoney\n");
     show_amount(out, "a segment pays", economy->reward, " to the solver");
-    show_amount(out, "and costs", economy->cost, "");
+    show_amount(out, "and costs", economy->cost,
+                plan->knows_cost ? ""
+                : plan->price > 0.0
+                    ? ": a guess; --data or --seconds-per-step gives the time of a step"
+                    : ": a guess; --price says what an hour of the machine costs");
     show_amount(out, "verifying costs", economy_verifying(economy) * economy->segments,
                 " in the whole job");
     show_amount(out, "a seat earns", economy_seat_profit(economy), " with a whole replay");
@@ -452,6 +458,9 @@ static void show(FILE *out, const struct planning *plan)
         if (plan->price > 0.0) {
             show_amount(out, "the samples cost",
                         replay_seconds(plan, plan->samples) / 3600.0 * plan->price, "");
+        } else {
+            fprintf(out, "%-26s not known: give --price, what an hour of the machine costs\n",
+                    "the samples cost");
         }
     }
     if (plan->has_money) {

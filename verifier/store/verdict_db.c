@@ -92,20 +92,21 @@ static enum status load_secret(struct verdict_db *verdicts, struct error *error)
  */
 static enum status lock_database(struct verdict_db *verdicts, const char *path, struct error *error)
 {
+    static const char instead[] =
+        "start a node with another key in another folder (--state, --account)";
     char lock_path[FILE_PATH_MAX];
     enum status status;
 
     if (snprintf(lock_path, sizeof(lock_path), "%s.lock", path) >= (int)sizeof(lock_path)) {
         return error_set(error, STATUS_USAGE, "the path of the verdict database is too long");
     }
-    status = file_lock_open(&verdicts->lock, error, lock_path);
+    status = file_lock_open(&verdicts->lock, error, lock_path, instead);
     for (int i = 0; i < LOCK_TRIES && status == STATUS_REFUSED; i++) {
         (void)usleep(LOCK_WAIT_US);
-        status = file_lock_open(&verdicts->lock, error, lock_path);
+        status = file_lock_open(&verdicts->lock, error, lock_path, instead);
     }
     if (status == STATUS_REFUSED) {
         (void)error_wrap(error, "another node uses this verdict database");
-        error_advise(error, "one key, one node: stop the other one");
     }
     return status;
 }

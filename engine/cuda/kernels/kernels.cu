@@ -19,6 +19,7 @@
 #include "engine/ops/scalar.c"
 
 #include "engine/rules/rules_elementwise.c"
+#include "engine/rules/rules_general.c"
 #include "engine/rules/rules_index.c"
 #include "engine/rules/rules_rows.c"
 #include "engine/rules/rules_update.c"

@@ -89,6 +89,9 @@ KERNEL(kernel_elements, struct elements_args)
         ELEMENTS_ONE(OP_SQUARED_ERROR, rule_squared_error)
         ELEMENTS_ONE(OP_SQUARED_ERROR_GRAD, rule_squared_error_grad)
         ELEMENTS_ONE(OP_CROSS_ENTROPY_GRAD, rule_cross_entropy_grad)
+        ELEMENTS_ONE(OP_MAP, rule_map)
+        ELEMENTS_ONE(OP_BINARY, rule_binary)
+        ELEMENTS_ONE(OP_SELECT, rule_select)
     case OP_SGD:
         ELEMENTS_LOOP(const uint32_t p = rule_sgd_parameter(&call, i);
                       const uint32_t v = rule_sgd_velocity(&call, i);

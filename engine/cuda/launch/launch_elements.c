@@ -56,6 +56,9 @@ bool launch_is_elementwise(enum op_kind kind)
     case OP_CROSS_ENTROPY_GRAD:
     case OP_SGD:
     case OP_ADAMW:
+    case OP_MAP:
+    case OP_BINARY:
+    case OP_SELECT:
         return true;
     default:
         return false;

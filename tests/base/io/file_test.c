@@ -167,13 +167,15 @@ static void test_second_holder_is_refused_and_told_who(void **state)
     char holder[64];
 
     (void)state;
-    assert_int_equal(file_lock_open(&lock, &error, temp_file("lock")), STATUS_OK);
-    assert_int_equal(file_lock_open(&second, &error, temp_file("lock")), STATUS_REFUSED);
+    assert_int_equal(file_lock_open(&lock, &error, temp_file("lock"), "give way"), STATUS_OK);
+    assert_int_equal(file_lock_open(&second, &error, temp_file("lock"), "give way"),
+                     STATUS_REFUSED);
     snprintf(holder, sizeof(holder), "in use by process %ld", (long)getpid());
     assert_non_null(strstr(error.text, holder));
+    assert_string_equal(error.advice, "stop that process, or give way");
     assert_int_equal(second.descriptor, -1);
     file_lock_close(&lock);
-    assert_int_equal(file_lock_open(&second, &error, temp_file("lock")), STATUS_OK);
+    assert_int_equal(file_lock_open(&second, &error, temp_file("lock"), "give way"), STATUS_OK);
     file_lock_close(&second);
     file_lock_close(&second); /* harmless */
 }
@@ -186,11 +188,11 @@ static void test_lock_ends_with_its_process(void **state)
 
     (void)state;
     if (child == 0) {
-        _exit(file_lock_open(&lock, NULL, temp_file("dies")) == STATUS_OK ? 0 : 1);
+        _exit(file_lock_open(&lock, NULL, temp_file("dies"), "give way") == STATUS_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_int_equal(code, 0);
-    assert_int_equal(file_lock_open(&lock, NULL, temp_file("dies")), STATUS_OK);
+    assert_int_equal(file_lock_open(&lock, NULL, temp_file("dies"), "give way"), STATUS_OK);
     file_lock_close(&lock);
 }
 

@@ -25,11 +25,29 @@ check "and the config file" 0 'says out "at most 5 % in all" && says out "any nu
 run env LOCKSTEP_LOCK_MOST=101% "$L" doctor
 check "a limit that is none is named" 1 'says out "--lock-most"'
 
+run "$L" doctor
+check "no wallet and no ledger is said, and is no fault" 0 \
+    'says out "no key in $dir/data/lockstep/wallet" && says out "lockstep wallet new" &&
+    says out "note    ledger" && says out "GiB free below $dir" && says out "UTC"'
+check "and nothing was made" 0 '[ ! -e "$dir/data" ] && [ ! -e "$dir/state" ]'
+run env XDG_STATE_HOME="$dir/pass/below" "$L" doctor
+check "a place that cannot be written is broken" 1 'says out "broken  disk" && says out "XDG_STATE_HOME"'
+run env LOCKSTEP_LEDGER=http://127.0.0.1:9 "$L" doctor
+check "and so is a ledger that does not answer" 1 'says out "broken  ledger" && says out "ledger=URL,URL"'
+run env LOCKSTEP_LEDGER="local:$dir/none" "$L" doctor
+check "or is not there" 1 'says out "no embedded ledger at" && says out "lockstep ledger init"'
+
 # The first account of anvil.
 printf 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n' >"$dir/key"
 address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
 run "$L" wallet import --light --passphrase-file "$dir/pass" "$dir/key"
 check "a key is there" 0 'says out $address'
+run "$L" doctor
+check "doctor finds the key" 0 'says out "good    wallet      $address"'
+chmod 644 "$dir/data/lockstep/wallet"/*
+run "$L" doctor
+check "and sees that others can open it" 0 'says out "note    wallet" && says out "chmod 600"'
+chmod 600 "$dir/data/lockstep/wallet"/*
 
 run "$L" ledger status
 check "without a ledger it says how to name one" 3 'says err "--ledger local:PATH"'
@@ -37,10 +55,18 @@ run "$L" ledger status --ledger "local:$dir/none"
 check "a ledger that is not there is not made by looking" 3 'says err "lockstep ledger init"'
 run "$L" ledger init "$dir/try.ledger"
 check "an embedded ledger is made" 0 'says out "local:$dir/try.ledger"'
+run env LOCKSTEP_LEDGER="local:$dir/try.ledger" "$L" doctor
+check "doctor finds it" 0 'says out "good    ledger      local:$dir/try.ledger, height"'
 run "$L" ledger init "$dir/try.ledger"
 check "and not made twice" 1 'says err "already something"'
 run "$L" ledger faucet $address 1.5ether --ledger "local:$dir/try.ledger"
-check "its money is free" 0 'true'
+check "its money is free, and it says what it did" 0 \
+    'says out "gave 1.5 ether to $address, which has 1.5 ether"'
+run "$L" ledger faucet $address 0 --ledger "local:$dir/try.ledger" --json
+check "as JSON too" 0 'says out "\"given_wei\":\"0\",\"purse_wei\":\"1500000000000000000\""'
+run "$L" ledger faucet $address 1ether --ledger http://127.0.0.1:9
+check "a chain has no free money, and it says what to do instead" 3 \
+    'says err "this ledger is a chain" && says err "try: send money" && ! says err "registry"'
 run "$L" ledger faucet $address much --ledger "local:$dir/try.ledger"
 check "an amount is a number" 3 'says err "1.5ether"'
 run "$L" ledger status --ledger "local:$dir/try.ledger"
@@ -89,6 +115,9 @@ else
     check "the same name is the same contract" 0 '[ "$(cat "$dir/out")" = "$first" ]'
     run "$L" ledger status --ledger "$url" --registry "$registry"
     check "its money is shown" 0 'says out "$address has 9999."'
+    run env LOCKSTEP_LEDGER="$url" "$L" doctor
+    check "doctor finds the chain, and misses the registry" 0 \
+        'says out "eip155:31337, height" && says out "no registry= is named"'
     for try in first second; do # what was refused is not kept
         run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" \
             --reward 0.5ether --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes

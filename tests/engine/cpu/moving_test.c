@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/cpu/cpu.h"
+#include "engine/ops/image.h"
 #include "tests/support/numeric/op_case.h"
 
 #define GUARD 0xa5
@@ -331,24 +332,26 @@ static void test_split_and_concat_equal_their_rules(void **state)
     }
 }
 
-/* B H W C KH KW stride padding */
+/* B H W C KH KW, strides, padding (top left bottom right), dilations */
 static const int64_t pools[][IMAGE_ATTRIBUTES] = {
-    {1, 1, 1, 1, 1, 1, 1, 0},    {2, 4, 4, 1, 2, 2, 2, 0},   {2, 5, 7, 3, 2, 3, 2, 0},
-    {1, 6, 5, 2, 3, 3, 1, 0},    {1, 7, 7, 65, 2, 2, 3, 0},  {3, 3, 8, 2, 3, 1, 2, 0},
-    {1, 4, 9, 130, 4, 4, 5, 0},  {2, 6, 6, 64, 3, 2, 2, 0},  {2, 28, 28, 17, 2, 2, 2, 0},
-    {1, 30, 31, 33, 3, 3, 2, 0}, {1, 9, 9, 200, 5, 5, 1, 0},
+    {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1},    {2, 4, 4, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1},
+    {2, 5, 7, 3, 2, 3, 2, 2, 0, 0, 0, 0, 1, 1},    {1, 6, 5, 2, 3, 3, 1, 1, 0, 0, 0, 0, 1, 1},
+    {1, 7, 7, 65, 2, 2, 3, 3, 0, 0, 0, 0, 1, 1},   {3, 3, 8, 2, 3, 1, 2, 2, 0, 0, 0, 0, 1, 1},
+    {1, 4, 9, 130, 4, 4, 5, 5, 0, 0, 0, 0, 1, 1},  {2, 6, 6, 64, 3, 2, 2, 2, 0, 0, 0, 0, 1, 1},
+    {2, 28, 28, 17, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1}, {1, 30, 31, 33, 3, 3, 2, 2, 0, 0, 0, 0, 1, 1},
+    {1, 9, 9, 200, 5, 5, 1, 1, 0, 0, 0, 0, 1, 1},  {2, 6, 7, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1, 1},
+    {1, 9, 8, 5, 3, 3, 1, 2, 2, 1, 1, 2, 2, 1},    {1, 5, 9, 70, 2, 3, 3, 2, 0, 2, 1, 2, 1, 3},
+    {2, 1, 12, 4, 1, 4, 1, 3, 0, 3, 0, 2, 5, 2},   {1, 11, 4, 2, 4, 2, 2, 2, 3, 1, 2, 0, 3, 2},
 };
 static const int64_t convolutions[][IMAGE_ATTRIBUTES] = {
-    {1, 1, 1, 1, 3, 3, 1, 1}, {2, 4, 4, 1, 3, 3, 1, 1},    {2, 5, 7, 3, 2, 3, 2, 2},
-    {1, 6, 5, 2, 3, 3, 2, 1}, {1, 2, 2, 3, 5, 5, 1, 2},    {1, 3, 4, 2, 2, 2, 3, 2},
-    {1, 2, 3, 1, 1, 1, 1, 2}, {2, 14, 15, 16, 3, 3, 1, 1}, {1, 9, 8, 70, 1, 1, 1, 0},
-    {1, 5, 2, 3, 3, 7, 1, 3}, {1, 2, 1, 2, 2, 9, 1, 6},
+    {1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  {2, 4, 4, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+    {2, 5, 7, 3, 2, 3, 2, 2, 2, 2, 2, 2, 1, 1},  {1, 6, 5, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+    {1, 2, 2, 3, 5, 5, 1, 1, 2, 2, 2, 2, 1, 1},  {1, 3, 4, 2, 2, 2, 3, 3, 2, 2, 2, 2, 1, 1},
+    {1, 2, 3, 1, 1, 1, 1, 1, 2, 2, 2, 2, 1, 1},  {2, 14, 15, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+    {1, 9, 8, 70, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1}, {1, 5, 2, 3, 3, 7, 1, 1, 3, 3, 3, 3, 1, 1},
+    {1, 2, 1, 2, 2, 9, 1, 1, 6, 6, 6, 6, 1, 1},  {1, 2, 2, 3, 2, 2, 1, 2, 5, 0, 0, 7, 3, 2},
+    {1, 1, 1, 1, 2, 2, 1, 1, 1, 1, 1, 1, 2, 2},  {1, 32, 33, 3, 16, 16, 16, 16, 0, 0, 0, 0, 1, 1},
 };
-
-static int64_t out_size(int64_t size, int64_t kernel, const int64_t *a)
-{
-    return (size + 2 * a[IMAGE_PADDING] - kernel) / a[IMAGE_STRIDE] + 1;
-}
 
 struct counts {
     uint64_t picture;
@@ -359,8 +362,7 @@ struct counts {
 
 static struct counts counts_of(const int64_t *a)
 {
-    int64_t windows = a[IMAGE_BATCH] * out_size(a[IMAGE_HEIGHT], a[IMAGE_KERNEL_HEIGHT], a) *
-                      out_size(a[IMAGE_WIDTH], a[IMAGE_KERNEL_WIDTH], a);
+    int64_t windows = a[IMAGE_BATCH] * image_axis_of(a, 0).out * image_axis_of(a, 1).out;
 
     return (struct counts){
         .picture =
@@ -373,10 +375,14 @@ static struct counts counts_of(const int64_t *a)
 
 static void check_image(enum op_kind kind, const int64_t *attributes, uint64_t in, uint64_t out)
 {
+    const bool mean = kind == OP_MEAN_POOL || kind == OP_MEAN_POOL_GRAD;
+    int64_t all[MEAN_POOL_ATTRIBUTES];
     struct op_case c;
 
+    memcpy(all, attributes, IMAGE_ATTRIBUTES * sizeof(*all));
+    all[MEAN_POOL_COUNTS_PADDING] = attributes[IMAGE_HEIGHT] % 2;
     op_case_init(&c, kind);
-    op_case_attributes(&c, attributes, IMAGE_ATTRIBUTES);
+    op_case_attributes(&c, all, mean ? MEAN_POOL_ATTRIBUTES : IMAGE_ATTRIBUTES);
     op_case_nasty_input(&c, in, 10);
     op_case_output(&c, DTYPE_F32, out);
     if (kind == OP_MAX_POOL) {

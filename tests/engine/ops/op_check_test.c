@@ -16,7 +16,7 @@
 #define E DTYPE_I16
 
 #define ONE   0x3f800000
-#define IMAGE 2, 6, 5, 3, 2, 2, 1, 0
+#define IMAGE 2, 6, 5, 3, 2, 2, 1, 1, 0, 0, 0, 0, 1, 1
 #define VIEW  2, 1, 1, 3, 1, 4, 12, 0, 0, 4, 0, 1
 
 struct port {
@@ -47,8 +47,8 @@ static const struct sample samples[] = {
     {OP_SPLIT, 3, {2, 3, 4}, {{F, 14}}, {{F, 6}, {F, 8}}},
     {OP_CONCAT, 3, {2, 3, 4}, {{F, 6}, {F, 8}}, {{F, 14}}},
     {OP_EXPAND, 2, {2, 3}, {{F, 3}}, {{F, 12}}},
-    {OP_IM2COL, 8, {IMAGE}, {{F, 180}}, {{F, 2 * 5 * 4 * 12}}},
-    {OP_COL2IM, 8, {IMAGE}, {{F, 2 * 5 * 4 * 12}}, {{F, 180}}},
+    {OP_IM2COL, 14, {IMAGE}, {{F, 180}}, {{F, 2 * 5 * 4 * 12}}},
+    {OP_COL2IM, 14, {IMAGE}, {{F, 2 * 5 * 4 * 12}}, {{F, 180}}},
     {OP_ADD, 2, {2, 3}, {{F, 12}, {F, 3}}, {{F, 12}}},
     {OP_MUL, 2, {2, 3}, {{F, 12}, {F, 3}}, {{F, 12}}},
     {OP_SCALE, 1, {ONE}, {{F, 5}}, {{F, 5}}},
@@ -101,10 +101,10 @@ static const struct sample samples[] = {
      {{F, 2060}, {U, 2}},
      {{F, 4}, {F, 2}, {F, 2060}, {F, 4}, {F, 2}, {F, 2}}},
     {OP_CROSS_ENTROPY_GRAD, 2, {2, 5}, {{F, 10}, {U, 2}, {F, 2}, {F, 2}, {F, 2}}, {{F, 10}}},
-    {OP_MAX_POOL, 8, {IMAGE}, {{F, 180}}, {{F, 120}, {U, 120}}},
-    {OP_MAX_POOL_GRAD, 8, {IMAGE}, {{U, 120}, {F, 120}}, {{F, 180}}},
-    {OP_MEAN_POOL, 8, {IMAGE}, {{F, 180}}, {{F, 120}}},
-    {OP_MEAN_POOL_GRAD, 8, {IMAGE}, {{F, 120}}, {{F, 180}}},
+    {OP_MAX_POOL, 14, {IMAGE}, {{F, 180}}, {{F, 120}, {U, 120}}},
+    {OP_MAX_POOL_GRAD, 14, {IMAGE}, {{U, 120}, {F, 120}}, {{F, 180}}},
+    {OP_MEAN_POOL, 15, {IMAGE, 1}, {{F, 180}}, {{F, 120}}},
+    {OP_MEAN_POOL_GRAD, 15, {IMAGE, 1}, {{F, 120}}, {{F, 180}}},
     {OP_CLIP_FACTOR, 1, {ONE}, {{F, 1}}, {{F, 1}}},
     {OP_SGD, 2, {0, 0}, {{F, 6}, {F, 6}, {F, 6}, {F, 1}, {F, 1}}, {{F, 6}, {F, 6}}},
     {OP_ADAMW,
@@ -112,6 +112,18 @@ static const struct sample samples[] = {
      {0, ONE, 0, ONE, ONE, 0},
      {{F, 6}, {F, 6}, {F, 6}, {F, 6}, {F, 1}, {F, 1}, {F, 1}, {F, 1}},
      {{F, 6}, {F, 6}, {F, 6}}},
+    {OP_MAP, 1, {MAP_ERF}, {{F, 5}}, {{F, 5}}},
+    /* a transposed; b repeated along the first axis */
+    {OP_BINARY,
+     13,
+     {BINARY_DIV, 2, 3, 4, 5, 1, 2, 6, 24, 0, 20, 5, 1},
+     {{F, 120}, {F, 60}},
+     {{F, 120}}},
+    {OP_SELECT,
+     16,
+     {2, 3, 4, 5, 0, 20, 5, 1, 60, 20, 5, 1, 60, 20, 5, 1},
+     {{F, 60}, {F, 120}, {F, 120}},
+     {{F, 120}}},
 };
 #define SAMPLE_COUNT (sizeof(samples) / sizeof(samples[0]))
 
@@ -310,7 +322,7 @@ static void test_tensor_of_another_type_is_named(void **state)
                     assert_refused(&scene, scene.tensors[id].name);
                 } else {
                     assert_true(id < 2 && (integers || dtype == DTYPE_U8));
-                    assert_true(scene.op.kind == OP_BATCH_TOKENS ||
+                    assert_true(scene.op.kind == OP_BATCH_TOKENS || scene.op.kind == OP_SELECT ||
                                 scene.op.kind == OP_BATCH_SAMPLES);
                 }
             }
@@ -380,6 +392,34 @@ static void assert_attribute_refused(enum op_kind kind, uint32_t at, int64_t val
     set_scene(&scene, sample_of(kind));
     scene.op.attributes[at] = value;
     assert_refused(&scene, words);
+}
+
+/* No dim and no stride of a general view can be another number. */
+static void test_every_dim_and_stride_of_a_general_view_counts(void **state)
+{
+    static const struct {
+        enum op_kind kind;
+        uint32_t first;
+    } kinds[] = {{OP_BINARY, BINARY_DIMS}, {OP_SELECT, SELECT_DIMS}};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        const struct sample *sample = sample_of(kinds[k].kind);
+
+        for (uint32_t at = kinds[k].first; at < sample->attribute_count; at++) {
+            int64_t right = sample->attributes[at];
+
+            assert_attribute_refused(kinds[k].kind, at, right + 1, "");
+            assert_attribute_refused(kinds[k].kind, at, right * 2 + 7, "");
+            if (right > 0) {
+                assert_attribute_refused(kinds[k].kind, at, right - 1, "");
+                assert_attribute_refused(kinds[k].kind, at, 0, "");
+            }
+        }
+    }
+    assert_attribute_refused(OP_BINARY, BINARY_A_STRIDES, 7, "not a permutation");
+    assert_attribute_refused(OP_MAP, MAP_FUNCTION, MAP_FUNCTION_COUNT, "function");
+    assert_attribute_refused(OP_BINARY, BINARY_FUNCTION, BINARY_FUNCTION_COUNT, "function");
 }
 
 static void test_sizes_whose_product_overflows_are_refused(void **state)
@@ -532,28 +572,94 @@ static void test_row_longer_than_a_fold_of_folds_is_refused(void **state)
 
 static void test_window_outside_the_picture_is_refused(void **state)
 {
+    (void)state;
+    assert_attribute_refused(OP_IM2COL, IMAGE_KERNEL_HEIGHT, 7, "rows is larger than the picture");
+    assert_attribute_refused(OP_MAX_POOL, IMAGE_KERNEL_WIDTH, 6, "columns is larger");
+    assert_attribute_refused(OP_IM2COL, IMAGE_DILATION_Y, 6, "a window of 7 rows is larger");
+    assert_attribute_refused(OP_IM2COL, IMAGE_STRIDE_Y, 0, "stride_y is");
+    assert_attribute_refused(OP_IM2COL, IMAGE_STRIDE_X, 65, "stride_x is");
+    assert_attribute_refused(OP_IM2COL, IMAGE_DILATION_X, 0, "dilation_x is");
+    assert_attribute_refused(OP_IM2COL, IMAGE_BOTTOM, 4096, "bottom is");
+    assert_attribute_refused(OP_IM2COL, IMAGE_KERNEL_WIDTH, 0, "kernel_width is");
+    assert_attribute_refused(OP_IM2COL, IMAGE_KERNEL_WIDTH, 65, "kernel_width is");
+    assert_attribute_refused(OP_MEAN_POOL, MEAN_POOL_COUNTS_PADDING, 2, "counts_padding is");
+}
+
+/* Rows: attributes that are replaced in the sample of 2 by 2 windows on 6 by 5 places. */
+static void test_pool_window_of_nothing_but_padding_is_refused(void **state)
+{
+    static const enum op_kind kinds[] = {OP_MAX_POOL, OP_MAX_POOL_GRAD, OP_MEAN_POOL,
+                                         OP_MEAN_POOL_GRAD};
+    static const struct {
+        uint32_t at[3];
+        int64_t to[3];
+        const char *words;
+    } cases[] = {
+        {{IMAGE_TOP, IMAGE_TOP, IMAGE_TOP}, {2, 2, 2}, "window 0 of the rows"},
+        {{IMAGE_LEFT, IMAGE_LEFT, IMAGE_LEFT}, {2, 2, 2}, "window 0 of the columns"},
+        {{IMAGE_BOTTOM, IMAGE_BOTTOM, IMAGE_BOTTOM}, {2, 2, 2}, "window 6 of the rows"},
+        {{IMAGE_RIGHT, IMAGE_STRIDE_X, IMAGE_RIGHT}, {4, 3, 4}, "window 2 of the columns"},
+        /* Places one above and one below a picture that lies between them. */
+        {{IMAGE_HEIGHT, IMAGE_TOP, IMAGE_DILATION_Y}, {1, 1, 2}, "larger than the picture"},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            struct scene scene;
+
+            set_scene(&scene, sample_of(kinds[k]));
+            for (int j = 0; j < 3; j++) {
+                scene.op.attributes[cases[i].at[j]] = cases[i].to[j];
+            }
+            assert_refused(&scene, cases[i].words);
+        }
+        struct scene scene;
+
+        set_scene(&scene, sample_of(kinds[k]));
+        scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_TOP] = 1;
+        scene.op.attributes[IMAGE_BOTTOM] = 1;
+        scene.op.attributes[IMAGE_DILATION_Y] = 2;
+        assert_refused(&scene, "window 0 of the rows has nothing but padding");
+    }
+}
+
+/* What a rule reads fits one transaction; im2col reads one element, whatever the window. */
+static void test_window_larger_than_a_rule_may_read_is_refused(void **state)
+{
     struct scene scene;
 
     (void)state;
-    assert_attribute_refused(OP_IM2COL, IMAGE_KERNEL_HEIGHT, 7, "larger than the picture");
-    assert_attribute_refused(OP_MAX_POOL, IMAGE_KERNEL_WIDTH, 6, "larger than the picture");
-    assert_attribute_refused(OP_IM2COL, IMAGE_STRIDE, 0, "stride is");
-    assert_attribute_refused(OP_IM2COL, IMAGE_KERNEL_WIDTH, 0, "kernel_width is");
-    /* Pools have no padding: a window of nothing but padding has no maximum. */
-    assert_attribute_refused(OP_MAX_POOL, IMAGE_PADDING, 1, "padding is");
-    assert_attribute_refused(OP_MEAN_POOL, IMAGE_PADDING, 1, "padding is");
-    /* A window larger than a rule may read. */
     set_scene(&scene, sample_of(OP_MEAN_POOL));
     scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 64;
     scene.op.attributes[IMAGE_KERNEL_HEIGHT] = 13;
     scene.op.attributes[IMAGE_KERNEL_WIDTH] = 5;
-    assert_refused(&scene, "larger than 64 elements");
+    assert_refused(&scene, "reads 65 others through windows, and 64 are allowed");
     set_scene(&scene, sample_of(OP_MAX_POOL_GRAD));
     scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 64;
     scene.op.attributes[IMAGE_KERNEL_HEIGHT] = 11;
     scene.op.attributes[IMAGE_KERNEL_WIDTH] = 3;
-    scene.op.attributes[IMAGE_STRIDE] = 1;
-    assert_refused(&scene, "lies in 33 windows, and 32 are allowed");
+    assert_refused(&scene, "reads 33 others through windows, and 32 are allowed");
+    /* An element of every fourth window: a stride of 4, dilated by 3, meets it no more often. */
+    set_scene(&scene, sample_of(OP_COL2IM));
+    scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 64;
+    scene.op.attributes[IMAGE_KERNEL_HEIGHT] = scene.op.attributes[IMAGE_KERNEL_WIDTH] = 16;
+    scene.op.attributes[IMAGE_STRIDE_Y] = scene.op.attributes[IMAGE_STRIDE_X] = 1;
+    assert_refused(&scene, "reads 256 others");
+    scene.op.attributes[IMAGE_STRIDE_Y] = scene.op.attributes[IMAGE_STRIDE_X] = 4;
+    scene.op.attributes[IMAGE_DILATION_Y] = scene.op.attributes[IMAGE_DILATION_X] = 3;
+    assert_refused(&scene, "'tensor"); /* 16 windows are fine: only the sizes are not */
+    scene.op.attributes[IMAGE_DILATION_Y] = scene.op.attributes[IMAGE_DILATION_X] = 4;
+    assert_refused(&scene, "reads 256 others");
+    /* Patches of a vision transformer. */
+    set_scene(&scene, sample_of(OP_IM2COL));
+    scene.op.attributes[IMAGE_BATCH] = 1;
+    scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 32;
+    scene.op.attributes[IMAGE_KERNEL_HEIGHT] = scene.op.attributes[IMAGE_KERNEL_WIDTH] = 16;
+    scene.op.attributes[IMAGE_STRIDE_Y] = scene.op.attributes[IMAGE_STRIDE_X] = 16;
+    scene.tensors[0].count = scene.tensors[0].dims[0] = 32 * 32 * 3;
+    scene.tensors[1].count = scene.tensors[1].dims[0] = 32 * 32 * 3;
+    assert_int_equal(run_check(&scene), STATUS_OK);
 }
 
 static void test_rotary_of_odd_width_is_refused(void **state)
@@ -602,6 +708,7 @@ int main(void)
         cmocka_unit_test(test_tensor_of_another_type_is_named),
         cmocka_unit_test(test_tensor_of_another_size_is_refused),
         cmocka_unit_test(test_constant_is_no_foreign_nan),
+        cmocka_unit_test(test_every_dim_and_stride_of_a_general_view_counts),
         cmocka_unit_test(test_sizes_whose_product_overflows_are_refused),
         cmocka_unit_test(test_bits_and_block_are_the_known_ones),
         cmocka_unit_test(test_sum_that_could_pass_64_bits_is_refused),
@@ -610,6 +717,8 @@ int main(void)
         cmocka_unit_test(test_reach_that_does_not_fit_the_rows_is_refused),
         cmocka_unit_test(test_row_longer_than_a_fold_of_folds_is_refused),
         cmocka_unit_test(test_window_outside_the_picture_is_refused),
+        cmocka_unit_test(test_pool_window_of_nothing_but_padding_is_refused),
+        cmocka_unit_test(test_window_larger_than_a_rule_may_read_is_refused),
         cmocka_unit_test(test_rotary_of_odd_width_is_refused),
         cmocka_unit_test(test_data_shorter_than_one_window_is_refused),
         cmocka_unit_test(test_split_needs_a_width_per_part),

@@ -15,31 +15,57 @@
 #include "tests/support/numeric/op_case.h"
 
 struct shape {
-    int64_t batch, height, width, channels, kernel_height, kernel_width, stride, padding;
+    int64_t batch, height, width, channels, kernel_height, kernel_width;
+    int64_t strides[2], before[2], after[2], dilations[2];
 };
+/* The same in both directions, and no dilation. */
+#define EVEN(stride, padding)                                                                      \
+    {stride, stride}, {padding, padding}, {padding, padding},                                      \
+    {                                                                                              \
+        1, 1                                                                                       \
+    }
 
 /* Overlapping, touching and gapped windows; rows and columns that no window reaches. */
 static const struct shape shapes[] = {
-    {1, 1, 1, 1, 1, 1, 1, 0}, {2, 4, 4, 1, 2, 2, 2, 0}, {2, 5, 7, 3, 2, 3, 2, 0},
-    {1, 6, 5, 2, 3, 3, 1, 0}, {1, 7, 7, 1, 2, 2, 3, 0}, {3, 3, 8, 2, 3, 1, 2, 0},
-    {1, 4, 9, 5, 4, 4, 5, 0}, {2, 6, 6, 2, 3, 2, 2, 0},
+    {1, 1, 1, 1, 1, 1, EVEN(1, 0)},
+    {2, 4, 4, 1, 2, 2, EVEN(2, 0)},
+    {2, 5, 7, 3, 2, 3, EVEN(2, 0)},
+    {1, 6, 5, 2, 3, 3, EVEN(1, 0)},
+    {1, 7, 7, 1, 2, 2, EVEN(3, 0)},
+    {3, 3, 8, 2, 3, 1, EVEN(2, 0)},
+    {1, 4, 9, 5, 4, 4, EVEN(5, 0)},
+    {2, 6, 6, 2, 3, 2, EVEN(2, 0)},
+    {2, 6, 7, 3, 3, 2, {2, 1}, {1, 0}, {0, 1}, {1, 1}},
+    {1, 9, 8, 2, 3, 3, {1, 2}, {2, 1}, {1, 2}, {2, 1}},
+    {1, 5, 9, 3, 2, 3, {3, 2}, {0, 2}, {1, 2}, {1, 3}},
+    {1, 11, 4, 2, 4, 2, {2, 2}, {3, 1}, {2, 0}, {3, 2}},
 };
 static const struct shape padded_shapes[] = {
-    {1, 1, 1, 1, 3, 3, 1, 1}, {2, 4, 4, 1, 3, 3, 1, 1}, {2, 5, 7, 3, 2, 3, 2, 2},
-    {1, 6, 5, 2, 3, 3, 2, 1}, {1, 2, 2, 3, 5, 5, 1, 2}, {1, 3, 4, 2, 2, 2, 3, 2},
-    {1, 2, 3, 1, 1, 1, 1, 2},
+    {1, 1, 1, 1, 3, 3, EVEN(1, 1)},
+    {2, 4, 4, 1, 3, 3, EVEN(1, 1)},
+    {2, 5, 7, 3, 2, 3, EVEN(2, 2)},
+    {1, 6, 5, 2, 3, 3, EVEN(2, 1)},
+    {1, 2, 2, 3, 5, 5, EVEN(1, 2)},
+    {1, 3, 4, 2, 2, 2, EVEN(3, 2)},
+    {1, 2, 3, 1, 1, 1, EVEN(1, 2)},
+    {1, 2, 2, 3, 2, 2, {1, 2}, {5, 0}, {0, 7}, {3, 2}},
+    {1, 1, 1, 1, 2, 2, {1, 1}, {1, 1}, {1, 1}, {2, 2}},
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static int64_t out_height(const struct shape *s)
 {
-    return (s->height + 2 * s->padding - s->kernel_height) / s->stride + 1;
+    int64_t extent = (s->kernel_height - 1) * s->dilations[0] + 1;
+
+    return (s->height + s->before[0] + s->after[0] - extent) / s->strides[0] + 1;
 }
 
 static int64_t out_width(const struct shape *s)
 {
-    return (s->width + 2 * s->padding - s->kernel_width) / s->stride + 1;
+    int64_t extent = (s->kernel_width - 1) * s->dilations[1] + 1;
+
+    return (s->width + s->before[1] + s->after[1] - extent) / s->strides[1] + 1;
 }
 
 static uint64_t picture_count(const struct shape *s)
@@ -57,13 +83,22 @@ static uint64_t columns_count(const struct shape *s)
     return window_count(s) * (uint64_t)(s->kernel_height * s->kernel_width * s->channels);
 }
 
+/* Of a mean pool: some do, some do not. */
+static bool counts_padding(const struct shape *s)
+{
+    return s->height % 2 != 0;
+}
+
 static void case_init(struct op_case *c, enum op_kind kind, const struct shape *s)
 {
+    const bool mean = kind == OP_MEAN_POOL || kind == OP_MEAN_POOL_GRAD;
+    const int64_t attributes[] = {
+        s->batch,        s->height,     s->width,        s->channels,     s->kernel_height,
+        s->kernel_width, s->strides[0], s->strides[1],   s->before[0],    s->before[1],
+        s->after[0],     s->after[1],   s->dilations[0], s->dilations[1], counts_padding(s)};
+
     op_case_init(c, kind);
-    op_case_attributes(c,
-                       (int64_t[]){s->batch, s->height, s->width, s->channels, s->kernel_height,
-                                   s->kernel_width, s->stride, s->padding},
-                       IMAGE_ATTRIBUTES);
+    op_case_attributes(c, attributes, mean ? MEAN_POOL_ATTRIBUTES : IMAGE_ATTRIBUTES);
 }
 
 /* Walks every element of every window in order (batch, oy, ox, ky, kx, channel). */
@@ -79,8 +114,8 @@ struct walk {
 static void walk_place(struct walk *w)
 {
     const struct shape *s = w->shape;
-    int64_t y = w->oy * s->stride + w->ky - s->padding;
-    int64_t x = w->ox * s->stride + w->kx - s->padding;
+    int64_t y = w->oy * s->strides[0] + w->ky * s->dilations[0] - s->before[0];
+    int64_t x = w->ox * s->strides[1] + w->kx * s->dilations[1] - s->before[1];
     int64_t row = (w->b * out_height(s) + w->oy) * out_width(s) + w->ox;
 
     w->inside = y >= 0 && y < s->height && x >= 0 && x < s->width;
@@ -128,13 +163,25 @@ static void scatter(float *sums, bool *begun, uint64_t at, uint32_t term_bits)
 }
 
 static void check_sums(const struct op_case *c, rule_function *rule, const float *sums,
-                       uint64_t count, float divisor)
+                       uint64_t count)
 {
     struct rule_call call = op_case_rule_call(c);
 
     for (uint64_t i = 0; i < count; i++) {
-        assert_int_equal(rule(&call, i), real_to_bits(sums[i] / divisor));
+        assert_int_equal(rule(&call, i), real_to_bits(sums[i]));
     }
+}
+
+/* What each window's sum is divided by, per (batch, oy, ox, channel). */
+static float *divisors_of(const struct shape *s)
+{
+    float *divisors = calloc(window_count(s) * (uint64_t)s->channels, sizeof(*divisors));
+    struct walk w = walk_begin(s);
+
+    do {
+        divisors[w.window] += w.inside || counts_padding(s) ? 1.0f : 0.0f;
+    } while (walk_next(&w));
+    return divisors;
 }
 
 static void check_im2col(const struct shape *s)
@@ -186,7 +233,7 @@ static void check_col2im(const struct shape *s)
             }
         } while (walk_next(&w));
     }
-    check_sums(&c, rule_col2im, sums, picture_count(s), 1.0f);
+    check_sums(&c, rule_col2im, sums, picture_count(s));
     op_case_release(&c);
     free(begun);
     free(sums);
@@ -261,6 +308,7 @@ static void check_max_pool(const struct shape *s)
     uint64_t outputs = window_count(s) * (uint64_t)s->channels;
     uint32_t *places = calloc(outputs, sizeof(*places));
     uint64_t *held = calloc(outputs, sizeof(*held));
+    bool *begun = calloc(outputs, sizeof(*begun));
 
     case_init(&c, OP_MAX_POOL, s);
     const uint32_t *x = op_case_nasty_input(&c, picture_count(s), 3);
@@ -272,9 +320,11 @@ static void check_max_pool(const struct shape *s)
     struct walk w = walk_begin(s);
 
     do {
-        bool first = w.ky == 0 && w.kx == 0;
-
-        if (first || beats(x[w.picture], x[held[w.window]])) {
+        if (!w.inside) {
+            continue;
+        }
+        if (!begun[w.window] || beats(x[w.picture], x[held[w.window]])) {
+            begun[w.window] = true;
             held[w.window] = w.picture;
             places[w.window] = (uint32_t)(w.ky * s->kernel_width + w.kx);
         }
@@ -284,6 +334,7 @@ static void check_max_pool(const struct shape *s)
         assert_int_equal(rule_max_pool(&call, i), real_to_bits(real_from_bits(x[held[i]])));
     }
     op_case_release(&c);
+    free(begun);
     free(held);
     free(places);
 }
@@ -298,7 +349,7 @@ static void test_max_pool_takes_the_first_maximum_or_the_first_nan(void **state)
 
 static void test_max_pool_zeros_of_both_signs_are_equal(void **state)
 {
-    const struct shape s = {1, 1, 4, 1, 1, 2, 2, 0};
+    const struct shape s = {1, 1, 4, 1, 1, 2, EVEN(2, 0)};
     const uint32_t x[4] = {0x80000000, 0, 0, 0x80000000};
     struct op_case c;
 
@@ -338,11 +389,11 @@ static void check_max_pool_grad(const struct shape *s)
     struct walk w = walk_begin(s);
 
     do {
-        if (index[w.window] == (uint32_t)(w.ky * s->kernel_width + w.kx)) {
+        if (w.inside && index[w.window] == (uint32_t)(w.ky * s->kernel_width + w.kx)) {
             scatter(sums, begun, w.picture, dy[w.window]);
         }
     } while (walk_next(&w));
-    check_sums(&c, rule_max_pool_grad, sums, picture_count(s), 1.0f);
+    check_sums(&c, rule_max_pool_grad, sums, picture_count(s));
     op_case_release(&c);
     free(begun);
     free(sums);
@@ -363,6 +414,8 @@ static void check_mean_pool(const struct shape *s)
     float *sums = calloc(outputs, sizeof(*sums));
     bool *begun = calloc(outputs, sizeof(*begun));
 
+    float *divisors = divisors_of(s);
+
     case_init(&c, OP_MEAN_POOL, s);
     const uint32_t *x = op_case_nasty_input(&c, picture_count(s), 6);
 
@@ -371,10 +424,16 @@ static void check_mean_pool(const struct shape *s)
     struct walk w = walk_begin(s);
 
     do {
-        scatter(sums, begun, w.window, x[w.picture]);
+        if (w.inside) {
+            scatter(sums, begun, w.window, x[w.picture]);
+        }
     } while (walk_next(&w));
-    check_sums(&c, rule_mean_pool, sums, outputs, (float)(s->kernel_height * s->kernel_width));
+    for (uint64_t i = 0; i < outputs; i++) {
+        sums[i] = sums[i] / divisors[i];
+    }
+    check_sums(&c, rule_mean_pool, sums, outputs);
     op_case_release(&c);
+    free(divisors);
     free(begun);
     free(sums);
 }
@@ -386,6 +445,8 @@ static void check_mean_pool_grad(const struct shape *s)
     float *sums = calloc(picture_count(s), sizeof(*sums));
     bool *begun = calloc(picture_count(s), sizeof(*begun));
 
+    float *divisors = divisors_of(s);
+
     case_init(&c, OP_MEAN_POOL_GRAD, s);
     const uint32_t *dy = op_case_nasty_input(&c, outputs, 7);
 
@@ -394,11 +455,15 @@ static void check_mean_pool_grad(const struct shape *s)
     struct walk w = walk_begin(s);
 
     do {
-        scatter(sums, begun, w.picture, dy[w.window]);
+        if (w.inside) {
+            float share = real_from_bits(dy[w.window]) / divisors[w.window];
+
+            scatter(sums, begun, w.picture, real_to_bits(share));
+        }
     } while (walk_next(&w));
-    check_sums(&c, rule_mean_pool_grad, sums, picture_count(s),
-               (float)(s->kernel_height * s->kernel_width));
+    check_sums(&c, rule_mean_pool_grad, sums, picture_count(s));
     op_case_release(&c);
+    free(divisors);
     free(begun);
     free(sums);
 }
@@ -414,7 +479,7 @@ static void test_mean_pool_and_its_gradient_add_in_order(void **state)
 
 static void test_mean_pool_of_negative_zeros_is_negative_zero(void **state)
 {
-    const struct shape s = {1, 1, 2, 1, 1, 2, 1, 0};
+    const struct shape s = {1, 1, 2, 1, 1, 2, EVEN(1, 0)};
     const uint32_t x[2] = {0x80000000, 0x80000000};
     struct op_case c;
 

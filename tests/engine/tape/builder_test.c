@@ -225,8 +225,8 @@ static void test_sums_in_broken_turns_are_refused(void **state)
 
 static void test_splits_dropouts_and_windows_are_checked(void **state)
 {
-    static const int64_t still[IMAGE_ATTRIBUTES] = {1, 4, 4, 1, 2, 2, 0, 0};
-    static const int64_t wide[IMAGE_ATTRIBUTES] = {1, 4, 4, 1, 9, 9, 1, 0};
+    static const int64_t still[MEAN_POOL_ATTRIBUTES] = {1, 4, 4, 1, 2, 2, 0, 0, 0, 0, 0, 0, 1, 1};
+    static const int64_t wide[MEAN_POOL_ATTRIBUTES] = {1, 4, 4, 1, 9, 9, 1, 1, 0, 0, 0, 0, 1, 1};
     struct builder *builder = builder_new(PRECISION_DEFAULT);
     uint32_t parts[OP_OUTPUTS_MAX] = {0};
 
@@ -272,7 +272,7 @@ static void test_finished_builder_is_spent(void **state)
 /* Every call, on a builder that failed before it had a tensor. */
 static void test_every_call_survives_a_failed_builder(void **state)
 {
-    static const int64_t image[IMAGE_ATTRIBUTES] = {1, 4, 4, 1, 2, 2, 1, 0};
+    static const int64_t image[MEAN_POOL_ATTRIBUTES] = {1, 4, 4, 1, 2, 2, 1, 1, 0, 0, 0, 0, 1, 1};
     static const uint64_t dims[2] = {2, 3};
     struct builder *builder = builder_new(PRECISION_DEFAULT);
     struct view view = view_matrix(2, 3);

@@ -49,6 +49,13 @@ def bundle_is_shown_packed_and_unpacked():
     ask("bundle", "import", path("a.job"), path("j.run"), wanted=1)
     assert not os.path.exists(path("j.run"))
     assert (ask("bundle", "steps", path("i.run")) == ask("bundle", "steps", path("e.run")))
+    # What is not shown is counted, and said.
+    some = ask("bundle", "steps", path("e.run"), "--from", "2", "--count", "5")
+    assert [step["step"] for step in some["steps"]] == [2, 3, 4, 5, 6] and some["more"] == 5, some
+    assert ask("bundle", "steps", path("e.run"))["more"] == 0
+    said = call("bundle", "steps", path("e.run"), "--count", "5").stdout.decode()
+    assert said.endswith("7 more: --from 5 goes on, --count 12 shows all\n"), said
+    assert "more" not in call("bundle", "steps", path("e.run")).stdout.decode()
     ask("bundle", "steps", path("nowhere"), wanted=3)
     call("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("e.run"), wanted=1)
 

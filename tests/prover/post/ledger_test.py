@@ -344,6 +344,13 @@ def a_bundle_made_offline_is_posted_later():
     ask("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("offline.run"),
         "--offline", environment=environment)
     assert ledger.events(key) == ["opened"]
+    # A ledger of the environment or a config file asks no passphrase of a run that began alone.
+    environment["LOCKSTEP_PASSPHRASE"] = ""
+    ask("prover", "resume", path("offline.run"), "--data", DATA, environment=environment)
+    assert "ledger" not in ask("prover", "status", path("offline.run"), environment=environment)
+    ask("prover", "resume", path("offline.run"), "--data", DATA, *ledger.place,
+        environment={"LOCKSTEP_PASSPHRASE": ""}, wanted=3)
+    assert ledger.events(key) == ["opened"]
     status = ask("prover", "status", path("offline.run"), *ledger.place)["ledger"]
     assert status["phase"] == "open" and status["waiting"][0]["waits_for"] == "to-commit"
     assert ask("prover", "commit", path("offline.run"), *ledger.place,

@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -105,11 +106,23 @@ def every_name_gives_the_bundles_bytes():
         assert server.get("/v1/roots/" + data)[1] == read(DATA)
 
 
+def a_browser_finds_a_page():
+    with Server() as server:
+        job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
+        code, content, headers = server.get("/")
+        page = content.decode()
+        assert code == 200 and headers["Content-Type"] == "text/html; charset=utf-8", headers
+        assert "--mirror" in page and "22 of 22" in page and "<script" not in page, page
+        links = re.findall('href="([^"]*)"', page)
+        assert links == ["/v1/jobs/%s/job" % job, "/v1/jobs.json"], links
+        assert all(server.get(link)[0] == 200 for link in links)
+
+
 def what_is_not_there_is_not_found():
     with Server("--no-traces") as server:
         job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
         place = "/v1/jobs/%s/" % job
-        for name in ("/", "/v1", "/v1/jobs", "/v1/jobs/", place, place + "journal.db",
+        for name in ("/v1", "/v1/jobs", "/v1/jobs/", place, place + "journal.db",
                      place + "../run/journal.db", "/../../../../etc/passwd", "//etc/passwd",
                      "/v1/jobs/" + job.upper() + "/job", "/v1/jobs/" + job[:-1] + "/job",
                      "/v1/roots/" + "0" * 64, "/v1/roots/" + job + "0", place + "segments/6",
@@ -276,6 +289,7 @@ def connections_can_be_encrypted():
 
 TESTS = [
     every_name_gives_the_bundles_bytes,
+    a_browser_finds_a_page,
     what_is_not_there_is_not_found,
     only_reading_is_served,
     ranges_are_parts,

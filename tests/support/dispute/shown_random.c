@@ -224,31 +224,48 @@ static void make_expand(struct shown_case *shown, uint64_t *seed)
 
 static bool is_pool(enum op_kind kind)
 {
-    return kind >= OP_MAX_POOL;
+    return kind == OP_MAX_POOL || kind == OP_MAX_POOL_GRAD || kind == OP_MEAN_POOL ||
+           kind == OP_MEAN_POOL_GRAD;
+}
+
+/* A pool has less padding than a window that lies close has places: none is empty. */
+static void make_window_attributes(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
+{
+    int64_t kernel[2] = {pick(seed, 1, 5), pick(seed, 1, 5)};
+    int64_t dilation[2] = {1, 1};
+    int64_t padding = is_pool(kind) ? (kernel[0] > 1 && kernel[1] > 1) : 3;
+
+    if (!is_pool(kind) || padding == 0) {
+        dilation[0] = pick(seed, 1, 3);
+        dilation[1] = pick(seed, 1, 3);
+    }
+    attribute(shown, pick(seed, 1, 3));
+    attribute(shown, (kernel[0] - 1) * dilation[0] + pick(seed, 1, 8));
+    attribute(shown, (kernel[1] - 1) * dilation[1] + pick(seed, 1, 8));
+    attribute(shown, pick(seed, 1, 5));
+    attribute(shown, kernel[0]);
+    attribute(shown, kernel[1]);
+    attribute(shown, pick(seed, 1, 4));
+    attribute(shown, pick(seed, 1, 4));
+    for (int side = 0; side < 4; side++) {
+        attribute(shown, pick(seed, 0, padding));
+    }
+    attribute(shown, dilation[0]);
+    attribute(shown, dilation[1]);
+    if (kind == OP_MEAN_POOL || kind == OP_MEAN_POOL_GRAD) {
+        attribute(shown, pick(seed, 0, 1));
+    }
 }
 
 static void make_windows(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
-    int64_t padding = is_pool(kind) ? 0 : pick(seed, 0, 3);
-    int64_t height = pick(seed, 1, 12);
-    int64_t width = pick(seed, 1, 12);
-    int64_t channels = pick(seed, 1, 5);
-    int64_t batch = pick(seed, 1, 3);
-
     shown_case_init(shown, kind, kind == OP_MAX_POOL_GRAD ? 2 : 1, kind == OP_MAX_POOL ? 2 : 1);
-    attribute(shown, batch);
-    attribute(shown, height);
-    attribute(shown, width);
-    attribute(shown, channels);
-    attribute(shown, pick(seed, 1, height + 2 * padding < 5 ? height + 2 * padding : 5));
-    attribute(shown, pick(seed, 1, width + 2 * padding < 5 ? width + 2 * padding : 5));
-    attribute(shown, pick(seed, 1, 4));
-    attribute(shown, padding);
+    make_window_attributes(shown, seed, kind);
 
     struct image image = image_of(&shown->op);
-    uint64_t picture = (uint64_t)(batch * height * width * channels);
-    uint64_t windows = (uint64_t)(batch * image.out_height * image.out_width * channels);
-    uint64_t inside = (uint64_t)(image.kernel_height * image.kernel_width);
+    uint64_t picture = (uint64_t)(image.batch * image.y.size * image.x.size * image.channels);
+    uint64_t windows = (uint64_t)(image.batch * image.y.out * image.x.out * image.channels);
+    uint64_t inside = (uint64_t)(image.y.kernel * image.x.kernel);
 
     switch ((int)kind) {
     case OP_IM2COL:

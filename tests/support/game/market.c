@@ -61,7 +61,8 @@ static void open_players(struct market *market, bool embedded, const char *name)
 static struct address deploy_court(struct rpc *rpc)
 {
     static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE};
+                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
+                                        RULES_GENERAL_CODE};
     const size_t count = sizeof(rules) / sizeof(rules[0]);
     char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
     struct address examiner;

@@ -457,7 +457,8 @@ static void start_registry(struct twins *twins, const struct address *registry)
 static void put_up_examiner(struct twins *twins)
 {
     static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE};
+                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
+                                        RULES_GENERAL_CODE};
     const size_t count = sizeof(rules) / sizeof(rules[0]);
     char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
 

@@ -109,6 +109,11 @@ uint32_t *float_case_input_u32(struct float_case *one, uint64_t count)
     return add_input(one, DTYPE_U32, count);
 }
 
+uint8_t *float_case_input_u8(struct float_case *one, uint64_t count)
+{
+    return add_input(one, DTYPE_U8, count);
+}
+
 void float_case_output(struct float_case *one, uint64_t count)
 {
     uint32_t output = one->op.output_count++;

@@ -40,6 +40,7 @@ void float_case_release(struct float_case *one);
 /* Adds an input. The case owns its memory, which is unaligned on purpose and zero. */
 float *float_case_input(struct float_case *one, uint64_t count);
 uint32_t *float_case_input_u32(struct float_case *one, uint64_t count);
+uint8_t *float_case_input_u8(struct float_case *one, uint64_t count);
 
 void float_case_output(struct float_case *one, uint64_t count);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/ops/image.h"
 
 uint64_t random_op_draw(uint64_t *state)
 {
@@ -255,26 +256,54 @@ static void make_plain(struct maker *maker)
 
 /* ---- pictures ----------------------------------------------------------- */
 
-static void make_image(struct maker *maker, bool padded)
+/* Does a pool's window lie in nothing but padding? */
+static bool has_empty_window(const struct image_axis *axis)
 {
-    uint64_t kernel_h = from(maker, 1, 5);
-    uint64_t kernel_w = from(maker, 1, 5);
-    uint64_t padding = padded ? below(maker, 4) : 0;
-    uint64_t batch = attribute(maker, from(maker, 1, 3));
-    uint64_t height = attribute(maker, kernel_h + below(maker, 6));
-    uint64_t width = attribute(maker, kernel_w + below(maker, 6));
-    uint64_t channels = attribute(maker, from(maker, 1, 6));
-    uint64_t stride;
+    for (int64_t o = 0; o < axis->out; o++) {
+        struct image_span places = image_places(axis, o);
 
-    attribute(maker, kernel_h);
-    attribute(maker, kernel_w);
-    stride = attribute(maker, from(maker, 1, 4));
-    attribute(maker, padding);
+        if (places.end <= places.first) {
+            return true;
+        }
+    }
+    return false;
+}
 
-    uint64_t places = batch * ((height + 2 * padding - kernel_h) / stride + 1) *
-                      ((width + 2 * padding - kernel_w) / stride + 1);
-    uint64_t in = batch * height * width * channels;
-    uint64_t columns = places * kernel_h * kernel_w * channels;
+static void make_image(struct maker *maker, bool pool)
+{
+    uint64_t kernel[2] = {from(maker, 1, 5), from(maker, 1, 5)};
+    uint64_t dilation[2] = {from(maker, 1, 3), from(maker, 1, 3)};
+    uint64_t extent[2] = {(kernel[0] - 1) * dilation[0] + 1, (kernel[1] - 1) * dilation[1] + 1};
+
+    attribute(maker, from(maker, 1, 3));
+    attribute(maker, extent[0] + below(maker, 6));
+    attribute(maker, extent[1] + below(maker, 6));
+    attribute(maker, from(maker, 1, 6));
+    attribute(maker, kernel[0]);
+    attribute(maker, kernel[1]);
+    attribute(maker, from(maker, 1, 4));
+    attribute(maker, from(maker, 1, 4));
+    for (int side = 0; side < 4; side++) {
+        attribute(maker, below(maker, 4));
+    }
+    attribute(maker, dilation[0]);
+    attribute(maker, dilation[1]);
+    if (maker->op->kind == OP_MEAN_POOL || maker->op->kind == OP_MEAN_POOL_GRAD) {
+        attribute(maker, below(maker, 2));
+    }
+
+    struct image image = image_of(maker->op);
+
+    if (pool && (has_empty_window(&image.y) || has_empty_window(&image.x))) {
+        for (int side = 0; side < 4; side++) {
+            maker->op->attributes[IMAGE_TOP + side] = 0;
+        }
+        image = image_of(maker->op);
+    }
+    uint64_t places = (uint64_t)(image.batch * image.y.out * image.x.out);
+    uint64_t channels = (uint64_t)image.channels;
+    uint64_t in = (uint64_t)(image.batch * image.y.size * image.x.size) * channels;
+    uint64_t columns = places * kernel[0] * kernel[1] * channels;
     uint64_t out = places * channels;
 
     switch ((int)maker->op->kind) {
@@ -517,6 +546,68 @@ static void make_onehot(struct maker *maker)
     output(maker, DTYPE_F32, vocabulary * width);
 }
 
+/* ---- general ------------------------------------------------------------ */
+
+/* Four axes whose strides are appended for each operand: some repeat, the others are permuted. */
+static uint64_t view_of_operand(struct maker *maker, const uint64_t dims[VIEW_AXES])
+{
+    uint64_t strides[VIEW_AXES] = {0};
+    uint32_t first = (uint32_t)below(maker, VIEW_AXES);
+    uint32_t step = 1 + 2 * (uint32_t)below(maker, 2);
+    uint64_t stride = 1;
+
+    for (uint32_t i = VIEW_AXES; i > 0; i--) {
+        uint32_t axis = (first + step * i) % VIEW_AXES;
+
+        if (dims[axis] == 1) {
+            strides[axis] = below(maker, 9);
+        } else if (below(maker, 4) != 0) {
+            strides[axis] = stride;
+            stride *= dims[axis];
+        }
+    }
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        attribute(maker, strides[axis]);
+    }
+    return stride;
+}
+
+static void make_viewed(struct maker *maker, uint32_t operands)
+{
+    uint64_t dims[VIEW_AXES];
+    uint64_t count = 1;
+
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        count *= dims[axis] = attribute(maker, from(maker, 1, 7));
+    }
+    for (uint32_t i = 0; i < operands; i++) {
+        bool condition = operands == 3 && i == 0;
+
+        input(maker, condition && below(maker, 2) == 0 ? DTYPE_U8 : DTYPE_F32,
+              view_of_operand(maker, dims));
+    }
+    output(maker, DTYPE_F32, count);
+}
+
+static bool make_general(struct maker *maker)
+{
+    switch ((int)maker->op->kind) {
+    case OP_MAP:
+        attribute(maker, below(maker, MAP_FUNCTION_COUNT));
+        make_alike(maker, 1);
+        return true;
+    case OP_BINARY:
+        attribute(maker, below(maker, BINARY_FUNCTION_COUNT));
+        make_viewed(maker, 2);
+        return true;
+    case OP_SELECT:
+        make_viewed(maker, 3);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* ---- all of them -------------------------------------------------------- */
 
 /* Kinds without rows or windows; false: it is another kind. */
@@ -578,13 +669,13 @@ static void make_shaped(struct maker *maker)
     switch ((int)maker->op->kind) {
     case OP_IM2COL:
     case OP_COL2IM:
-        make_image(maker, true);
+        make_image(maker, false);
         break;
     case OP_MAX_POOL:
     case OP_MAX_POOL_GRAD:
     case OP_MEAN_POOL:
     case OP_MEAN_POOL_GRAD:
-        make_image(maker, false);
+        make_image(maker, true);
         break;
     case OP_QUANTIZE:
         make_quantize(maker);
@@ -648,7 +739,7 @@ struct tape *random_op_tape(enum op_kind kind, uint64_t seed)
     tape->ops[0].kind = kind;
     maker.tape = tape;
     maker.op = &tape->ops[0];
-    if (!make_flat(&maker)) {
+    if (!make_flat(&maker) && !make_general(&maker)) {
         make_shaped(&maker);
     }
     finish(&maker);

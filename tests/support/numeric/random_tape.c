@@ -167,8 +167,13 @@ static uint32_t make_expand(struct maker *maker)
 /* 96 = 2 pictures of 4 by 4 with 3 channels = 8 patches of 2 by 2. */
 static uint32_t make_image(struct maker *maker)
 {
-    static const int64_t apart[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 0};
-    static const int64_t overlapping[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1, 0};
+    static const int64_t apart[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1};
+    static const int64_t overlapping[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1,
+                                                              1, 0, 0, 0, 0, 1, 1};
+    /* 2*4*2*3 = 48 elements: padding above and to the right, another stride across. */
+    static const int64_t uneven[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1, 2,
+                                                         1, 0, 0, 1, 1, 1, 0};
+    static const int64_t *const pools[4] = {apart, overlapping, uneven, uneven};
     uint32_t which = below(maker, 3);
     uint32_t x;
 
@@ -176,18 +181,18 @@ static uint32_t make_image(struct maker *maker)
         return build_image_op(maker->builder, OP_IM2COL, any(maker), apart);
     }
     x = build_image_op(maker->builder, which == 1 ? OP_MAX_POOL : OP_MEAN_POOL, any(maker),
-                       below(maker, 2) == 0 ? apart : overlapping);
+                       pools[below(maker, 4)]);
     if (builder_tensor(maker->builder, x)->count == 24) {
         return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
     }
-    /* 2*3*3*3 = 54 elements: once around and the beginning again has no gradient. */
+    /* Overlapping, 2*3*3*3 = 54 elements: once around and the beginning again has no gradient. */
     x = build_reduce(maker->builder, x, 1, 6);
     return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
 }
 
 static uint32_t make_pool(struct maker *maker)
 {
-    static const int64_t apart[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 0};
+    static const int64_t apart[MEAN_POOL_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1};
     uint32_t x;
 
     if (!maker->smooth) {
@@ -234,6 +239,51 @@ static uint32_t make_distance(struct maker *maker)
     return op.outputs[0];
 }
 
+/* Functions that are finite and have a gradient for any input. */
+static uint32_t make_map(struct maker *maker)
+{
+    static const enum map_function functions[] = {MAP_NEG,     MAP_ABS, MAP_TANH, MAP_SIGMOID,
+                                                  MAP_ERF,     MAP_SIN, MAP_COS,  MAP_GELU_ERF,
+                                                  MAP_SIGMOID, MAP_EXP};
+    uint32_t which = below(maker, (uint32_t)(sizeof(functions) / sizeof(functions[0])));
+    uint32_t x = any(maker);
+
+    x = functions[which] == MAP_EXP ? build_map(maker->builder, MAP_TANH, x) : x;
+    return build_map(maker->builder, functions[which], x);
+}
+
+/* Divisors and bases are above 1/2. */
+static uint32_t make_pair(struct maker *maker)
+{
+    static const enum binary_function functions[] = {BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_MAX,
+                                                     BINARY_MIN, BINARY_DIV, BINARY_POW};
+    struct builder *builder = maker->builder;
+    enum binary_function function = functions[below(maker, 7)];
+    uint32_t a = any(maker);
+    uint32_t b = below(maker, 2) == 0 ? maker->vectors[shape_of(maker, a)]
+                                      : reshaped(maker, any(maker), shape_of(maker, a));
+
+    if (function == BINARY_DIV || function == BINARY_POW) {
+        uint32_t half = build_fill(builder, 0.5f, 1, (const uint64_t[]){1});
+        uint32_t *low = function == BINARY_DIV ? &b : &a;
+
+        *low = build_add(builder, build_map(builder, MAP_SIGMOID, *low), half, 1);
+    }
+    if (function == BINARY_POW) {
+        b = build_fill(builder, 1.5f, 1, (const uint64_t[]){1});
+    }
+    return build_binary(builder, function, reshaped(maker, a, shape_of(maker, a)), b);
+}
+
+static uint32_t make_choice(struct maker *maker)
+{
+    uint32_t a = reshaped(maker, any(maker), 0);
+    uint32_t b = reshaped(maker, any(maker), 0);
+    uint32_t c = build_binary(maker->builder, BINARY_LESS, a, maker->vectors[0]);
+
+    return build_select(maker->builder, c, below(maker, 2) == 0 ? maker->vectors[0] : a, b);
+}
+
 /* Scaled to a norm of one, as in gradient clipping. */
 static uint32_t make_clip(struct maker *maker)
 {
@@ -254,7 +304,7 @@ static uint32_t make_one(struct maker *maker)
         make_binary,   make_binary, make_unary,   make_scale,  make_norm,
         make_softmax,  make_linear, make_dropout, make_gather, make_split_and_concat,
         make_expand,   make_pool,   make_linear,  make_norm,   make_products,
-        make_distance, make_clip};
+        make_distance, make_map,    make_pair,    make_choice, make_clip};
     uint32_t count = (uint32_t)(sizeof(makers) / sizeof(makers[0])) - (maker->smooth ? 1 : 0);
 
     return makers[below(maker, count)](maker);

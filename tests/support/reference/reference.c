@@ -447,6 +447,9 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_CLIP_FACTOR] = clip_factor,
     [OP_SGD] = sgd,
     [OP_ADAMW] = adamw,
+    [OP_MAP] = reference_map,
+    [OP_BINARY] = reference_binary,
+    [OP_SELECT] = reference_select,
 };
 
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode)

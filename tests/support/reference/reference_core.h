@@ -2,7 +2,8 @@
  * reference_core.h - the inside of the double-precision interpreter, for its files only.
  *
  * reference.c holds the tables and the plain operations, reference_rows.c those along rows,
- * reference_image.c those over pictures, reference_product.c the contractions.
+ * reference_image.c those over pictures, reference_product.c the contractions, reference_general.c
+ * the general kinds.
  */
 #ifndef TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H
 #define TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H
@@ -54,5 +55,8 @@ reference_function reference_max_pool;
 reference_function reference_max_pool_grad;
 reference_function reference_mean_pool;
 reference_function reference_mean_pool_grad;
+reference_function reference_map;
+reference_function reference_binary;
+reference_function reference_select;
 
 #endif /* TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H */

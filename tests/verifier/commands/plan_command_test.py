@@ -44,6 +44,19 @@ def time_is_steps_times_seconds():
     assert told["seconds_of_samples"] == 100 and told["seconds_of_all"] == 20000
 
 
+def a_cost_that_is_not_known_is_guessed_and_says_so():
+    words = ["--segments", "100", "--segment-steps", "36", "--reward", "2.6eth"]
+    timed = ["--seconds-per-step", "100"]
+    for more, wanted in (([], "--price"), (timed, "--price"), (["--price", "0.01eth"], "--data")):
+        money = plan(*words, *more)["money"]
+        assert not money["segment_cost_is_known"]
+        assert math.isclose(money["segment_cost"], 0.02 * ETHER)
+        said = call("verifier", "plan", *words, *more).stdout.decode()
+        assert "a guess" in said and wanted in said, said
+    for more in (["--solver-cost", "0.01eth"], timed + ["--price", "0.01eth"]):
+        assert plan(*words, *more)["money"]["segment_cost_is_known"]
+
+
 def money_is_the_closed_form():
     told = plan("--segments", "100", "--segment-steps", "36", "--seconds-per-step", "100",
                 "--price", "0.01eth", "--reward", "2eth", "--stake", "1eth", "--fee", "0.015eth",
@@ -103,7 +116,8 @@ def nonsense_is_refused():
         call("verifier", "plan", *words, wanted=3)
 
 
-tests = [samples_follow_the_confidence, time_is_steps_times_seconds, money_is_the_closed_form,
+tests = [samples_follow_the_confidence, time_is_steps_times_seconds,
+         a_cost_that_is_not_known_is_guessed_and_says_so, money_is_the_closed_form,
          job_is_read_and_timed, nonsense_is_refused]
 print("1..%d" % len(tests))
 failed = 0

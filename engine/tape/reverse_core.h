@@ -1,0 +1,31 @@
+/*
+ * reverse_core.h - the inside of the reverse pass, for the files that hold gradient rules.
+ */
+#ifndef ENGINE_TAPE_REVERSE_CORE_H
+#define ENGINE_TAPE_REVERSE_CORE_H
+
+#include "engine/tape/builder_core.h"
+
+struct reverse {
+    struct builder *builder;
+    uint32_t *grad;     /* per tensor of the forward tape */
+    bool *wanted;       /* per tensor: does it depend on one of `of`? */
+    uint32_t count;     /* tensors of the forward tape */
+    const uint32_t *of; /* the tensors whose gradients the caller wants */
+    uint32_t of_count;
+    struct op current;   /* a copy: the table of operations moves as it grows */
+    const struct op *op; /* current */
+};
+
+/* Does the input in this slot depend on one of `of`? */
+bool reverse_wants(const struct reverse *reverse, uint32_t slot);
+
+/* Adds to the gradient of the input in this slot. */
+void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient);
+
+/* The gradient rules of reverse_general.c: dy is the gradient of the operation's output. */
+void grad_map(struct reverse *reverse, uint32_t dy);
+void grad_binary(struct reverse *reverse, uint32_t dy);
+void grad_select(struct reverse *reverse, uint32_t dy);
+
+#endif /* ENGINE_TAPE_REVERSE_CORE_H */

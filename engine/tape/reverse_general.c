@@ -1,0 +1,433 @@
+/*
+ * reverse_general.c - the gradient rules of the general kinds, as tapes of other kinds.
+ *
+ * An operand that was repeated gets the sum of what its copies get, by exact contraction. Steps
+ * (sign, floor, comparisons) have no gradient: nothing is added.
+ */
+#include "engine/tape/reverse_core.h"
+
+#define TWO_OVER_SQRT_PI 0x1.20dd76p0f
+
+/* ---- views ---------------------------------------------------------------- */
+
+static const int64_t once[VIEW_AXES] = {0}; /* the strides of an operand of one element */
+
+/* The strides of a tensor as the view's output lies. */
+static void dense_strides(int64_t strides[VIEW_AXES], const int64_t *dims)
+{
+    int64_t stride = 1;
+
+    for (uint32_t axis = VIEW_AXES; axis > 0; axis--) {
+        strides[axis - 1] = stride;
+        stride *= dims[axis - 1];
+    }
+}
+
+/* An operand and how it is read: NULL for one that lies as the output does. */
+struct viewed {
+    uint32_t tensor;
+    const int64_t *strides;
+};
+
+static void add_strides(struct op *op, const int64_t *dims, const int64_t *strides)
+{
+    int64_t dense[VIEW_AXES];
+
+    dense_strides(dense, dims);
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        op_attribute(op, (uint64_t)(strides != NULL ? strides : dense)[axis]);
+    }
+}
+
+/* Appends dims, the strides of count operands, and the operation, shaped as the forward output. */
+static uint32_t build_viewed(struct reverse *reverse, struct op *op, const int64_t *dims,
+                             const struct viewed *operands, uint32_t count)
+{
+    struct output_shape shape = shape_like(reverse->builder, reverse->op->outputs[0]);
+
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        op_attribute(op, (uint64_t)dims[axis]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        op->inputs[i] = operands[i].tensor;
+        add_strides(op, dims, operands[i].strides);
+    }
+    op->output_count = 1;
+    build_op(reverse->builder, op, &shape);
+    return op->outputs[0];
+}
+
+static uint32_t build_pair(struct reverse *reverse, enum binary_function function,
+                           const int64_t *dims, struct viewed a, struct viewed b)
+{
+    static const uint32_t none[2] = {0};
+    struct op op = op_begin(OP_BINARY, 2, none);
+    struct viewed operands[2] = {a, b};
+
+    op_attribute(&op, function);
+    return build_viewed(reverse, &op, dims, operands, 2);
+}
+
+static uint32_t build_choice(struct reverse *reverse, const int64_t *dims, struct viewed c,
+                             struct viewed a, struct viewed b)
+{
+    static const uint32_t none[3] = {0};
+    struct op op = op_begin(OP_SELECT, 3, none);
+    struct viewed operands[3] = {c, a, b};
+
+    return build_viewed(reverse, &op, dims, operands, 3);
+}
+
+static uint32_t number(struct reverse *reverse, float value)
+{
+    static const uint64_t one = 1;
+
+    return build_fill(reverse->builder, value, 1, &one);
+}
+
+/* ---- sums over repeated axes ---------------------------------------------- */
+
+/* The axes of a view that an operand repeats, neighbours as one: at most two. */
+static uint32_t repeated_axes(struct view *view, const int64_t *dims, const int64_t *strides)
+{
+    int64_t dense[VIEW_AXES];
+    uint32_t count = 0;
+    bool before = false; /* is the axis before this one repeated too? */
+
+    dense_strides(dense, dims);
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        if (dims[axis] == 1) {
+            continue;
+        }
+        if (strides[axis] == 0) {
+            count += before ? 0 : 1;
+            view->dims[3 + count] *= (uint64_t)dims[axis];
+            view->strides[3 + count] = (uint64_t)dense[axis];
+        }
+        before = strides[axis] == 0;
+    }
+    return count;
+}
+
+/* The other axes as rows, in the order in which the operand has them. */
+static void kept_axes(struct view *view, const int64_t *dims, const int64_t *strides)
+{
+    int64_t dense[VIEW_AXES];
+    bool placed[VIEW_AXES] = {false};
+
+    dense_strides(dense, dims);
+    for (uint32_t row = VIEW_AXES; row > 0; row--) {
+        uint32_t least = VIEW_AXES;
+
+        for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+            if (!placed[axis] && dims[axis] > 1 && strides[axis] > 0 &&
+                (least == VIEW_AXES || strides[axis] < strides[least])) {
+                least = axis;
+            }
+        }
+        if (least < VIEW_AXES) {
+            placed[least] = true;
+            view->dims[row - 1] = (uint64_t)dims[least];
+            view->strides[row - 1] = (uint64_t)dense[least];
+        }
+    }
+}
+
+/* Does the operand lie as the output does? */
+static bool lies_alike(const int64_t *dims, const int64_t *strides)
+{
+    int64_t dense[VIEW_AXES];
+    bool alike = true;
+
+    dense_strides(dense, dims);
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        alike = alike && (dims[axis] == 1 || strides[axis] == dense[axis]);
+    }
+    return alike;
+}
+
+/* Adds what the copies of the operand get to its gradient. */
+static void add_viewed(struct reverse *reverse, uint32_t slot, uint32_t gradient,
+                       const int64_t *dims, const int64_t *strides)
+{
+    struct view view = {{1, 1, 1, 1, 1, 1}, {0}};
+
+    if (lies_alike(dims, strides)) {
+        reverse_add(reverse, slot, gradient);
+        return;
+    }
+    kept_axes(&view, dims, strides);
+    if (repeated_axes(&view, dims, strides) == 0) {
+        builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                     "no gradient of an operand that is read in another order");
+        return;
+    }
+    reverse_add(reverse, slot, build_sum(reverse->builder, gradient, &view));
+}
+
+/* ---- MAP --------------------------------------------------------------------- */
+
+/* Functions of tensors that lie alike. */
+struct flat {
+    struct reverse *reverse;
+    int64_t dims[VIEW_AXES];
+    uint32_t x;
+    uint32_t y;
+    uint32_t dy;
+};
+
+static uint32_t flat_pair(struct flat *flat, enum binary_function function, uint32_t a, uint32_t b)
+{
+    struct viewed left = {a, NULL};
+    struct viewed right = {b, NULL};
+
+    return build_pair(flat->reverse, function, flat->dims, left, right);
+}
+
+static uint32_t flat_mul(struct flat *flat, uint32_t a, uint32_t b)
+{
+    return flat_pair(flat, BINARY_MUL, a, b);
+}
+
+/* 1 - a */
+static uint32_t flat_rest(struct flat *flat, uint32_t a)
+{
+    struct viewed one = {number(flat->reverse, 1.0f), once};
+    struct viewed right = {a, NULL};
+
+    return build_pair(flat->reverse, BINARY_SUB, flat->dims, one, right);
+}
+
+static uint32_t flat_map(struct flat *flat, enum map_function function, uint32_t a)
+{
+    return build_map(flat->reverse->builder, function, a);
+}
+
+static uint32_t flat_scale(struct flat *flat, uint32_t a, float factor)
+{
+    return build_scale(flat->reverse->builder, a, factor);
+}
+
+/* dy times the derivative, for functions whose derivative is best found from y. */
+static uint32_t grad_from_y(struct flat *flat, enum map_function function)
+{
+    uint32_t y = flat->y;
+    uint32_t dy = flat->dy;
+
+    switch ((int)function) {
+    case MAP_SQRT:
+        return flat_pair(flat, BINARY_DIV, flat_scale(flat, dy, 0.5f), y);
+    case MAP_RSQRT: /* -y / 2x: finite wherever the result is */
+        return flat_mul(flat, flat_scale(flat, dy, -0.5f), flat_pair(flat, BINARY_DIV, y, flat->x));
+    case MAP_RECIPROCAL:
+        return flat_mul(flat, flat_map(flat, MAP_NEG, dy), flat_mul(flat, y, y));
+    case MAP_EXP:
+        return flat_mul(flat, dy, y);
+    case MAP_TANH:
+        return flat_mul(flat, dy, flat_rest(flat, flat_mul(flat, y, y)));
+    default: /* MAP_SIGMOID */
+        return flat_mul(flat, dy, flat_mul(flat, y, flat_rest(flat, y)));
+    }
+}
+
+static uint32_t grad_from_x(struct flat *flat, enum map_function function)
+{
+    uint32_t x = flat->x;
+    uint32_t dy = flat->dy;
+
+    switch ((int)function) {
+    case MAP_ABS:
+        return flat_mul(flat, dy, flat_map(flat, MAP_SIGN, x));
+    case MAP_LOG:
+        return flat_pair(flat, BINARY_DIV, dy, x);
+    case MAP_ERF:
+        x = flat_map(flat, MAP_EXP, flat_map(flat, MAP_NEG, flat_mul(flat, x, x)));
+        return flat_mul(flat, dy, flat_scale(flat, x, TWO_OVER_SQRT_PI));
+    case MAP_SIN:
+        return flat_mul(flat, dy, flat_map(flat, MAP_COS, x));
+    case MAP_COS:
+        return flat_mul(flat, flat_map(flat, MAP_NEG, dy), flat_map(flat, MAP_SIN, x));
+    default: /* MAP_GELU_ERF */
+        return flat_mul(flat, dy, flat_map(flat, MAP_GELU_ERF_SLOPE, x));
+    }
+}
+
+void grad_map(struct reverse *reverse, uint32_t dy)
+{
+    enum map_function function = (enum map_function)reverse->op->attributes[MAP_FUNCTION];
+    struct flat flat = {.reverse = reverse,
+                        .dims = {1, 1, 1, (int64_t)builder_tensor(reverse->builder, dy)->count},
+                        .x = reverse->op->inputs[0],
+                        .y = reverse->op->outputs[0],
+                        .dy = dy};
+
+    switch (function) {
+    case MAP_NEG:
+        reverse_add(reverse, 0, flat_map(&flat, MAP_NEG, dy));
+        return;
+    case MAP_SIGN:
+    case MAP_FLOOR:
+    case MAP_CEIL:
+    case MAP_ROUND:
+        return;
+    case MAP_SQRT:
+    case MAP_RSQRT:
+    case MAP_RECIPROCAL:
+    case MAP_EXP:
+    case MAP_TANH:
+    case MAP_SIGMOID:
+        reverse_add(reverse, 0, grad_from_y(&flat, function));
+        return;
+    case MAP_ABS:
+    case MAP_LOG:
+    case MAP_ERF:
+    case MAP_SIN:
+    case MAP_COS:
+    case MAP_GELU_ERF:
+        reverse_add(reverse, 0, grad_from_x(&flat, function));
+        return;
+    case MAP_GELU_ERF_SLOPE:
+    case MAP_FUNCTION_COUNT:
+        break;
+    }
+    builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                 "operation 'map' has no gradient rule for function %d", (int)function);
+}
+
+/* ---- BINARY -------------------------------------------------------------------- */
+
+struct two {
+    struct reverse *reverse;
+    const int64_t *dims;
+    struct viewed a;
+    struct viewed b;
+    struct viewed dy;
+};
+
+static uint32_t two_pair(struct two *two, enum binary_function function, struct viewed a,
+                         struct viewed b)
+{
+    return build_pair(two->reverse, function, two->dims, a, b);
+}
+
+static struct viewed alike(uint32_t tensor)
+{
+    return (struct viewed){tensor, NULL};
+}
+
+/* dy where first beats second, half of dy where they are equal. */
+static uint32_t grad_extreme(struct two *two, struct viewed less, struct viewed more)
+{
+    struct builder *builder = two->reverse->builder;
+    uint32_t whole = two_pair(two, BINARY_LESS, less, more);
+    uint32_t half = build_scale(builder, two_pair(two, BINARY_EQUAL, less, more), 0.5f);
+    uint32_t share = two_pair(two, BINARY_ADD, alike(whole), alike(half));
+
+    return two_pair(two, BINARY_MUL, two->dy, alike(share));
+}
+
+/* dy * b * a^(b-1), and 0 where b is 0. */
+static uint32_t grad_pow(struct two *two)
+{
+    struct reverse *reverse = two->reverse;
+    uint32_t one = number(reverse, 1.0f);
+    struct viewed zero = {number(reverse, 0.0f), once};
+    uint32_t less =
+        build_add(reverse->builder, two->b.tensor, build_scale(reverse->builder, one, -1.0f), 1);
+    struct viewed lower = {less, two->b.strides};
+    uint32_t power = two_pair(two, BINARY_POW, two->a, lower);
+    uint32_t slope = two_pair(two, BINARY_MUL, alike(power), two->b);
+
+    slope = build_choice(reverse, two->dims, two->b, alike(slope), zero);
+    return two_pair(two, BINARY_MUL, two->dy, alike(slope));
+}
+
+static uint32_t grad_first(struct two *two, enum binary_function function)
+{
+    switch ((int)function) {
+    case BINARY_MUL:
+        return two_pair(two, BINARY_MUL, two->dy, two->b);
+    case BINARY_DIV:
+        return two_pair(two, BINARY_DIV, two->dy, two->b);
+    case BINARY_MAX:
+        return grad_extreme(two, two->b, two->a);
+    case BINARY_MIN:
+        return grad_extreme(two, two->a, two->b);
+    case BINARY_POW:
+        return grad_pow(two);
+    default: /* BINARY_ADD, BINARY_SUB */
+        return two->dy.tensor;
+    }
+}
+
+static uint32_t grad_second(struct two *two, enum binary_function function)
+{
+    struct builder *builder = two->reverse->builder;
+    uint32_t part;
+
+    switch ((int)function) {
+    case BINARY_SUB:
+        return build_map(builder, MAP_NEG, two->dy.tensor);
+    case BINARY_MUL:
+        return two_pair(two, BINARY_MUL, two->dy, two->a);
+    case BINARY_DIV: /* -(dy / b) * (a / b) */
+        part = two_pair(two, BINARY_DIV, two->dy, two->b);
+        part = two_pair(two, BINARY_MUL, alike(part), alike(two->reverse->op->outputs[0]));
+        return build_map(builder, MAP_NEG, part);
+    case BINARY_MAX:
+        return grad_extreme(two, two->a, two->b);
+    case BINARY_MIN:
+        return grad_extreme(two, two->b, two->a);
+    case BINARY_POW:
+        builder_fail(builder, STATUS_BAD_FORMAT,
+                     "operation 'binary' has no gradient rule for the exponent of a power");
+        return 0;
+    default: /* BINARY_ADD */
+        return two->dy.tensor;
+    }
+}
+
+void grad_binary(struct reverse *reverse, uint32_t dy)
+{
+    const int64_t *attributes = reverse->op->attributes;
+    enum binary_function function = (enum binary_function)attributes[BINARY_FUNCTION];
+    struct two two = {reverse,
+                      &attributes[BINARY_DIMS],
+                      {reverse->op->inputs[0], &attributes[BINARY_A_STRIDES]},
+                      {reverse->op->inputs[1], &attributes[BINARY_B_STRIDES]},
+                      {dy, NULL}};
+
+    if (function >= BINARY_LESS) {
+        return;
+    }
+    if (reverse_wants(reverse, 0)) {
+        add_viewed(reverse, 0, grad_first(&two, function), two.dims, two.a.strides);
+    }
+    if (reverse_wants(reverse, 1)) {
+        add_viewed(reverse, 1, grad_second(&two, function), two.dims, two.b.strides);
+    }
+}
+
+/* ---- SELECT ----------------------------------------------------------------------- */
+
+/* The condition has no gradient. */
+void grad_select(struct reverse *reverse, uint32_t dy)
+{
+    const int64_t *attributes = reverse->op->attributes;
+    const int64_t *dims = &attributes[SELECT_DIMS];
+    struct viewed c = {reverse->op->inputs[0], &attributes[SELECT_C_STRIDES]};
+    struct viewed all = {dy, NULL};
+
+    if (reverse_wants(reverse, 1)) {
+        struct viewed zero = {number(reverse, 0.0f), once};
+
+        add_viewed(reverse, 1, build_choice(reverse, dims, c, all, zero), dims,
+                   &attributes[SELECT_A_STRIDES]);
+    }
+    if (reverse_wants(reverse, 2)) {
+        struct viewed zero = {number(reverse, 0.0f), once};
+
+        add_viewed(reverse, 2, build_choice(reverse, dims, c, zero, all), dims,
+                   &attributes[SELECT_B_STRIDES]);
+    }
+}

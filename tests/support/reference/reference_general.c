@@ -1,0 +1,123 @@
+/* reference_general.c - the general kinds in double precision; see reference_core.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/support/reference/reference_core.h"
+
+#define SQRT_2_PI 2.50662827463100050242
+
+static double function_of_one(enum map_function function, double x)
+{
+    switch (function) {
+    case MAP_NEG:
+        return -x;
+    case MAP_ABS:
+        return fabs(x);
+    case MAP_SIGN:
+        return (x > 0.0) - (x < 0.0);
+    case MAP_FLOOR:
+        return floor(x);
+    case MAP_CEIL:
+        return ceil(x);
+    case MAP_ROUND:
+        return nearbyint(x);
+    case MAP_SQRT:
+        return sqrt(x);
+    case MAP_RSQRT:
+        return 1.0 / sqrt(x);
+    case MAP_RECIPROCAL:
+        return 1.0 / x;
+    case MAP_EXP:
+        return exp(x);
+    case MAP_LOG:
+        return log(x);
+    case MAP_TANH:
+        return tanh(x);
+    case MAP_SIGMOID:
+        return 1.0 / (1.0 + exp(-x));
+    case MAP_ERF:
+        return erf(x);
+    case MAP_SIN:
+        return sin(x);
+    case MAP_COS:
+        return cos(x);
+    case MAP_GELU_ERF:
+        return 0.5 * x * erfc(-x * M_SQRT1_2);
+    case MAP_GELU_ERF_SLOPE:
+        return 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) / SQRT_2_PI;
+    case MAP_FUNCTION_COUNT:
+        break;
+    }
+    abort();
+}
+
+static double function_of_two(enum binary_function function, double a, double b)
+{
+    switch (function) {
+    case BINARY_ADD:
+        return a + b;
+    case BINARY_SUB:
+        return a - b;
+    case BINARY_MUL:
+        return a * b;
+    case BINARY_DIV:
+        return a / b;
+    case BINARY_MAX:
+        return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+    case BINARY_MIN:
+        return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+    case BINARY_POW:
+        return pow(a, b);
+    case BINARY_LESS:
+        return a < b;
+    case BINARY_LESS_EQUAL:
+        return a <= b;
+    case BINARY_EQUAL:
+        return a == b;
+    case BINARY_NOT_EQUAL:
+        return a != b;
+    case BINARY_FUNCTION_COUNT:
+        break;
+    }
+    abort();
+}
+
+/* The element that an operand's view reads for the output's element i. */
+static double viewed(const struct reference_op *run, uint32_t input, int dims_at, int64_t i)
+{
+    const int64_t *dims = &run->attributes[dims_at];
+    const int64_t *strides = dims + VIEW_AXES * (input + 1);
+    int64_t inner = dims[1] * dims[2] * dims[3];
+    int64_t at = i / inner * strides[0];
+
+    at += i / (dims[2] * dims[3]) % dims[1] * strides[1];
+    at += i / dims[3] % dims[2] * strides[2];
+    at += i % dims[3] * strides[3];
+    return run->in[input][at];
+}
+
+void reference_map(const struct reference_op *run)
+{
+    enum map_function function = (enum map_function)run->attributes[MAP_FUNCTION];
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] = function_of_one(function, run->in[0][i]);
+    }
+}
+
+void reference_binary(const struct reference_op *run)
+{
+    enum binary_function function = (enum binary_function)run->attributes[BINARY_FUNCTION];
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] = function_of_two(function, viewed(run, 0, BINARY_DIMS, i),
+                                         viewed(run, 1, BINARY_DIMS, i));
+    }
+}
+
+void reference_select(const struct reference_op *run)
+{
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] = viewed(run, viewed(run, 0, SELECT_DIMS, i) != 0.0 ? 1 : 2, SELECT_DIMS, i);
+    }
+}

@@ -1,0 +1,57 @@
+"""Goal: whoever cannot pay hears it at once, with balance and need, before anything is made; a node
+says so and lives on.
+Method: a solver and a node with empty purses, on an embedded ledger and on the pinned anvil."""
+
+import os
+import re
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import town as stage  # noqa: E402
+from town import DATA, STAKE, Town  # noqa: E402
+
+PEOPLE = ("client", "honest")
+AT_ONCE_S = 60  # the wait for a ledger is ten minutes
+
+
+def see_refusals(town, need):
+    job = town.new_job("a.job")
+    key = town.open_job(job)
+    poor = town.people["poor"] = town.ask("poor", "wallet", "new", "--light")["address"]
+    bundle = town.train("poor", job, "alone.run")
+    place = ["--ledger", town.place["LOCKSTEP_LEDGER"]]
+    before = time.monotonic()
+    for words in (["run", job, "--bundle", town.path("poor.run"), "--data", DATA],
+                  ["commit", bundle, *place]):
+        said = town.run("poor", "prover", *words, wanted=1)
+        assert re.search("%s has 0 ether, and this needs %s" % (poor, need), said), said
+        assert "try:" in said, said
+    assert time.monotonic() < before + AT_ONCE_S
+    assert not os.path.exists(town.path("poor.run"))
+    # Nothing is remembered of a ledger that took nothing.
+    town.place["LOCKSTEP_LEDGER"] = ""
+    assert "ledger" not in town.ask("poor", "prover", "status", bundle)
+    town.place["LOCKSTEP_LEDGER"] = place[1]
+    node = town.verifier(who="poor")
+    town.until(lambda: "%s has no money" % poor in node.said(), "the node says so")
+    assert node.stop() == 0, node.said()
+    # What is there is enough.
+    town.give("poor", STAKE + stage.ETHER)
+    commit = town.start("poor", "prover", "commit", bundle, *place, "--poll", "1s")
+    town.until(lambda: commit.code() == 0, "it has committed")
+    assert town.count("committed", key) == stage.SEGMENTS
+
+
+def an_empty_purse_is_told_at_once():
+    with Town(PEOPLE) as town:
+        see_refusals(town, "5 ether")
+
+
+def the_same_on_a_chain():
+    with Town(PEOPLE, on_chain=True) as town:
+        see_refusals(town, r"up to 5\.\d+ ether with the gas")
+
+
+TESTS = [an_empty_purse_is_told_at_once]
+sys.exit(stage.main(TESTS, [the_same_on_a_chain]))
