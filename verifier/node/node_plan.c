@@ -42,16 +42,17 @@ static enum status choose(void *context, const void *row, struct error *error)
                                "a secret sample", error);
 }
 
-/* A node that signs nothing draws nothing: it waits for others, for one block more. */
+/* Somebody draws a segment at once as a rule. Where nobody does, it is checked without its seed. */
 static enum status sample(struct node *node, struct error *error)
 {
+    const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";
     char where[500];
 
     (void)snprintf(where, sizeof(where),
                    "s.choice = :not_chosen AND NOT s.void AND (s.seed IS NOT NULL OR s.panel = 0 OR"
                    " (s.height + 3 < %lld AND NOT EXISTS (SELECT 1 FROM entries e WHERE"
-                   " e.job = s.job AND e.ours AND NOT e.gone))) ORDER BY random()",
-                   (long long)node->clock.height);
+                   " e.job = s.job AND %s AND NOT e.gone))) ORDER BY random()",
+                   (long long)node->clock.height, draws);
     return store_visit(node->ports.store, STORE_SEGMENTS, where, choose, node, error);
 }
 

@@ -13,6 +13,7 @@
 #include "chain/contracts/compiled/examiner_code.h"
 #include "chain/contracts/compiled/referee_code.h"
 #include "chain/contracts/compiled/rules_code.h"
+#include "chain/job/job_record.h"
 #include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
 
@@ -93,7 +94,8 @@ void market_open(struct market *market, bool embedded, const char *name)
     market->options.depth = 2;
     market->options.url = market->url;
     market->now_s = START_S;
-    market->attestors = 1;
+    market->seats = 1;
+    market->entries[MARKET_VERIFIER] = 1;
     if (embedded) {
         (void)snprintf(market->url, sizeof(market->url), "local:%s/%s.ledger", test_temp_dir(),
                        name);
@@ -186,41 +188,95 @@ struct game_terms market_terms(struct market *market, const struct job *job)
                                .salt = ++market->salt,
                                .steps = job->steps,
                                .segment_steps = (uint32_t)job->segment_length,
-                               .segment_reward = WEI_PER_ETHER / 10,
-                               .attest_fee = WEI_PER_ETHER / 100,
+                               .reward_from = WEI_PER_ETHER / 10,
+                               .reward_to = WEI_PER_ETHER / 10,
+                               .fee = WEI_PER_ETHER / 100,
                                .stake = 2 * WEI_PER_ETHER,
-                               .claim_bond = WEI_PER_ETHER / 10,
-                               .attest_bond = WEI_PER_ETHER / 20,
-                               .attestors = market->attestors,
-                               .coverage_ppm = GAME_PPM,
+                               .bond = WEI_PER_ETHER / 10,
+                               .query_fee = WEI_PER_ETHER / 1000,
+                               .seats = market->seats,
+                               .coverage_ppm = market->seats > 0 ? GAME_PPM : 0,
+                               .panel_least = market->seats,
                                .segment_period_s = 360000,
-                               .attest_period_s = MARKET_ATTEST_S,
+                               .seal_period_s = MARKET_SEAL_S,
                                .reveal_period_s = MARKET_REVEAL_S,
                                .claim_period_s = MARKET_CLAIM_S,
-                               .response_period_s = MARKET_RESPONSE_S,
+                               .clock_s = MARKET_CLOCK_S,
+                               .delivery_period_s = 3600,
                                .deadline_s = clock.time_s + 1000000};
 }
 
-/* The first `segments` segments of the bundle. */
-static struct hash32 commit_some(struct market *market, struct bundle *bundle, uint64_t segments)
+static void commit_one(struct market *market, const struct hash32 *key, struct bundle *bundle,
+                       uint32_t index, uint32_t steps, bool diverged)
+{
+    uint64_t first = index * bundle_job(bundle)->segment_length;
+    struct digest states[GAME_STATES_MAX];
+    struct game_hashes list = {states, steps};
+    struct error error;
+
+    error_init(&error);
+    for (uint32_t i = 0; i < steps; i++) {
+        check(bundle_state_root(&states[i], bundle, first + i + 1, &error), &error);
+    }
+    PLAY(market, MARKET_SOLVER, ledger_commit, key, index, &list, diverged);
+}
+
+static struct hash32 accept(struct market *market, const struct bundle *bundle)
 {
     struct game_terms terms = market_terms(market, bundle_job(bundle));
+    const struct game_bytes nowhere = {(const uint8_t *)"", 0};
+    const struct game_hashes path = {NULL, 0};
+    struct hash32 key;
+
+    if (market->retouch != NULL) {
+        market->retouch(&terms);
+    }
+    PLAY(market, MARKET_CLIENT, ledger_open_job, &key, &terms, &nowhere);
+    for (int i = 0; i < MARKET_PLAYERS; i++) {
+        if (market->entries[i] > 0 && terms.seats > 0) {
+            PLAY(market, i, ledger_enlist, &key, &terms, market->entries[i], &path, &nowhere);
+        }
+    }
+    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms, 0, &path, &nowhere);
+    return key;
+}
+
+static void commit_some(struct market *market, const struct hash32 *key, struct bundle *bundle,
+                        uint32_t first, uint32_t end)
+{
+    const struct job *job = bundle_job(bundle);
+
+    for (uint32_t i = first; i < end; i++) {
+        uint64_t left = job->steps - i * job->segment_length;
+
+        commit_one(market, key, bundle, i,
+                   (uint32_t)(left < job->segment_length ? left : job->segment_length), false);
+    }
+}
+
+struct hash32 market_accept(struct market *market, const char *path)
+{
+    struct bundle *bundle = NULL;
     struct hash32 key;
     struct error error;
 
     error_init(&error);
-    if (market->retouch != NULL) {
-        market->retouch(&terms);
-    }
-    PLAY(market, MARKET_CLIENT, ledger_open_job, &key, &terms);
-    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms);
-    for (uint32_t i = 0; i < segments; i++) {
-        struct digest root;
-
-        check(bundle_segment_root(&root, bundle, i, &error), &error);
-        PLAY(market, MARKET_SOLVER, ledger_commit, &key, i, &root);
-    }
+    check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
+    key = accept(market, bundle);
+    bundle_close(bundle);
     return key;
+}
+
+void market_commit_some(struct market *market, const struct hash32 *job, const char *path,
+                        uint32_t first, uint32_t end)
+{
+    struct bundle *bundle = NULL;
+    struct error error;
+
+    error_init(&error);
+    check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
+    commit_some(market, job, bundle, first, end);
+    bundle_close(bundle);
 }
 
 struct hash32 market_commit(struct market *market, const char *path)
@@ -231,7 +287,8 @@ struct hash32 market_commit(struct market *market, const char *path)
 
     error_init(&error);
     check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
-    key = commit_some(market, bundle, job_segments(bundle_job(bundle)));
+    key = accept(market, bundle);
+    commit_some(market, &key, bundle, 0, (uint32_t)job_segments(bundle_job(bundle)));
     bundle_close(bundle);
     return key;
 }
@@ -240,24 +297,15 @@ struct hash32 market_commit_diverged(struct market *market, const char *path, ui
                                      uint32_t steps)
 {
     struct bundle *bundle = NULL;
-    struct digest *states = calloc(steps, sizeof(*states));
-    struct digest root;
     struct hash32 key;
     struct error error;
-    uint64_t first;
 
     error_init(&error);
-    assert_non_null(states);
     check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
-    first = index * bundle_job(bundle)->segment_length;
-    for (uint32_t i = 0; i < steps; i++) {
-        check(bundle_state_root(&states[i], bundle, first + i + 1, &error), &error);
-    }
-    commit_list_root(&root, COMMIT_SEGMENT, first, states, steps);
-    key = commit_some(market, bundle, index);
-    PLAY(market, MARKET_SOLVER, ledger_commit_diverged, &key, index, &root, steps);
+    key = accept(market, bundle);
+    commit_some(market, &key, bundle, 0, index);
+    commit_one(market, &key, bundle, index, steps, true);
     bundle_close(bundle);
-    free(states);
     return key;
 }
 
@@ -265,8 +313,8 @@ uint32_t market_draw(struct market *market, enum market_player player, const str
                      uint32_t index)
 {
     struct game_segment segment = market_segment(market, job, index);
-    struct ledger_entry entry = {0};
-    struct hash32 seed = {{0}};
+    uint32_t place = GAME_PLACES_MAX;
+    struct job_record record;
     struct error error;
 
     error_init(&error);
@@ -274,41 +322,49 @@ uint32_t market_draw(struct market *market, enum market_player player, const str
         market_pass_time(market, 1);
     }
     PLAY(market, MARKET_CLIENT, ledger_draw, job, &segment);
+    job_record_init(&record, job, NULL);
     (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
-    while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
-           STATUS_OK) {
-        if (entry.event.kind == GAME_DRAWN && hash32_equal(&entry.event.job, job) &&
-            entry.event.index == index) {
-            seed = entry.event.seal;
+    check(job_record_follow(&record, market->ledgers[MARKET_CLIENT], &error), &error);
+    for (uint32_t i = 0; i < record.seat_count && place == GAME_PLACES_MAX; i++) {
+        if (record.seats[i].segment.index == index &&
+            address_equal(&record.seats[i].owner, signer_address(market->signers[player]))) {
+            place = record.seats[i].place;
         }
     }
-    assert_false(hash32_is_zero(&seed));
-    return game_sampled_step(&seed, signer_address(market->signers[player]), segment.steps);
+    job_record_free(&record);
+    return place;
 }
 
-void market_attest(struct market *market, enum market_player player, const struct hash32 *job,
-                   uint32_t index, const struct digest *trace_root)
+static struct ledger_verdict verdict_of(struct market *market, const struct hash32 *job,
+                                        uint32_t index, uint32_t place, enum game_verdict verdict,
+                                        uint8_t number)
 {
-    struct game_segment segment = market_segment(market, job, index);
-    struct ledger_job found = market_job(market, job);
+    struct ledger_verdict made = {.job = *job,
+                                  .segment = market_segment(market, job, index),
+                                  .place = place,
+                                  .verdict = verdict};
 
-    PLAY(market, player, ledger_attest, job, &found.terms, &segment, trace_root);
+    memset(made.salt.bytes, number, HASH32_SIZE);
+    if (verdict == GAME_VERDICT_RIGHT) {
+        memset(made.leaves, number, sizeof(made.leaves));
+    }
+    return made;
+}
+
+void market_seal(struct market *market, enum market_player player, const struct hash32 *job,
+                 uint32_t index, uint32_t place, enum game_verdict verdict, uint8_t number)
+{
+    struct ledger_verdict made = verdict_of(market, job, index, place, verdict, number);
+
+    PLAY(market, player, ledger_seal, &made);
 }
 
 void market_reveal(struct market *market, enum market_player player, const struct hash32 *job,
-                   uint32_t index, const struct digest *trace_root)
+                   uint32_t index, uint32_t place, enum game_verdict verdict, uint8_t number)
 {
-    struct game_segment segment = market_segment(market, job, index);
+    struct ledger_verdict made = verdict_of(market, job, index, place, verdict, number);
 
-    PLAY(market, player, ledger_reveal, job, &segment, trace_root);
-}
-
-void market_settle(struct market *market, enum market_player player, const struct hash32 *job,
-                   uint32_t index, const struct address *attestor)
-{
-    struct game_segment segment = market_segment(market, job, index);
-
-    PLAY(market, player, ledger_settle, job, &segment, attestor);
+    PLAY(market, player, ledger_reveal, &made);
 }
 
 void market_answer(struct market *market, enum market_player player, const struct hash32 *claim,
@@ -426,9 +482,8 @@ void market_node_defaults(struct market_node *node, struct market *market, const
     (void)snprintf(node->cache, sizeof(node->cache), "%.500s/cache",
                    market->folders[MARKET_VERIFIER]);
     node->options = (struct node_options){.mode = NODE_ACT,
-                                          .share = 1.0,
+                                          .entries = 1,
                                           .extra = 1.0,
-                                          .audit_share = 1.0,
                                           .checks_max = 2,
                                           .reach = 16,
                                           .mirrors = node->mirrors,

@@ -24,10 +24,10 @@ enum market_player {
 /* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy
  * machine. */
 enum {
-    MARKET_ATTEST_S = 3600,
+    MARKET_SEAL_S = 3600,
     MARKET_REVEAL_S = 3600,
     MARKET_CLAIM_S = 3600,
-    MARKET_RESPONSE_S = 3600,
+    MARKET_CLOCK_S = 3600,
     MARKET_GRACE_S = 600, /* of the node */
 };
 
@@ -42,7 +42,9 @@ struct market {
     uint64_t now_s;
     uint32_t moves;
     uint64_t salt;
-    uint32_t attestors; /* of each segment, in the terms; 1 where nobody says otherwise */
+    uint32_t seats; /* of each segment, in the terms; 1 where nobody says otherwise */
+    /* How many entries each has in the panel before the job is accepted: the verifier one. */
+    uint32_t entries[MARKET_PLAYERS];
     void (*retouch)(struct game_terms *terms); /* before a job is opened; NULL: nothing is */
 };
 
@@ -54,6 +56,12 @@ void market_return(struct market *market);
 void market_pass_time(struct market *market, uint32_t seconds);
 struct game_terms market_terms(struct market *market, const struct job *job);
 
+/* A job that is opened, whose panel enlists, and that is accepted; nothing is committed. */
+struct hash32 market_accept(struct market *market, const char *path);
+/* Commits the segments from `first` on, up to the one before `end`, as the bundle says. */
+void market_commit_some(struct market *market, const struct hash32 *job, const char *path,
+                        uint32_t first, uint32_t end);
+
 /* A job that is opened, accepted and committed whole, as the bundle at path says. */
 struct hash32 market_commit(struct market *market, const char *path);
 
@@ -62,17 +70,14 @@ struct hash32 market_commit(struct market *market, const char *path);
 struct hash32 market_commit_diverged(struct market *market, const char *path, uint32_t index,
                                      uint32_t steps);
 
-/* What somebody attests of a segment, and the step that he drew in it. */
+/* Draws a segment; the first place that player has in it, GAME_PLACES_MAX where none. */
 uint32_t market_draw(struct market *market, enum market_player player, const struct hash32 *job,
                      uint32_t index);
-void market_attest(struct market *market, enum market_player player, const struct hash32 *job,
-                   uint32_t index, const struct digest *trace_root);
+/* The verdict of a place, with leaves and a salt that follow from `number`. */
+void market_seal(struct market *market, enum market_player player, const struct hash32 *job,
+                 uint32_t index, uint32_t place, enum game_verdict verdict, uint8_t number);
 void market_reveal(struct market *market, enum market_player player, const struct hash32 *job,
-                   uint32_t index, const struct digest *trace_root);
-
-/* The bond of an attestor, or what became of it, is paid to whom it belongs. */
-void market_settle(struct market *market, enum market_player player, const struct hash32 *job,
-                   uint32_t index, const struct address *attestor);
+                   uint32_t index, uint32_t place, enum game_verdict verdict, uint8_t number);
 
 void market_answer(struct market *market, enum market_player player, const struct hash32 *claim,
                    const struct digest *trace_root);

@@ -1,6 +1,6 @@
 /*
- * Goal: a node finds every cheat whose step it samples and claims it at the very step, never claims
- * against an honest solver, attests and is paid for what is true, on both ledgers.
+ * Goal: a node finds every cheat that it looks at and raises the alarm or claims at the very step,
+ * never against an honest solver, and is paid for what is right, on both ledgers.
  * Method: whole jobs of every model with random lies at random steps, with the real node, which
  * samples at random, and its children; every event on the ledger and the exact money are looked at.
  */
@@ -50,14 +50,14 @@ static const struct address *verifier(const struct market *market)
 
 /* ---- endings -------------------------------------------------------------- */
 
-/* Every segment is attested, revealed, final and paid. */
+/* Every segment has our verdict, is final and paid. */
 static void see_honest_job_paid(struct market *market, struct market_node *node,
                                 const struct hash32 *job)
 {
     uint32_t before = market_count(market, GAME_SETTLED, verifier(market));
 
     market_node_settle(node);
-    market_pass_time(market, MARKET_ATTEST_S + 1);
+    market_pass_time(market, MARKET_SEAL_S + 1);
     market_node_settle(node);
     market_pass_time(market, MARKET_REVEAL_S + MARKET_CLAIM_S);
     for (uint32_t i = 0; i < SEGMENTS; i++) {
@@ -66,6 +66,7 @@ static void see_honest_job_paid(struct market *market, struct market_node *node,
     market_node_settle(node);
     assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);
     assert_int_equal(market_count(market, GAME_SETTLED, verifier(market)) - before, SEGMENTS);
+    assert_int_equal(market_node_number(node, "SELECT count(*) FROM entries WHERE NOT gone"), 0);
 }
 
 /* The claim names the step that was lied about; the solver says nothing and is convicted. */
@@ -76,6 +77,8 @@ static void see_cheat_convicted(struct market *market, struct market_node *node,
     struct error error;
     uint32_t claims = 0;
 
+    market_node_settle(node);
+    market_pass_time(market, MARKET_SEAL_S + 1);
     market_node_settle(node);
     error_init(&error);
     (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
@@ -89,7 +92,7 @@ static void see_cheat_convicted(struct market *market, struct market_node *node,
         }
     }
     assert_int_equal(claims, 1);
-    market_pass_time(market, MARKET_RESPONSE_S + 1);
+    market_pass_time(market, MARKET_CLOCK_S + 1);
     market_node_settle(node);
     assert_int_equal(market_job(market, job).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, job).generation, 1);
@@ -177,7 +180,6 @@ static void play_random(struct market *market, uint64_t number, struct tally *ta
     cheat_bundle_new(path, small_job_new(&options), cheat, step, random);
     job = market_commit(market, path);
     market_node_defaults(&node, market, path);
-    node.options.share = (double)test_random_below(random, 5) / 4;
     node.options.extra = (double)test_random_below(random, 5) / 4;
     node.options.mode = test_random_below(random, 4) == 0 ? NODE_DEFEND : NODE_ACT;
     market_node_open(&node);
@@ -186,7 +188,7 @@ static void play_random(struct market *market, uint64_t number, struct tally *ta
     claims = claims_about(market, &job, (uint32_t)(step / SEGMENT), (uint32_t)(step % SEGMENT));
     assert_int_equal(claims, cheat != CHEAT_NOT && sampled);
     if (claims > 0) {
-        market_pass_time(market, MARKET_RESPONSE_S + 1);
+        market_pass_time(market, MARKET_CLOCK_S + 1);
         market_node_settle(&node);
         assert_int_equal(market_job(market, &job).generation, 1);
     }
@@ -211,6 +213,7 @@ static void test_each_cheat_that_is_sampled_is_claimed_and_no_honest_solver_is(v
 
     (void)state;
     market_open(&market, true, "many");
+    market.seats = 0; /* nobody has a place: what it samples is its own choice */
     /* Past the ledger's birth, blocks come with time and not with moves alone: a draw waits for
      * one, and a node that samples little may be all that moves. */
     market_pass_time(&market, (uint32_t)time(NULL));
@@ -254,22 +257,24 @@ static void test_a_cheat_and_an_honest_solver_on_a_chain(void **state)
     market_close(&market);
 }
 
+/* The fee of each verdict; of a convicted solver's stake a quarter; and the bonds come back. */
 static void test_what_the_node_earns_is_exact(void **state)
 {
     uint64_t random = 9;
     struct market market;
+    wei before;
 
     (void)state;
     market_open(&market, true, "money");
+    before = market_money(&market, MARKET_VERIFIER);
     play(&market, 6001, CHEAT_NOT, 0, &random);
-    assert_true(market_owed(&market, MARKET_VERIFIER) ==
-                SEGMENTS * (WEI_PER_ETHER / 20 + WEI_PER_ETHER / 100));
+    assert_true(market_money(&market, MARKET_VERIFIER) ==
+                before + SEGMENTS * (WEI_PER_ETHER / 100));
+    before = market_money(&market, MARKET_VERIFIER);
     play(&market, 6002, CHEAT_SKIP, 5, &random);
-    /* The claim's bond and half of the stake; bonds of attestations that became void are settled
-     * too. */
-    assert_true(market_owed(&market, MARKET_VERIFIER) >=
-                SEGMENTS * (WEI_PER_ETHER / 20 + WEI_PER_ETHER / 100) + WEI_PER_ETHER / 10 +
-                    WEI_PER_ETHER);
+    /* The entry became the bond of the alarm; the node enlisted once more since. */
+    assert_true(market_money(&market, MARKET_VERIFIER) ==
+                before + 2 * WEI_PER_ETHER / GAME_POT_SHARE - WEI_PER_ETHER / 10);
     market_close(&market);
 }
 
@@ -282,6 +287,7 @@ static void test_an_observer_signs_nothing(void **state)
 
     (void)state;
     market_open(&market, true, "observer");
+    market_pass_time(&market, (uint32_t)time(NULL)); /* blocks come with time */
     cheat_bundle_new(path, small_mlp(3), CHEAT_ULP, 9, &random);
     (void)market_commit(&market, path);
     market_node_defaults(&node, &market, path);
@@ -292,12 +298,12 @@ static void test_an_observer_signs_nothing(void **state)
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"), 2);
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM actions"), 0);
     assert_int_equal(market_count(&market, GAME_SEALED, NULL), 0);
-    assert_int_equal(market_count(&market, GAME_ATTESTED, NULL), 0);
+    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
     market_node_close(&node);
     market_close(&market);
 }
 
-/* A defender claims and attests nothing; a segment whose state is withheld is no fraud. */
+/* A defender claims and enlists nowhere; a segment whose state is withheld is no fraud. */
 static void test_a_defender_only_claims_and_what_is_withheld_is_not_claimed(void **state)
 {
     uint64_t random = 12;
@@ -308,6 +314,7 @@ static void test_a_defender_only_claims_and_what_is_withheld_is_not_claimed(void
 
     (void)state;
     market_open(&market, true, "defender");
+    market.seats = 0;
     cheat_bundle_new(path, small_mlp(4), CHEAT_STALE_DATA, 9, &random);
     (void)market_commit(&market, path);
     market_node_defaults(&node, &market, path);
@@ -318,12 +325,12 @@ static void test_a_defender_only_claims_and_what_is_withheld_is_not_claimed(void
     market_node_open(&node);
     market_node_settle(&node);
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1); /* segment 2 */
-    assert_int_equal(market_count(&market, GAME_ATTESTED, NULL), 0);
+    assert_int_equal(market_count(&market, GAME_ENLISTED, NULL), 0);
     assert_int_equal(
         market_node_number(&node, "SELECT count(*) FROM tasks WHERE idx = 1 AND outcome = 0 AND"
                                   " reason LIKE '%no mirror gives the checkpoint%'"),
         1);
-    market_pass_time(&market, MARKET_ATTEST_S + MARKET_REVEAL_S + MARKET_CLAIM_S + 1);
+    market_pass_time(&market, MARKET_SEAL_S + MARKET_REVEAL_S + MARKET_CLAIM_S + 1);
     market_node_settle(&node);
     assert_int_equal(
         market_node_number(&node, "SELECT count(*) FROM tasks WHERE idx = 1 AND state = 3"), 1);
@@ -350,6 +357,8 @@ static void test_an_older_checkpoint_replaces_a_lost_one(void **state)
     (void)market_commit(&market, path);
     market_node_defaults(&node, &market, path);
     market_node_open(&node);
+    market_node_settle(&node);
+    market_pass_time(&market, MARKET_SEAL_S + 1);
     market_node_settle(&node);
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1);
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"), 2);
@@ -380,8 +389,76 @@ static void test_many_jobs_and_a_poisoned_one(void **state)
     market_node_settle(&node);
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"),
                      jobs * SEGMENTS);
-    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), jobs * SEGMENTS);
+    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, verifier(&market)),
+                     jobs * SEGMENTS);
     assert_true(market_node_number(&node, "SELECT min(attempts) FROM tasks WHERE outcome = 0") > 0);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+/* Nothing can be fetched of a segment: late in the seal period that is the verdict, and the solver
+ * is not convicted for it. */
+static void test_what_cannot_be_had_is_unavailable(void **state)
+{
+    uint64_t random = 15;
+    const char *path = run_path(9001);
+    struct market_node node;
+    struct market market;
+    struct hash32 job;
+
+    (void)state;
+    market_open(&market, true, "unavailable");
+    cheat_bundle_new(path, small_mlp(8), CHEAT_NOT, 0, &random);
+    job = market_commit(&market, path);
+    market_node_defaults(&node, &market, NULL); /* no mirror */
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
+    market_pass_time(&market, MARKET_SEAL_S - MARKET_SEAL_S / 10);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, verifier(&market)), SEGMENTS);
+    market_pass_time(&market, MARKET_SEAL_S / 10);
+    market_node_settle(&node);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM seats WHERE phase = 2 AND verdict = 3"),
+        SEGMENTS);
+    assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 0);
+    assert_int_equal(market_job(&market, &job).phase, GAME_PHASE_RUNNING);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+/* A rival says "right" without looking. The node has replayed the segment anyway, shows one leaf, and
+ * gets half of the rival's bond. */
+static void test_a_false_right_is_challenged(void **state)
+{
+    uint64_t random = 16;
+    const char *path = run_path(9101);
+    struct market_node node;
+    struct market market;
+    struct hash32 job;
+    uint32_t place;
+
+    (void)state;
+    market_open(&market, true, "right");
+    market_pass_time(&market, (uint32_t)time(NULL)); /* blocks come with time */
+    market.seats = 2;
+    market.entries[MARKET_RIVAL] = 1;
+    cheat_bundle_new(path, small_mlp(9), CHEAT_NOT, 0, &random);
+    job = market_accept(&market, path);
+    market_commit_some(&market, &job, path, 0, 1);
+    place = market_draw(&market, MARKET_RIVAL, &job, 0);
+    assert_int_not_equal(place, GAME_PLACES_MAX);
+    market_seal(&market, MARKET_RIVAL, &job, 0, place, GAME_VERDICT_RIGHT, 7);
+    market_node_defaults(&node, &market, path);
+    market_node_open(&node);
+    market_node_settle(&node);
+    market_pass_time(&market, MARKET_SEAL_S + 1);
+    market_reveal(&market, MARKET_RIVAL, &job, 0, place, GAME_VERDICT_RIGHT, 7);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_DISPROVED, verifier(&market)), 1);
+    assert_int_equal(market_node_number(&node, "SELECT rights FROM segments WHERE idx = 0"), 1);
+    assert_true(market_owed(&market, MARKET_VERIFIER) >= WEI_PER_ETHER / 20);
     market_node_close(&node);
     market_close(&market);
 }
@@ -397,6 +474,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_defender_only_claims_and_what_is_withheld_is_not_claimed),
         cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
         cmocka_unit_test(test_many_jobs_and_a_poisoned_one),
+        cmocka_unit_test(test_what_cannot_be_had_is_unavailable),
+        cmocka_unit_test(test_a_false_right_is_challenged),
     };
 
     if (workers_asked(argc, argv)) {
