@@ -240,16 +240,8 @@ struct charge {
 
 static bool is_against(const struct defendant *accused, const struct game_event *event)
 {
-    if (!hash32_equal(&event->job, &accused->job)) {
-        return false;
-    }
-    return accused->player == MARKET_SOLVER
-               ? event->kind == GAME_CLAIMED &&
-                     (uint64_t)event->index * DEFENDANT_SEGMENT + event->step == accused->lie.step
-               : event->kind == GAME_ACCUSED &&
-                     address_equal(&event->other,
-                                   signer_address(accused->market->signers[accused->player])) &&
-                     event->index == accused->lie.step / DEFENDANT_SEGMENT;
+    return hash32_equal(&event->job, &accused->job) && event->kind == GAME_CLAIMED &&
+           (uint64_t)event->index * DEFENDANT_SEGMENT + event->step == accused->lie.step;
 }
 
 static void read_charge(struct charge *charge, struct defendant *accused)
@@ -282,8 +274,9 @@ void defendant_round(struct defendant *accused)
     struct ledger *ledger = accused->market->ledgers[accused->player];
     struct ledger_claim claim;
     struct charge charge;
+    struct hash32 asked;
     struct error error;
-    char name[64];
+    char name[96];
 
     error_init(&error);
     check(ledger_work(ledger, &error), &error);
@@ -295,9 +288,11 @@ void defendant_round(struct defendant *accused)
     if (claim.turn != GAME_TURN_ACCUSED || claim.phase == GAME_CLAIM_CLOSED) {
         return;
     }
-    (void)snprintf(name, sizeof(name), "liar %02x%02x%02x%02x %u %d", charge.key.bytes[0],
-                   charge.key.bytes[1], charge.key.bytes[2], charge.key.bytes[3], claim.turns,
-                   claim.phase);
+    asked = keccak256(charge.queried.bytes, charge.queried.size);
+    (void)snprintf(name, sizeof(name), "liar %02x%02x%02x%02x %02x%02x%02x%02x %llu %d",
+                   charge.key.bytes[0], charge.key.bytes[1], charge.key.bytes[2],
+                   charge.key.bytes[3], asked.bytes[0], asked.bytes[1], asked.bytes[2],
+                   asked.bytes[3], (unsigned long long)claim.since_s, claim.phase);
     if (claim.phase == GAME_CLAIM_CALLED) {
         check(ledger_answer(ledger, name, &charge.key, &accused->server.trace.root, &error),
               &error);
