@@ -1,10 +1,10 @@
 /*
  * Goal: whole jobs come to the right end on both ledgers, through one interface.
- * Method: the same plays run on an embedded ledger with a clock of the test's and on anvil: a job
- * that is done, attested and paid; a solver that is convicted for silence; one that lied and is
- * walked down to the element, with the contracts put up by ledger_evm_deploy(); handles that are
- * closed and opened again in the middle; a reorganization under a running client. Balances are
- * exact.
+ * Method: the same plays run on an embedded ledger with a clock of the test's and on anvil, with
+ * the contracts put up by ledger_evm_deploy(): a job that is done, verified and paid; a solver that
+ * lied and is walked down to the element; handles that are closed and opened again in the middle; a
+ * reorganization under a running client; a seed that is the block's own random number; a name whose
+ * move was refused. Balances are exact on the embedded ledger, and to the gas on the chain.
  */
 #include "tests/support/test.h"
 
@@ -15,11 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/endian.h"
 #include "chain/local/ledger_local.h"
+#include "proofs/commit/commit.h"
 #include "tests/support/dispute/walk.h"
+#include "tests/support/game/made_states.h"
 #include "tests/support/game/rpc_server.h"
-#include "tests/support/game/stage.h"
+#include "tests/support/game/scene.h"
 
 enum {
     PROCESSES = 4,
@@ -31,30 +32,122 @@ enum {
 };
 
 static const double CLAIM_S_MOST = 0.1;
+static const struct game_bytes no_contact;
+static const struct game_hashes no_path;
+
+/* A job without a panel, whose states are made ones. */
+static struct game_terms plain_terms(struct stage *stage, uint8_t header[GAME_JOB_HEADER_SIZE])
+{
+    struct game_terms terms = {.steps = 2,
+                               .segment_steps = 1,
+                               .reward_from = 1000,
+                               .reward_to = 1000,
+                               .stake = WEI_PER_ETHER,
+                               .bond = 4000,
+                               .query_fee = 5,
+                               .segment_period_s = 100000,
+                               .seal_period_s = 1000,
+                               .reveal_period_s = 1000,
+                               .claim_period_s = 100000,
+                               .clock_s = 10000,
+                               .delivery_period_s = 1000,
+                               .deadline_s = stage_clock(stage) + 1000000};
+
+    made_job(header, &terms.job_id);
+    return terms;
+}
+
+static void start_job(struct stage *stage, struct hash32 *job, const struct game_terms *terms)
+{
+    STAGE_PLAY(stage, STAGE_CLIENT, ledger_open_job, job, terms, &no_contact);
+    STAGE_PLAY(stage, STAGE_SOLVER, ledger_accept, job, terms, 0, &no_path, &no_contact);
+}
+
+/* ---- whole jobs -------------------------------------------------------------------- */
+
+static void play_job(enum stage_ledger ledger, const char *name)
+{
+    const struct scene_verdicts right = {
+        .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_SECOND] = GAME_VERDICT_RIGHT}};
+    struct scene scene;
+
+    scene_open(&scene, ledger, name);
+    scene_open_job(&scene);
+    scene_enlist(&scene, STAGE_VERIFIER, 2);
+    scene_enlist(&scene, STAGE_SECOND, 1);
+    scene_accept(&scene, STAGE_SOLVER);
+    for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
+        scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+        stage_restart(&scene.stage, STAGE_SOLVER);
+        scene_draw(&scene, i);
+        scene_rounds(&scene, i, &right);
+        scene_finalize(&scene, STAGE_SOLVER, i);
+        stage_restart(&scene.stage, STAGE_VERIFIER);
+    }
+    assert_int_equal(scene.record.phase, GAME_PHASE_CLOSED);
+    scene_leave(&scene);
+    scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), 3000);
+    scene_see(&scene, scene_party_gain(&scene, (const int[]){STAGE_VERIFIER, STAGE_SECOND}, 2),
+              300);
+    scene_see(&scene, scene_gain(&scene, STAGE_CLIENT), -3300);
+    scene_close(&scene);
+}
 
 static void test_jobs_on_the_embedded_ledger(void **state)
 {
     (void)state;
-    stage_play_jobs(STAGE_EMBEDDED);
+    play_job(STAGE_EMBEDDED, "job");
 }
 
 static void test_jobs_on_a_chain(void **state)
 {
     (void)state;
-    stage_play_jobs(STAGE_ANVIL);
+    play_job(STAGE_ANVIL, "job-evm");
+}
+
+/* The contract reads it out of the header that the ledger shows. */
+static void test_a_seed_is_of_the_random_number_of_its_block(void **state)
+{
+    struct game_segment segment;
+    struct scene scene;
+    struct hash32 random;
+    struct hash32 hash;
+    struct hash32 seed;
+    char height[32];
+    json_t *block;
+
+    (void)state;
+    scene_open(&scene, STAGE_ANVIL, "seed");
+    scene_open_job(&scene);
+    scene_enlist(&scene, STAGE_VERIFIER, 1);
+    scene_accept(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_draw(&scene, 0);
+    segment = scene_segment(&scene, 0);
+    (void)snprintf(height, sizeof(height), "0x%llx", (unsigned long long)segment.height + 1);
+    block = anvil_call(scene.stage.rpc, "eth_getBlockByNumber", json_pack("[s, b]", height, 0));
+    assert_int_equal(rpc_value_hash(&random, json_object_get(block, "mixHash"), "mixHash", NULL),
+                     STATUS_OK);
+    json_decref(block);
+    hash = game_segment_hash(&scene.job, &segment);
+    seed = game_seed(&random, &hash);
+    assert_true(hash32_equal(&seed, &scene.record.segments[0].seed));
+    scene_close(&scene);
 }
 
 /* The blocks with the commits are replaced by empty ones. The solver's outbox must bring the
  * commits back, and a reader of the event log must learn it. */
 static void test_a_reorganization_under_a_running_client(void **state)
 {
+    const struct digest root = made_state_root(1);
+    const struct game_hashes states = {&root, 1};
+    uint8_t header[GAME_JOB_HEADER_SIZE];
     struct stage stage;
     struct game_terms terms;
     struct ledger_entry entry = {0};
     struct ledger_job seen;
     struct hash32 job;
     struct error error;
-    struct digest root = stage_root(1);
     uint32_t rewinds = 0;
     uint32_t standing = 0;
     json_t *before;
@@ -62,12 +155,11 @@ static void test_a_reorganization_under_a_running_client(void **state)
 
     (void)state;
     stage_open(&stage, STAGE_ANVIL, "reorg");
-    terms = stage_terms(&stage);
-    STAGE_PLAY(&stage, STAGE_CLIENT, ledger_open_job, &job, &terms);
-    STAGE_PLAY(&stage, STAGE_SOLVER, ledger_accept, &job, &terms);
+    terms = plain_terms(&stage, header);
+    start_job(&stage, &job, &terms);
     stage_pass_time(&stage, 1);
     stage_pass_time(&stage, 1);
-    STAGE_PLAY(&stage, STAGE_SOLVER, ledger_commit, &job, 0, &root);
+    STAGE_PLAY(&stage, STAGE_SOLVER, ledger_commit, &job, 0, &states, false);
     (void)stage_segment(&stage, STAGE_VERIFIER, &job, 0);
     before = anvil_call(stage.rpc, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0));
     json_decref(anvil_call(stage.rpc, "anvil_reorg", json_pack("[i, []]", 1)));
@@ -142,25 +234,39 @@ static void meter_end(struct meter *meter)
 
 /* From the decision to the pool: the most requests, and the best time. */
 static void measure_claims(struct meter *most, struct stage *stage, const struct hash32 *job,
-                           const struct game_terms *terms)
+                           const struct game_terms *terms,
+                           const uint8_t header[GAME_JOB_HEADER_SIZE])
 {
+    const struct digest root = made_state_root(1);
+    const struct game_hashes states = {&root, 1};
     struct meter meter = *most;
 
     most->requests = 0;
     most->seconds = 1e9;
     for (uint32_t i = 0; i < CLAIMS; i++) {
-        struct ledger_whistle whistle = {.job = *job};
+        const struct hash32 salt = {{(uint8_t)(1 + i)}};
+        struct game_segment segment = stage_segment(stage, STAGE_VERIFIER, job, i);
+        struct game_segment previous = {0};
         struct ledger_outcome outcome;
-        struct hash32 claim;
+        struct game_case shown;
+        struct hash32 subject;
         struct error error;
         char name[32];
 
-        whistle.segment = stage_segment(stage, STAGE_VERIFIER, job, i);
-        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_seal_claim, &claim, &whistle);
+        if (i > 0) {
+            previous = stage_segment(stage, STAGE_VERIFIER, job, i - 1);
+        }
+        made_states_case(&shown, header, &segment, &states, i == 0 ? NULL : &previous, &states, 0);
+        shown.client = *signer_address(stage->signers[STAGE_CLIENT]);
+        shown.salt = terms->salt;
+        subject = game_segment_hash(job, &segment);
+        subject = game_subject_hash(&subject, 0, &shown.pre_state, &shown.post_state);
+        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_seal_claim, &subject, &salt);
         stage_pass_time(stage, 1);
         (void)snprintf(name, sizeof(name), "whistle %u", i);
         meter_begin(&meter);
-        stage_check(ledger_claim(stage->ledgers[STAGE_VERIFIER], name, terms, &whistle, &error),
+        stage_check(ledger_claim(stage->ledgers[STAGE_VERIFIER], name, job, &shown, &salt,
+                                 game_claim_bond(terms, i), &error),
                     &error);
         meter_end(&meter);
         stage_check(ledger_look(stage->ledgers[STAGE_VERIFIER], &outcome, name, &error), &error);
@@ -173,8 +279,9 @@ static void measure_claims(struct meter *most, struct stage *stage, const struct
 
 static void measure_commits(struct meter *meter, struct stage *stage, const struct hash32 *job)
 {
+    const struct digest root = made_state_root(1);
+    const struct game_hashes states = {&root, 1};
     struct ledger_job seen = {0};
-    struct digest root = stage_root(1);
     struct error error;
 
     meter_begin(meter);
@@ -182,8 +289,9 @@ static void measure_commits(struct meter *meter, struct stage *stage, const stru
         char name[32];
 
         (void)snprintf(name, sizeof(name), "commit %u", i);
-        stage_check(ledger_commit(stage->ledgers[STAGE_SOLVER], name, job, i, &root, &error),
-                    &error);
+        stage_check(
+            ledger_commit(stage->ledgers[STAGE_SOLVER], name, job, i, &states, false, &error),
+            &error);
     }
     while (seen.committed < COMMITS) {
         stage_work(stage->ledgers[STAGE_SOLVER]);
@@ -199,6 +307,7 @@ static void measure_commits(struct meter *meter, struct stage *stage, const stru
  */
 static void test_commits_and_claims_are_quick(void **state)
 {
+    uint8_t header[GAME_JOB_HEADER_SIZE];
     struct stage stage;
     struct game_terms terms;
     struct meter meter;
@@ -206,19 +315,15 @@ static void test_commits_and_claims_are_quick(void **state)
 
     (void)state;
     stage_open(&stage, STAGE_ANVIL, "quick");
-    terms = stage_terms(&stage);
+    terms = plain_terms(&stage, header);
     terms.steps = COMMITS;
-    terms.segment_steps = 1;
-    terms.segment_reward = 1;
-    terms.coverage_ppm = 0;
-    STAGE_PLAY(&stage, STAGE_CLIENT, ledger_open_job, &job, &terms);
-    STAGE_PLAY(&stage, STAGE_SOLVER, ledger_accept, &job, &terms);
+    start_job(&stage, &job, &terms);
     meter_open(&meter, &stage);
     measure_commits(&meter, &stage, &job);
     print_message("%d commits in %.2f s and %u requests\n", COMMITS, meter.seconds, meter.requests);
     assert_true(test_soak_minutes() == 0 || 60 * COMMITS / meter.seconds > 1000);
 
-    measure_claims(&meter, &stage, &job, &terms);
+    measure_claims(&meter, &stage, &job, &terms, header);
     print_message("a claim was signed and sent in %.0f ms and %u requests\n", 1000 * meter.seconds,
                   meter.requests);
     assert_true(meter.requests <= CLAIM_REQUESTS_MOST);
@@ -227,8 +332,11 @@ static void test_commits_and_claims_are_quick(void **state)
     meter_close(&meter);
 }
 
+/* ---- refusals ----------------------------------------------------------------------- */
+
 static void test_what_cannot_be_is_refused(void **state)
 {
+    uint8_t header[GAME_JOB_HEADER_SIZE];
     struct ledger_options options;
     struct ledger *ledger;
     struct stage stage;
@@ -248,20 +356,55 @@ static void test_what_cannot_be_is_refused(void **state)
     options.url = "http://127.0.0.1:1";
     assert_int_equal(ledger_open(&ledger, &options, &error), STATUS_USAGE); /* no registry */
     stage_open(&stage, STAGE_EMBEDDED, "refusals");
-    assert_int_equal(ledger_local_init(stage.url + 6, &error),
-                     STATUS_REFUSED);
     options.url = stage.url;
     stage_check(ledger_open(&ledger, &options, &error), &error);
     assert_int_equal(ledger_submit(ledger, "x", &move, &error), STATUS_USAGE); /* no key */
     ledger_close(ledger);
     assert_int_equal(ledger_submit(stage.ledgers[0], "", &move, &error), STATUS_USAGE);
-    terms = stage_terms(&stage);
-    terms.segment_reward = 900 * WEI_PER_ETHER; /* more than the purse holds */
-    assert_int_equal(ledger_open_job(stage.ledgers[0], "rich", &job, &terms, &error),
+    terms = plain_terms(&stage, header);
+    terms.reward_to = 900 * WEI_PER_ETHER; /* more than the purse holds */
+    terms.rise_time_s = 1;
+    assert_int_equal(ledger_open_job(stage.ledgers[0], "rich", &job, &terms, &no_contact, &error),
                      STATUS_REFUSED);
     assert_int_equal(ledger_get_job(stage.ledgers[0], &(struct ledger_job){0}, &job, &error),
                      STATUS_NOT_FOUND);
     stage_close(&stage);
+}
+
+/* A name stands for one move; but after the rules refused it, it is free for another. */
+static void play_names(enum stage_ledger ledger, const char *folder)
+{
+    uint8_t header[GAME_JOB_HEADER_SIZE];
+    struct game_terms terms;
+    struct stage stage;
+    struct hash32 job;
+    struct error error;
+
+    error_init(&error);
+    stage_open(&stage, ledger, folder);
+    terms = plain_terms(&stage, header);
+    STAGE_PLAY(&stage, STAGE_CLIENT, ledger_open_job, &job, &terms, &no_contact);
+    stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "accept", &job, &terms, 5000, &no_path,
+                              &no_contact, &error),
+                &error);
+    assert_int_equal(stage_refused(&stage, STAGE_SOLVER, "accept"), GAME_TOO_LITTLE);
+    stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "accept", &job, &terms, 1000, &no_path,
+                              &no_contact, &error),
+                &error);
+    stage_settle_down(&stage, STAGE_SOLVER, "accept");
+    stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "accept", &job, &terms, 1000, &no_path,
+                              &no_contact, &error),
+                &error); /* the same once more is nothing */
+    assert_int_equal(ledger_step_back(stage.ledgers[STAGE_SOLVER], "accept", &job, &error),
+                     STATUS_REFUSED);
+    stage_close(&stage);
+}
+
+static void test_a_name_is_free_after_a_refusal(void **state)
+{
+    (void)state;
+    play_names(STAGE_EMBEDDED, "names");
+    play_names(STAGE_ANVIL, "names-evm");
 }
 
 static struct game_move numbered_seal(uint32_t process, uint32_t number)
@@ -378,60 +521,42 @@ static struct ledger_entry last_event(struct stage *stage, int player, enum game
 static struct hash32 open_disputed(struct stage *stage, struct game_case *shown,
                                    struct game_terms *terms, const struct walk *walk)
 {
-    struct digest root;
+    const struct game_hashes states = {&walk->context.after, 1};
     struct hash32 job;
 
     memset(shown, 0, sizeof(*shown));
-    endian_store_be64(shown->job_header + 12, 1);
-    endian_store_be64(shown->job_header + 20, 1);
+    *terms = plain_terms(stage, shown->job_header);
+    memset(shown->job_header, 0, sizeof(shown->job_header));
     memcpy(shown->job_header + 56, walk->context.program.bytes, DIGEST_SIZE);
     memcpy(shown->job_header + 184, walk->context.before.bytes, DIGEST_SIZE);
-    *terms = stage_terms(stage);
     terms->steps = 1;
-    terms->segment_steps = 1;
-    terms->attestors = 0;
-    terms->coverage_ppm = 0;
     commit_job_id(&terms->job_id, shown->job_header, sizeof(shown->job_header));
     shown->client = *signer_address(stage->signers[STAGE_CLIENT]);
     shown->salt = terms->salt;
     shown->pre_state = walk->context.before;
     shown->post_state = walk->context.after;
-    commit_list_root(&root, COMMIT_SEGMENT, 0, &walk->context.after, 1);
-    STAGE_PLAY(stage, STAGE_CLIENT, ledger_open_job, &job, terms);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_accept, &job, terms);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_commit, &job, 0, &root);
+    start_job(stage, &job, terms);
+    STAGE_PLAY(stage, STAGE_SOLVER, ledger_commit, &job, 0, &states, false);
     shown->segment = stage_segment(stage, STAGE_VERIFIER, &job, 0);
     return job;
 }
 
-static void play_dispute(struct stage *stage, struct walk *walk)
+static void play_walk(struct stage *stage, struct walk *walk, const struct hash32 *claim,
+                      const struct game_subject *subject)
 {
-    struct ledger_whistle whistle = {.step = 0};
-    struct game_terms terms;
-    struct game_case shown;
-    struct buffer evidence;
-    struct hash32 claim;
     uint64_t queried = 0;
     uint64_t reply = 0;
 
-    whistle.job = open_disputed(stage, &shown, &terms, walk);
-    whistle.segment = shown.segment;
-    whistle.pre_state = shown.pre_state;
-    whistle.post_state = shown.post_state;
-    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_seal_claim, &claim, &whistle);
-    stage_pass_time(stage, 2);
-    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_claim, &terms, &whistle);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_answer, &claim, &walk->context.trace);
     while (walk_query(walk)) {
         struct ledger_entry entry;
 
-        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_query, &claim, &shown, walk->question.data,
-                   walk->question.size);
+        STAGE_PLAY(stage, STAGE_VERIFIER, ledger_query, claim, subject, walk->question.data,
+                   walk->question.size, 5);
         stage_restart(stage, STAGE_SOLVER);
         entry = last_event(stage, STAGE_SOLVER, GAME_QUERIED, queried);
         queried = entry.number;
         walk_answer(walk, &entry.event.payload);
-        STAGE_PLAY(stage, STAGE_SOLVER, ledger_reply, &claim, &entry.event.payload, walk->reply,
+        STAGE_PLAY(stage, STAGE_SOLVER, ledger_reply, claim, &entry.event.payload, walk->reply,
                    walk->reply_size);
         stage_restart(stage, STAGE_VERIFIER);
         entry = last_event(stage, STAGE_VERIFIER, GAME_REPLIED, reply);
@@ -440,12 +565,62 @@ static void play_dispute(struct stage *stage, struct walk *walk)
             trace_walk_take(&walk->walk, entry.event.payload.bytes, entry.event.payload.size, NULL),
             NULL);
     }
+}
+
+static void expect_claim(struct stage *stage, const struct hash32 *key, enum game_claim_phase phase,
+                         enum game_turn turn)
+{
+    struct ledger_claim claim;
+    struct error error;
+
+    error_init(&error);
+    stage_check(ledger_get_claim(stage->ledgers[STAGE_CLIENT], &claim, key, &error), &error);
+    assert_int_equal(claim.phase, phase);
+    assert_int_equal(claim.turn, turn);
+    assert_int_equal(claim.claimants, 1);
+    assert_true(address_equal(&claim.lead, signer_address(stage->signers[STAGE_VERIFIER])));
+    assert_true(address_equal(&claim.solver, signer_address(stage->signers[STAGE_SOLVER])));
+    assert_true(claim.rank == (GAME_RANK_OUTSIDER | 1));
+    assert_true(phase == GAME_CLAIM_CLOSED ? claim.deadline_s == 0
+                                           : claim.deadline_s > stage_clock(stage));
+}
+
+static void play_dispute(struct stage *stage, struct walk *walk)
+{
+    const struct hash32 salt = {{7}};
+    struct game_subject subject;
+    struct game_terms terms;
+    struct game_case shown;
+    struct buffer evidence;
+    struct hash32 claimed;
+    struct hash32 claim;
+    struct hash32 job;
+    wei fees;
+
+    job = open_disputed(stage, &shown, &terms, walk);
+    subject = game_subject_of(&shown);
+    claimed = game_segment_hash(&job, &shown.segment);
+    claimed = game_subject_hash(&claimed, 0, &shown.pre_state, &shown.post_state);
+    claim = game_claim_key(&claimed, 0);
+    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_seal_claim, &claimed, &salt);
+    stage_pass_time(stage, 2);
+    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_claim, &job, &shown, &salt, terms.bond);
+    expect_claim(stage, &claim, GAME_CLAIM_CALLED, GAME_TURN_ACCUSED);
+    STAGE_PLAY(stage, STAGE_SOLVER, ledger_answer, &claim, &walk->context.trace);
+    expect_claim(stage, &claim, GAME_CLAIM_TRIED, GAME_TURN_CLAIMANT);
+    play_walk(stage, walk, &claim, &subject);
+    fees = stage_owed(stage, STAGE_SOLVER);
+    assert_true(fees > 0 && fees % terms.query_fee == 0);
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, walk);
-    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_convict, &claim, &shown, evidence.data, evidence.size);
+    STAGE_PLAY(stage, STAGE_VERIFIER, ledger_convict, &claim, &subject, evidence.data,
+               evidence.size);
     buffer_release(&evidence);
-    assert_true(stage_owed(stage, STAGE_VERIFIER) == terms.claim_bond + terms.stake / 2);
-    assert_true(stage_owed(stage, STAGE_SOLVER) == 0);
+    assert_true(stage_owed(stage, STAGE_VERIFIER) == terms.bond);
+    STAGE_PLAY(stage, STAGE_CLIENT, ledger_pay, &job, 0);
+    assert_true(stage_owed(stage, STAGE_VERIFIER) == terms.bond + terms.stake / 4);
+    assert_true(stage_owed(stage, STAGE_CLIENT) == terms.stake / 4);
+    assert_true(stage_owed(stage, STAGE_SOLVER) == fees);
 }
 
 static void test_dispute_is_played_through_the_interface_of_both(void **state)
@@ -457,8 +632,8 @@ static void test_dispute_is_played_through_the_interface_of_both(void **state)
         struct walk walk;
 
         walk_open(&walk, &lie, 0);
-        stage_open_judged(&stage, embedded == 1 ? STAGE_EMBEDDED : STAGE_ANVIL,
-                          embedded == 1 ? "court" : "court-evm");
+        stage_open(&stage, embedded == 1 ? STAGE_EMBEDDED : STAGE_ANVIL,
+                   embedded == 1 ? "court" : "court-evm");
         play_dispute(&stage, &walk);
         stage_close(&stage);
         walk_close(&walk);
@@ -470,10 +645,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_on_the_embedded_ledger),
         cmocka_unit_test(test_jobs_on_a_chain),
+        cmocka_unit_test(test_a_seed_is_of_the_random_number_of_its_block),
         cmocka_unit_test(test_a_reorganization_under_a_running_client),
         cmocka_unit_test(test_processes_that_die_share_an_embedded_ledger),
         cmocka_unit_test(test_commits_and_claims_are_quick),
         cmocka_unit_test(test_what_cannot_be_is_refused),
+        cmocka_unit_test(test_a_name_is_free_after_a_refusal),
         cmocka_unit_test(test_dispute_is_played_through_the_interface_of_both),
     };
 
