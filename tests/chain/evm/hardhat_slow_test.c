@@ -13,7 +13,7 @@
 
 #include "chain/evm/evm.h"
 #include "chain/evm/outbox.h"
-#include "tests/support/game/stage.h"
+#include "tests/support/game/scene.h"
 
 enum {
     CHAIN_ID = 31337,
@@ -28,7 +28,7 @@ static const struct address receiver = {{0xbe, 0xef, 2}};
 static void test_jobs_on_a_stricter_chain(void **state)
 {
     (void)state;
-    stage_play_jobs(STAGE_HARDHAT);
+    scene_play_jobs(STAGE_HARDHAT);
 }
 
 /* One from the sender to the receiver; what the node says to it. */

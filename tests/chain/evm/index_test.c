@@ -201,7 +201,7 @@ static struct rpc *rpc_of(const char *const *urls, size_t count)
 static uint32_t count_true(struct database *sql)
 {
     struct ledger_entry entry = {0};
-    uint8_t payload[GAME_REPLY_MAX];
+    uint8_t payload[GAME_LOG_SIZE_MAX];
     uint32_t count = 0;
 
     while (event_log_next(sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
@@ -367,7 +367,7 @@ static void test_logs_that_come_late_are_added(void **state)
     struct evm_index index;
     struct ledger_entry entry = {0};
     struct database sql;
-    uint8_t payload[GAME_REPLY_MAX];
+    uint8_t payload[GAME_LOG_SIZE_MAX];
     uint32_t events = 0;
 
     (void)state;

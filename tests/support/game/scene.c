@@ -438,3 +438,71 @@ void scene_see(struct scene *scene, int64_t gain, int64_t wanted)
         fail_msg("a gain of %lld thousandths, wanted %lld", (long long)gain, (long long)wanted);
     }
 }
+
+/* ---- whole jobs ------------------------------------------------------------------------- */
+
+static void restart_all(struct scene *scene)
+{
+    for (int i = 0; i < STAGE_PLAYERS; i++) {
+        stage_restart(&scene->stage, i);
+    }
+}
+
+static void do_job(struct scene *scene)
+{
+    static const struct scene_verdicts right = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT}};
+
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_VERIFIER, 2);
+    scene_accept(scene, STAGE_SOLVER);
+    for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
+        scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+        restart_all(scene);
+    }
+    for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
+        scene_draw(scene, i);
+        scene_rounds(scene, i, &right);
+        scene_finalize(scene, STAGE_SOLVER, i);
+        restart_all(scene);
+    }
+    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    scene_leave(scene);
+    STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_withdraw, account(scene, STAGE_SOLVER));
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 300);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3300);
+    assert_true(stage_owed(&scene->stage, STAGE_SOLVER) == 0);
+}
+
+static void convict_silence(struct scene *scene)
+{
+    struct hash32 claim;
+
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_VERIFIER, 1);
+    scene_accept(scene, STAGE_SOLVER);
+    scene_commit(scene, STAGE_SOLVER, 1);
+    claim = scene_claim(scene, STAGE_SECOND, 0, 1, 0);
+    restart_all(scene);
+    scene_pass(scene, SCENE_CLOCK_S + 1);
+    scene_timeout(scene, STAGE_CLIENT, &claim);
+    scene_pay(scene, STAGE_CLIENT, 0);
+    scene_read(scene);
+    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
+    assert_int_equal(scene->record.generation, 1);
+    assert_int_equal(scene->record.committed, 0);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
+    scene_see(scene, scene_gain(scene, STAGE_SECOND), 5000);
+}
+
+void scene_play_jobs(enum stage_ledger ledger)
+{
+    struct scene scene;
+
+    scene_open(&scene, ledger, ledger == STAGE_EMBEDDED ? "job" : "job-evm");
+    do_job(&scene);
+    scene_close(&scene);
+    scene_open(&scene, ledger, ledger == STAGE_EMBEDDED ? "silence" : "silence-evm");
+    convict_silence(&scene);
+    scene_close(&scene);
+}
