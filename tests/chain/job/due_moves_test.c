@@ -16,19 +16,19 @@ enum {
     CLAIM_END_S = COMMIT_S + 3 * PERIOD_S,
     DUE_S = COMMIT_S + 500,
     DEADLINE_S = 5000,
-    END_S = DEADLINE_S + 3 * PERIOD_S,
     SEGMENTS = 3,
 };
 
 static const struct address client = {{1}};
 static const struct address solver = {{2}};
-static const struct address attestor = {{3}};
+static const struct address verifier = {{3}};
 
 struct scene {
     struct job_record record;
     struct ledger_clock clock;
     struct job_record_segment segments[SEGMENTS];
-    struct job_record_attestation attestations[2];
+    struct job_record_seat seats[2];
+    struct job_entry entries[2];
     struct job_record_claim claims[2];
 };
 
@@ -43,19 +43,25 @@ static void scene_make(struct scene *scene, uint32_t committed)
                                         .committed = committed,
                                         .due_s = DUE_S,
                                         .segments = scene->segments,
-                                        .attestations = scene->attestations,
-                                        .claims = scene->claims};
-    scene->record.terms = (struct game_terms){.attestors = 1,
+                                        .seats = scene->seats,
+                                        .entries = scene->entries,
+                                        .claims = scene->claims,
+                                        .unpaid = UINT32_MAX};
+    scene->record.terms = (struct game_terms){.seats = 1,
                                               .coverage_ppm = GAME_PPM,
-                                              .attest_period_s = PERIOD_S,
+                                              .seal_period_s = PERIOD_S,
                                               .reveal_period_s = PERIOD_S,
                                               .claim_period_s = PERIOD_S,
                                               .deadline_s = DEADLINE_S};
     for (uint32_t i = 0; i < committed; i++) {
         scene->segments[i] = (struct job_record_segment){
             .committed = {.index = i, .time_s = COMMIT_S, .height = 10, .solver = solver},
+            .seed = {{1}},
+            .covered = true,
             .start_s = COMMIT_S,
-            .revealed = 1};
+            .round = 1,
+            .seated = 1,
+            .rights = 1};
     }
     scene->clock.height = 100;
 }
@@ -84,15 +90,17 @@ static void see_nothing(struct scene *scene, uint64_t now_s, const struct addres
     assert_false(next(scene, &move, now_s, account));
 }
 
-static void claim(struct scene *scene, uint32_t index, const struct address *accused, bool open)
+static void claim(struct scene *scene, uint32_t index, uint64_t rank, bool open)
 {
     struct job_record_claim *made = &scene->claims[scene->record.claim_count];
 
     *made = (struct job_record_claim){.key = {{(uint8_t)++scene->record.claim_count}},
-                                      .attestor = *accused,
                                       .index = index,
+                                      .solver = solver,
+                                      .rank = rank,
                                       .open = open,
-                                      .upheld = !open,
+                                      .outcome = GAME_UPHELD,
+                                      .phase = GAME_CLAIM_CALLED,
                                       .deadline_s = CLAIM_END_S + 50};
     scene->segments[index].open_claims += open;
 }
@@ -111,48 +119,61 @@ static void test_segments_are_finalized_in_order_after_their_claim_time(void **s
     }
 }
 
-static void test_what_is_to_be_covered_gets_rounds_until_the_deadline(void **state)
+static void test_what_is_covered_gets_rounds_whatever_the_deadline(void **state)
 {
     struct scene scene;
 
     (void)state;
     scene_make(&scene, 2);
-    scene.segments[0].revealed = 0;
-    scene.segments[1].revealed = 0;
+    scene.segments[0].rights = 0;
+    scene.segments[1].rights = 0;
     see_nothing(&scene, COMMIT_S + 2 * PERIOD_S, &client);
     see(&scene, COMMIT_S + 2 * PERIOD_S + 1, &client, DUE_MOVE_RENEW, 0);
     scene.segments[0].start_s = COMMIT_S + 2 * PERIOD_S + 1;
     see(&scene, COMMIT_S + 2 * PERIOD_S + 1, &client, DUE_MOVE_RENEW, 1);
-    see(&scene, DEADLINE_S, &client, DUE_MOVE_RENEW, 0);
-    see_nothing(&scene, DEADLINE_S + 1, &client);
-    see_nothing(&scene, END_S, &client);
-    see(&scene, END_S + 1, &client, DUE_MOVE_EXPIRE, 0);
+    see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_RENEW, 0);
+    /* The panel sleeps: one right is enough, and without one all is void. */
+    scene.segments[0].ended = true;
+    see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_FORFEIT, 0);
+    scene.segments[0].rights = 1;
+    see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_FINALIZE, 0);
 }
 
-/* Where a share is to be covered: else finalizing would be refused, and what it drew with it. */
-static void test_what_is_not_drawn_is_drawn_before_it_is_finalized(void **state)
+static void test_states_that_nobody_gets_are_forfeited(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
+    scene.segments[0].rights = 0;
+    scene.segments[0].unavailables = 10;
+    scene.segments[0].ended = true;
+    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_FORFEIT, 0);
+}
+
+static void test_what_is_not_drawn_is_drawn_at_once(void **state)
 {
     struct scene scene;
 
     (void)state;
     scene_make(&scene, 1);
     scene.record.terms.coverage_ppm = GAME_PPM / 2;
-    scene.segments[0].revealed = 0;
-    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_DRAW, 0);
+    scene.segments[0].rights = 0;
+    scene.segments[0].covered = false;
+    scene.segments[0].seed = (struct hash32){{0}};
+    see(&scene, COMMIT_S, &client, DUE_MOVE_DRAW, 0);
     scene.segments[0].seed = (struct hash32){{1}};
+    see_nothing(&scene, CLAIM_END_S, &client);
     see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_FINALIZE, 0);
-    scene.segments[0].mandatory = true;
-    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_RENEW, 0);
 }
 
 static void test_claims_are_ended_before_what_they_hold_up(void **state)
 {
-    static const struct address nobody;
     struct scene scene;
 
     (void)state;
     scene_make(&scene, SEGMENTS);
-    claim(&scene, 0, &nobody, true);
+    claim(&scene, 0, 1, true);
     see_nothing(&scene, CLAIM_END_S + 50, &client);
     see(&scene, CLAIM_END_S + 51, &client, DUE_MOVE_TIMEOUT, 0);
     /* One on a later segment holds the first up no more than its own. */
@@ -165,18 +186,27 @@ static void test_claims_are_ended_before_what_they_hold_up(void **state)
     assert_int_equal(due_move_after(&scene.record, CLAIM_END_S + 50), CLAIM_END_S + 50);
 }
 
-static void test_a_claim_whose_accused_is_gone_is_lapsed_at_once(void **state)
+/* A conviction of a lower rank overtakes what nobody has answered; then the stake is paid. */
+static void test_an_overtaken_claim_is_lapsed_and_the_pot_is_paid(void **state)
 {
     struct scene scene;
 
     (void)state;
-    scene_make(&scene, SEGMENTS);
-    claim(&scene, 0, &attestor, true);
-    see_nothing(&scene, CLAIM_END_S + 1, &client);
-    claim(&scene, 1, &attestor, false); /* of another segment: another attestation */
-    see_nothing(&scene, CLAIM_END_S + 1, &client);
-    scene.claims[1].index = 0;
-    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_LAPSE, 0);
+    scene_make(&scene, 0);
+    scene.record.segment_count = SEGMENTS;
+    scene.record.phase = GAME_PHASE_OPEN;
+    scene.record.generation = 1;
+    scene.record.unpaid = 0;
+    claim(&scene, 0, 5, false);
+    claim(&scene, 1, 6, true);
+    see(&scene, COMMIT_S, &client, DUE_MOVE_LAPSE, 1);
+    scene.claims[1].rank = 4; /* it began earlier, and goes on */
+    see_nothing(&scene, CLAIM_END_S + 50, &client);
+    see(&scene, CLAIM_END_S + 51, &client, DUE_MOVE_TIMEOUT, 1);
+    scene.claims[1].open = false;
+    see(&scene, COMMIT_S, &client, DUE_MOVE_PAY, 0);
+    scene.record.unpaid = UINT32_MAX;
+    see_nothing(&scene, COMMIT_S, &client);
 }
 
 /* The solver itself gets its whole stake back by waiting. */
@@ -191,12 +221,12 @@ static void test_a_late_solver_is_released_by_others(void **state)
     assert_int_equal(due_move_after(&scene.record, DUE_S), DUE_S);
     see(&scene, DUE_S + 1, &client, DUE_MOVE_RELEASE, 0);
     see_nothing(&scene, DUE_S + 1, &solver);
-    see_nothing(&scene, END_S, &solver);
-    see(&scene, END_S + 1, &solver, DUE_MOVE_EXPIRE, 0);
+    see_nothing(&scene, DEADLINE_S, &solver);
+    see(&scene, DEADLINE_S + 1, &solver, DUE_MOVE_EXPIRE, 0);
     /* What it has committed comes first. */
     scene.record.finalized = 0;
     see(&scene, DUE_S + 1, &client, DUE_MOVE_FINALIZE, 0);
-    see(&scene, END_S + 1, &client, DUE_MOVE_FINALIZE, 0);
+    see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_FINALIZE, 0);
 }
 
 static void test_an_open_job_expires_after_its_deadline(void **state)
@@ -208,14 +238,14 @@ static void test_an_open_job_expires_after_its_deadline(void **state)
     scene.record.phase = GAME_PHASE_OPEN;
     see_nothing(&scene, DEADLINE_S, &client);
     assert_int_equal(due_move_after(&scene.record, DEADLINE_S), DEADLINE_S);
-    see(&scene, DEADLINE_S + 1, &attestor, DUE_MOVE_EXPIRE, 0);
+    see(&scene, DEADLINE_S + 1, &verifier, DUE_MOVE_EXPIRE, 0);
     scene.record.phase = GAME_PHASE_CLOSED;
-    see_nothing(&scene, END_S + 1, &client);
+    see_nothing(&scene, DEADLINE_S + 1, &client);
     scene.record.phase = GAME_PHASE_NONE;
-    see_nothing(&scene, END_S + 1, &client);
+    see_nothing(&scene, DEADLINE_S + 1, &client);
 }
 
-static void test_who_collects_settles_what_is_its_own(void **state)
+static void test_who_collects_takes_back_what_is_its_own(void **state)
 {
     struct scene scene;
 
@@ -223,28 +253,53 @@ static void test_who_collects_settles_what_is_its_own(void **state)
     scene_make(&scene, 1);
     scene.record.finalized = 1;
     scene.record.phase = GAME_PHASE_CLOSED;
-    scene.attestations[0] = (struct job_record_attestation){.account = attestor, .revealed = true};
-    scene.attestations[1] = (struct job_record_attestation){.account = client};
-    scene.record.attestation_count = 2;
-    see(&scene, CLAIM_END_S, &attestor, DUE_MOVE_SETTLE, 0);
-    see(&scene, CLAIM_END_S, &solver, DUE_MOVE_SETTLE, 0); /* the bond of who did not reveal */
-    see_nothing(&scene, COMMIT_S + 2 * PERIOD_S, &solver);
-    see_nothing(&scene, CLAIM_END_S, &client);
-    scene.attestations[0].settled = true;
-    see_nothing(&scene, CLAIM_END_S, &attestor);
+    scene.entries[0] = (struct job_entry){.owner = verifier};
+    scene.entries[1] = (struct job_entry){.owner = client};
+    scene.record.entry_count = 2;
+    scene.seats[0] = (struct job_record_seat){
+        .is_void = true, .owner = verifier, .entry = 0, .phase = GAME_SEAT_REVEALED};
+    scene.record.seat_count = 1;
+    see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_SETTLE, 0);
+    see(&scene, CLAIM_END_S, &client, DUE_MOVE_LEAVE, 0);
+    see_nothing(&scene, CLAIM_END_S, &solver);
+    scene.seats[0].phase = GAME_SEAT_CLOSED;
+    see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_LEAVE, 0);
+    scene.entries[0].gone = true;
+    see_nothing(&scene, CLAIM_END_S, &verifier);
+}
+
+static void test_a_held_part_is_delivered_after_its_period(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
+    scene.record.finalized = 1;
+    scene.record.phase = GAME_PHASE_CLOSED;
+    scene.record.closed_s = COMMIT_S;
+    scene.record.held = 1;
+    scene.record.terms.held_ppm = 1;
+    scene.record.terms.delivery_period_s = PERIOD_S;
+    see_nothing(&scene, COMMIT_S + PERIOD_S, &client);
+    assert_int_equal(due_move_after(&scene.record, COMMIT_S), COMMIT_S + PERIOD_S);
+    see(&scene, COMMIT_S + PERIOD_S + 1, &client, DUE_MOVE_DELIVER, 0);
+    scene.record.delivered = true;
+    see_nothing(&scene, COMMIT_S + PERIOD_S + 1, &client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segments_are_finalized_in_order_after_their_claim_time),
-        cmocka_unit_test(test_what_is_to_be_covered_gets_rounds_until_the_deadline),
-        cmocka_unit_test(test_what_is_not_drawn_is_drawn_before_it_is_finalized),
+        cmocka_unit_test(test_what_is_covered_gets_rounds_whatever_the_deadline),
+        cmocka_unit_test(test_what_is_not_drawn_is_drawn_at_once),
+        cmocka_unit_test(test_states_that_nobody_gets_are_forfeited),
         cmocka_unit_test(test_claims_are_ended_before_what_they_hold_up),
-        cmocka_unit_test(test_a_claim_whose_accused_is_gone_is_lapsed_at_once),
+        cmocka_unit_test(test_an_overtaken_claim_is_lapsed_and_the_pot_is_paid),
         cmocka_unit_test(test_a_late_solver_is_released_by_others),
         cmocka_unit_test(test_an_open_job_expires_after_its_deadline),
-        cmocka_unit_test(test_who_collects_settles_what_is_its_own),
+        cmocka_unit_test(test_who_collects_takes_back_what_is_its_own),
+        cmocka_unit_test(test_a_held_part_is_delivered_after_its_period),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
