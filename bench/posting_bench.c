@@ -67,12 +67,20 @@ static void took_step(void *context, const struct bundle_step *step)
 static enum status took_segment(void *context, struct error *error)
 {
     struct paid_run *paid = context;
+    const struct job *job = bundle_job(paid->bundle);
+    uint64_t first = paid->posted++ * job->segment_length;
     double start = bench_now();
-    struct digest root;
+    struct digest states[GAME_STATES_MAX];
+    struct game_hashes list = {states, 0};
 
     TRY(bundle_flush(paid->bundle, error));
-    TRY(bundle_segment_root(&root, paid->bundle, paid->posted++, error));
-    TRY(solver_add(paid->solver, &root, 0, error));
+    while (list.count < job->segment_length && first + list.count < job->steps) {
+        struct bundle_step step;
+
+        TRY(bundle_step_read(&step, paid->bundle, first + list.count, error));
+        states[list.count++] = step.root;
+    }
+    TRY(solver_add(paid->solver, &list, false, error));
     poster_wake(paid->poster);
     paid->waited_s += bench_now() - start;
     return STATUS_OK;
@@ -133,14 +141,17 @@ out:
 static enum status open_job(struct solver_options *solver, const struct job *job,
                             const struct signer *signer, struct error *error)
 {
-    struct game_terms terms = {.segment_reward = 1,
+    static const struct game_bytes no_contact;
+    struct game_terms terms = {.reward_from = 1,
+                               .reward_to = 1,
                                .stake = 2,
-                               .claim_bond = 1,
+                               .bond = 1,
                                .segment_period_s = 1000000,
-                               .attest_period_s = 1,
+                               .seal_period_s = 1,
                                .reveal_period_s = 1,
                                .claim_period_s = 1000000,
-                               .response_period_s = 1};
+                               .clock_s = 1,
+                               .delivery_period_s = 1};
     struct ledger *ledger = NULL;
     struct ledger_clock clock;
     enum status status;
@@ -150,7 +161,7 @@ static enum status open_job(struct solver_options *solver, const struct job *job
     TRY_OUT(ledger_local_faucet(ledger, signer_address(signer), WEI_PER_ETHER, error));
     TRY_OUT(ledger_get_clock(ledger, &clock, error));
     terms.deadline_s = clock.time_s + 10000000;
-    TRY_OUT(ledger_open_job(ledger, "open", &solver->job, &terms, error));
+    TRY_OUT(ledger_open_job(ledger, "open", &solver->job, &terms, &no_contact, error));
 out:
     ledger_close(ledger);
     return status;
@@ -212,7 +223,6 @@ static enum status measure(struct bench *bench, const char *folder, struct error
     struct paid_run paid = {0};
     struct run run = {0};
     struct job *job = NULL;
-    static const struct address nobody;
     char data[600];
     char url[600];
     char bundle[600];

@@ -31,11 +31,12 @@ static void convict(struct court *court, const struct buffer *evidence,
     }
 }
 
-/* The claim is upheld: the claimant has its bond and half of the stake. */
+/* The claim is upheld: the claimant has its bond and a quarter of the stake. */
 static void check_upheld(struct court *court, wei owed_before)
 {
+    court_pay(court);
     assert_true(court_owed(court, COURT_CLAIMANT) ==
-                owed_before + court->terms.claim_bond + court->terms.stake / 2);
+                owed_before + court->terms.bond + court->terms.stake / 4);
 }
 
 /* ---- elements --------------------------------------------------------------------- */
