@@ -377,9 +377,7 @@ abstract contract Panel is RegistryState {
         uint256 rights = tally.rights;
         uint256 each = 0;
         if (rights != 0) {
-            uint256 most = 2 * uint256(job.seats) * job.fee;
-            if (most > job.pool) most = job.pool;
-            each = most / rights;
+            each = job.pool / rights;
             if (each > job.fee) each = job.fee;
         }
         job.pool -= uint96(each * rights);

@@ -20,6 +20,7 @@ contract Referee is IReferee {
     uint256 internal constant LAPSES_MAX = 4; // by the way, when another dispute ends
     uint64 internal constant OUTSIDER = 2 ** 63; // its rank is behind that of every seat
     uint256 internal constant LEAVES = 8; // that a right shows
+    uint256 internal constant QUERIES_MAX = 32; // of one lead: a walk needs less than twenty
 
     struct Dispute {
         address solver;
@@ -34,6 +35,7 @@ contract Referee is IReferee {
         uint24 leadLeft;
         uint16 first; // of the claimants that are left: the lead
         uint96 queryFee;
+        uint8 queries; // of this lead
         Outcome outcome;
         bytes32 job;
         bytes32 segment; // its hash
@@ -193,6 +195,7 @@ contract Referee is IReferee {
         payable
     {
         Dispute storage dispute = _requireTried(key, Turn.Claimant);
+        if (dispute.queries == QUERIES_MAX) revert IRegistry.Full(QUERIES_MAX);
         IExaminer.Context memory context = _context(dispute, shown);
         _requireValue(dispute.queryFee);
         try EXAMINER.query(context, ledgerQuery) returns (bytes memory queried) {
@@ -202,6 +205,7 @@ contract Referee is IReferee {
             revert BadQuery();
         }
 
+        dispute.queries++;
         if (msg.value != 0) REGISTRY.deposit{value: msg.value}();
         _passTurn(key, dispute);
     }
@@ -459,6 +463,14 @@ contract Referee is IReferee {
         _emitTurn(key, dispute);
     }
 
+    /// @dev Both begin anew with each lead: else many leads together could use up the solver's.
+    function _windClocks(Dispute storage dispute) internal {
+        dispute.since = uint40(_now());
+        dispute.solverLeft = dispute.clock;
+        dispute.leadLeft = dispute.clock;
+        dispute.queries = 0;
+    }
+
     function _emitTurn(bytes32 key, Dispute storage dispute) internal {
         emit TurnPassed(key, dispute.phase, dispute.turn, _lead(dispute), _turnEnd(dispute));
     }
@@ -486,9 +498,7 @@ contract Referee is IReferee {
             docket.active++;
             dispute.phase = ClaimPhase.Called;
             dispute.turn = Turn.Accused;
-            dispute.since = uint40(_now());
-            dispute.solverLeft = dispute.clock;
-            dispute.leadLeft = dispute.clock;
+            _windClocks(dispute);
             _emitTurn(key, dispute);
         }
     }
@@ -551,7 +561,7 @@ contract Referee is IReferee {
         return _lead(dispute);
     }
 
-    /// @dev The lead loses its bond. The next claimant leads, with a whole clock; after the last the
+    /// @dev The lead loses its bond. The next claimant leads, with whole clocks; after the last the
     /// claim is refuted.
     function _default(bytes32 key, Dispute storage dispute) internal {
         Docket storage docket = _dockets[dispute.job][dispute.generation];
@@ -564,8 +574,7 @@ contract Referee is IReferee {
         emit Defaulted(key, lead.owner);
 
         if (dispute.first < dispute.claimants.length) {
-            dispute.leadLeft = dispute.clock;
-            dispute.since = uint40(_now());
+            _windClocks(dispute);
             _emitTurn(key, dispute);
         } else {
             rounds[dispute.subject]++;

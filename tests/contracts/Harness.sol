@@ -30,6 +30,27 @@ contract Harness is Registry {
     function _randomOf(uint256 place, bytes calldata) internal pure override returns (bytes32) {
         return keccak256(abi.encode(place));
     }
+
+    /// @notice All that a job keeps here, but for bonds and stakes that the referee keeps account of.
+    function heldOf(bytes32 key) external view returns (uint256 sum) {
+        Job storage job = _jobs[key];
+        sum = uint256(job.pool) + job.held;
+        if (job.phase == Phase.Running) sum += job.stake;
+        if (job.phase == Phase.Open || job.phase == Phase.Running) {
+            sum += (uint256(job.segments) - job.finalized) * job.rewardTo;
+        }
+        sum += bondsOf(key, address(0));
+    }
+
+    /// @param owner Zero: of all.
+    function bondsOf(bytes32 key, address owner) public view returns (uint256 sum) {
+        Job storage job = _jobs[key];
+        for (uint256 i = 0; i < job.entries; i++) {
+            Entry storage entry = entries[key][i];
+            if (entry.gone || (owner != address(0) && entry.owner != owner)) continue;
+            sum += job.bond - 2 * uint256(entry.strikes) * job.fee;
+        }
+    }
 }
 
 /// @title HarnessReferee
@@ -48,6 +69,36 @@ contract HarnessReferee is Referee {
     function _height() internal view override returns (uint256) {
         return Harness(address(REGISTRY)).height();
     }
+
+    /// @return held Bonds and an unanswered query's fee.
+    /// @return own The part of the bonds that is this owner's.
+    function heldOf(bytes32 key, address owner)
+        external
+        view
+        returns (uint256 held, uint256 own, uint256 generation)
+    {
+        Dispute storage dispute = _disputes[key];
+        if (dispute.phase == ClaimPhase.None || dispute.phase == ClaimPhase.Closed) {
+            return (0, 0, 0);
+        }
+        for (uint256 i = dispute.first; i < dispute.claimants.length; i++) {
+            held += dispute.claimants[i].bond;
+            if (dispute.claimants[i].owner == owner) own += dispute.claimants[i].bond;
+        }
+        if (dispute.phase == ClaimPhase.Tried && dispute.turn == Turn.Accused) {
+            held += dispute.queryFee;
+        }
+        generation = dispute.generation;
+    }
+
+    function docketOf(bytes32 job, uint256 generation)
+        external
+        view
+        returns (uint256 pot, uint256 open, uint256 active, uint256 outsiders, bool convicted)
+    {
+        Docket storage docket = _dockets[job][generation];
+        return (docket.pot, docket.open, docket.active, docket.outsiders, docket.convicted);
+    }
 }
 
 /// @title Player
@@ -61,6 +112,14 @@ contract Player {
         returns (bool done, bytes memory result)
     {
         return target.call{value: msg.value}(data);
+    }
+
+    /// @notice The same, with money of its own.
+    function spend(address target, uint256 value, bytes calldata data)
+        external
+        returns (bool done, bytes memory result)
+    {
+        return target.call{value: value}(data);
     }
 }
 

@@ -1,0 +1,97 @@
+/*
+ * fuzz_test.c - random moves against the contracts as they are deployed, and what the game promises.
+ *
+ * tests/contracts/Fuzz.sol plays: a client, an honest solver and an honest verifier who are online,
+ * and three accounts that do anything. After each move all money is accounted for (owed, held and
+ * burned are what was paid in), the honest solver is not convicted, the honest verifier has lost
+ * nothing, claims are counted, and few disputes use clocks at once. Every job ends within a bound,
+ * by moves that anybody may make, and leaves nothing behind. 200,000 calls; "make soak" makes 10
+ * million.
+ */
+#include "chain/evm/rpc.h"
+#include "tests/contracts/fuzz_code.h"
+#include "tests/support/game/anvil.h"
+#include "tests/support/game/contract_call.h"
+#include "tests/support/test.h"
+
+enum {
+    CALLS = 200000,
+    CALLS_OF_A_SOAK = 10000000,
+    WORLDS = 10, /* of one run */
+    STEPS = 400, /* of one world */
+    WORD = 32,
+    HEAD = 3, /* words before the counts */
+};
+
+/* In the order of the contract. */
+static const char *const moves[] = {
+    "open",     "cancel",     "rewind",  "acknowledge", "askPanel", "accept", "stepBack",
+    "commit",   "enlist",     "leave",   "draw",        "seal",     "reveal", "renew",
+    "finalize", "forfeit",    "settle",  "release",     "expire",   "deliver", "withdraw",
+    "sealClaim", "claim",     "alarm",   "answer",      "query",    "reply",  "convict",
+    "timeout",  "lapse",      "pay",     "challenge",
+};
+enum { MOVES = sizeof(moves) / sizeof(moves[0]) };
+
+static uint64_t play(struct rpc *rpc, const struct address *fuzz, uint64_t seed, uint64_t *counts)
+{
+    struct contract_call call;
+    uint8_t *result;
+    uint64_t calls;
+    size_t size;
+
+    contract_call_init(&call, "run(uint256,uint256,uint256)");
+    contract_call_word(&call, seed);
+    contract_call_word(&call, WORLDS);
+    contract_call_word(&call, STEPS);
+    result = contract_call_try(rpc, &size, fuzz, &call);
+    contract_call_release(&call);
+    if (result == NULL) {
+        fail_msg("seed %llu: %s", (unsigned long long)seed, rpc_failure(rpc)->message);
+    }
+    assert_int_equal(size, (HEAD + MOVES) * WORD);
+    calls = contract_call_u64(result);
+    for (size_t i = 0; i < MOVES; i++) {
+        counts[i] += contract_call_u64(result + (HEAD + i) * WORD);
+    }
+    free(result);
+    return calls;
+}
+
+static void test_random_moves_break_no_promise(void **state)
+{
+    static const char *const arguments[] = {"--code-size-limit", "100000", "--memory-limit",
+                                            "4294967296", NULL};
+    uint64_t wanted = test_soak_minutes() > 0 ? CALLS_OF_A_SOAK : CALLS;
+    uint64_t counts[MOVES] = {0};
+    uint64_t calls = 0;
+    struct anvil *anvil;
+    struct rpc *rpc;
+    struct address fuzz;
+
+    (void)state;
+    anvil_need();
+    anvil = anvil_start(arguments);
+    rpc = anvil_rpc(anvil);
+    fuzz = anvil_deploy(rpc, 0, FUZZ_CODE, NULL, "0x8ac7230489e80000");
+    for (uint64_t seed = 1; calls < wanted; seed++) {
+        calls += play(rpc, &fuzz, seed, counts);
+    }
+    for (size_t i = 0; i < MOVES; i++) {
+        print_message("%s %llu\n", moves[i], (unsigned long long)counts[i]);
+        if (counts[i] == 0) {
+            fail_msg("no %s in %llu calls", moves[i], (unsigned long long)calls);
+        }
+    }
+    rpc_free(rpc);
+    anvil_stop(anvil);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_moves_break_no_promise),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
