@@ -309,6 +309,15 @@ struct hash32 market_commit_diverged(struct market *market, const char *path, ui
     return key;
 }
 
+void market_mine(struct market *market, const struct hash32 *job, int blocks)
+{
+    const struct game_bytes nowhere = {(const uint8_t *)"", 0};
+
+    for (int i = 0; i < blocks; i++) {
+        PLAY(market, MARKET_CLIENT, ledger_announce, job, &nowhere);
+    }
+}
+
 uint32_t market_draw(struct market *market, enum market_player player, const struct hash32 *job,
                      uint32_t index)
 {
@@ -318,9 +327,7 @@ uint32_t market_draw(struct market *market, enum market_player player, const str
     struct error error;
 
     error_init(&error);
-    for (int i = 0; i < 3; i++) { /* blocks that must be there before the draw */
-        market_pass_time(market, 1);
-    }
+    market_mine(market, job, 3); /* blocks that must be there before the draw */
     PLAY(market, MARKET_CLIENT, ledger_draw, job, &segment);
     job_record_init(&record, job, NULL);
     (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);

@@ -70,6 +70,9 @@ struct hash32 market_commit(struct market *market, const char *path);
 struct hash32 market_commit_diverged(struct market *market, const char *path, uint32_t index,
                                      uint32_t steps);
 
+/* Moves that change nothing, each in a block of its own. */
+void market_mine(struct market *market, const struct hash32 *job, int blocks);
+
 /* Draws a segment; the first place that player has in it, GAME_PLACES_MAX where none. */
 uint32_t market_draw(struct market *market, enum market_player player, const struct hash32 *job,
                      uint32_t index);

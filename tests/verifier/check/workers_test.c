@@ -42,8 +42,8 @@ static struct check_request *some_request(void)
     request->segment_count = 2;
     request->segments[0].steps = request->segments[1].steps = 5;
     request->segments[1].root.bytes[3] = 7;
-    request->traced = true;
-    request->traced_step = 3;
+    request->seed.bytes[0] = 1;
+    request->proven = 3;
     request->memory_max = (uint64_t)1 << 30;
     request->file_max = (uint64_t)1 << 20;
     request->processor_s = TIME_MAX_S;

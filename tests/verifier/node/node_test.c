@@ -284,12 +284,13 @@ static void test_an_observer_signs_nothing(void **state)
     const char *path = run_path(7001);
     struct market_node node;
     struct market market;
+    struct hash32 job;
 
     (void)state;
     market_open(&market, true, "observer");
-    market_pass_time(&market, (uint32_t)time(NULL)); /* blocks come with time */
     cheat_bundle_new(path, small_mlp(3), CHEAT_ULP, 9, &random);
-    (void)market_commit(&market, path);
+    job = market_commit(&market, path);
+    market_mine(&market, &job, 4); /* somebody could have drawn */
     market_node_defaults(&node, &market, path);
     node.options.mode = NODE_OBSERVE;
     market_node_open(&node);
@@ -441,7 +442,6 @@ static void test_a_false_right_is_challenged(void **state)
 
     (void)state;
     market_open(&market, true, "right");
-    market_pass_time(&market, (uint32_t)time(NULL)); /* blocks come with time */
     market.seats = 2;
     market.entries[MARKET_RIVAL] = 1;
     cheat_bundle_new(path, small_mlp(9), CHEAT_NOT, 0, &random);

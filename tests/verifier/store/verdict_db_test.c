@@ -42,8 +42,7 @@ static struct verdict_db *open_book(const char *path)
     return verdicts;
 }
 
-static struct verdict_db_entry entry_of(uint32_t segment, uint32_t step,
-                                        enum verdict_db_verdict verdict)
+static struct verdict_db_entry entry_of(uint32_t segment, uint32_t step, enum game_verdict verdict)
 {
     struct verdict_db_entry entry;
 
@@ -54,15 +53,38 @@ static struct verdict_db_entry entry_of(uint32_t segment, uint32_t step,
     entry.segment = segment;
     entry.before.bytes[0] = 3;
     entry.root.bytes[0] = 4;
-    entry.step = step;
     entry.verdict = verdict;
-    if (verdict == VERDICT_DB_PROVEN) {
-        entry.trace_root.bytes[0] = (uint8_t)(5 + step);
-    } else {
+    if (verdict == GAME_VERDICT_FALSE) {
+        entry.step = step;
         entry.pre_state.bytes[0] = 6;
         entry.post_state.bytes[0] = 7;
     }
     return entry;
+}
+
+static struct verdict_db_seal seal_of(uint32_t seat, enum game_verdict verdict)
+{
+    struct verdict_db_seal seal;
+
+    memset(&seal, 0, sizeof(seal));
+    (void)snprintf(seal.place.chain, sizeof(seal.place.chain), "eip155:1");
+    seal.segment.bytes[0] = 8;
+    seal.seed.bytes[0] = 9;
+    seal.seat = seat;
+    seal.verdict = verdict;
+    if (verdict == GAME_VERDICT_RIGHT) {
+        memset(seal.leaves, 10, sizeof(seal.leaves));
+    }
+    seal.step = verdict == GAME_VERDICT_FALSE ? 3 : 0;
+    return seal;
+}
+
+static enum status seal(struct verdict_db *verdicts, struct verdict_db_seal made)
+{
+    struct error error;
+
+    error_init(&error);
+    return verdict_db_seal(verdicts, &made, &error);
 }
 
 static enum status enter(struct verdict_db *verdicts, struct verdict_db_entry entry)
@@ -78,27 +100,51 @@ static enum status enter(struct verdict_db *verdicts, struct verdict_db_entry en
 static void test_a_contradiction_is_refused(void **state)
 {
     struct verdict_db *verdicts = open_book(path_of("contradictions"));
-    struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+    struct verdict_db_entry entry;
 
     (void)state;
-    assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    assert_int_equal(enter(verdicts, entry), STATUS_OK); /* the same again is no contradiction */
-    entry.trace_root.bytes[31] ^= 1;
-    assert_int_equal(enter(verdicts, entry), STATUS_REFUSED); /* another trace */
-    assert_int_equal(enter(verdicts, entry_of(1, 5, VERDICT_DB_REFUTED)), STATUS_REFUSED);
-    assert_int_equal(enter(verdicts, entry_of(1, 4, VERDICT_DB_REFUTED)), STATUS_REFUSED);
-    assert_int_equal(enter(verdicts, entry_of(1, 6, VERDICT_DB_REFUTED)), STATUS_REFUSED);
-    assert_int_equal(enter(verdicts, entry_of(1, 4, VERDICT_DB_PROVEN)),
-                     STATUS_OK); /* another sample */
+    assert_int_equal(enter(verdicts, entry_of(1, 0, GAME_VERDICT_RIGHT)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(1, 0, GAME_VERDICT_RIGHT)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(1, 5, GAME_VERDICT_FALSE)), STATUS_REFUSED);
 
-    assert_int_equal(enter(verdicts, entry_of(2, 5, VERDICT_DB_REFUTED)), STATUS_OK);
-    assert_int_equal(enter(verdicts, entry_of(2, 5, VERDICT_DB_REFUTED)), STATUS_OK);
-    assert_int_equal(enter(verdicts, entry_of(2, 4, VERDICT_DB_PROVEN)), STATUS_REFUSED);
-    assert_int_equal(enter(verdicts, entry_of(2, 6, VERDICT_DB_REFUTED)),
-                     STATUS_REFUSED); /* two claims */
-    entry = entry_of(2, 5, VERDICT_DB_REFUTED);
+    assert_int_equal(enter(verdicts, entry_of(2, 5, GAME_VERDICT_FALSE)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 5, GAME_VERDICT_FALSE)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 0, GAME_VERDICT_RIGHT)), STATUS_REFUSED);
+    assert_int_equal(enter(verdicts, entry_of(2, 6, GAME_VERDICT_FALSE)), STATUS_REFUSED);
+    entry = entry_of(2, 5, GAME_VERDICT_FALSE);
     entry.post_state.bytes[9] ^= 1;
     assert_int_equal(enter(verdicts, entry), STATUS_REFUSED);
+    verdict_db_close(verdicts);
+}
+
+/* Whatever was found since, a place says one thing. Another draw is another place. */
+static void test_a_place_has_one_verdict(void **state)
+{
+    const char *path = path_of("places");
+    struct verdict_db *verdicts = open_book(path);
+    struct verdict_db_seal found = seal_of(7, GAME_VERDICT_RIGHT);
+    struct error error;
+
+    (void)state;
+    assert_int_equal(seal(verdicts, seal_of(7, GAME_VERDICT_UNAVAILABLE)), STATUS_OK);
+    assert_int_equal(seal(verdicts, seal_of(7, GAME_VERDICT_UNAVAILABLE)), STATUS_OK);
+    assert_int_equal(seal(verdicts, seal_of(7, GAME_VERDICT_RIGHT)), STATUS_REFUSED);
+    assert_int_equal(seal(verdicts, seal_of(7, GAME_VERDICT_FALSE)), STATUS_REFUSED);
+    assert_int_equal(seal(verdicts, seal_of(8, GAME_VERDICT_RIGHT)), STATUS_OK);
+    found = seal_of(8, GAME_VERDICT_RIGHT);
+    found.leaves[7].bytes[31] ^= 1;
+    assert_int_equal(seal(verdicts, found), STATUS_REFUSED);
+    found = seal_of(7, GAME_VERDICT_RIGHT);
+    found.seed.bytes[31] ^= 1;
+    assert_int_equal(seal(verdicts, found), STATUS_OK);
+    verdict_db_close(verdicts);
+    verdicts = open_book(path);
+    found = seal_of(8, GAME_VERDICT_NONE);
+    assert_int_equal(verdict_db_find_seal(&found, verdicts, &error), STATUS_OK);
+    assert_int_equal(found.verdict, GAME_VERDICT_RIGHT);
+    assert_int_equal(found.leaves[0].bytes[0], 10);
+    found.seat = 9;
+    assert_int_equal(verdict_db_find_seal(&found, verdicts, &error), STATUS_NOT_FOUND);
     verdict_db_close(verdicts);
 }
 
@@ -109,21 +155,24 @@ static void test_other_matters_do_not_contradict(void **state)
     struct verdict_db_entry entry;
 
     (void)state;
-    assert_int_equal(enter(verdicts, entry_of(1, 5, VERDICT_DB_PROVEN)), STATUS_OK);
-    assert_int_equal(enter(verdicts, entry_of(3, 5, VERDICT_DB_REFUTED)), STATUS_OK);
-    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    assert_int_equal(enter(verdicts, entry_of(1, 5, GAME_VERDICT_RIGHT)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(3, 5, GAME_VERDICT_FALSE)), STATUS_OK);
+    entry = entry_of(1, 5, GAME_VERDICT_FALSE);
     entry.root.bytes[31] ^= 1;
     assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry = entry_of(1, 5, GAME_VERDICT_FALSE);
     entry.before.bytes[31] ^= 1;
     assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry = entry_of(1, 5, GAME_VERDICT_FALSE);
     entry.job.bytes[31] ^= 1;
     assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry = entry_of(1, 5, GAME_VERDICT_FALSE);
     entry.place.registry.bytes[19] ^= 1;
     assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry = entry_of(1, 5, GAME_VERDICT_FALSE);
+    entry.diverged = true; /* the same states, and said to end there */
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    entry = entry_of(1, 5, GAME_VERDICT_FALSE);
     entry.place.chain[7] = '5';
     assert_int_equal(enter(verdicts, entry), STATUS_OK);
     verdict_db_close(verdicts);
@@ -133,18 +182,19 @@ static void test_entries_are_found_again(void **state)
 {
     const char *path = path_of("found");
     struct verdict_db *verdicts = open_book(path);
-    struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+    struct verdict_db_entry entry = entry_of(2, 0, GAME_VERDICT_RIGHT);
     struct error error;
 
     (void)state;
-    assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    assert_int_equal(enter(verdicts, entry_of(2, 9, VERDICT_DB_REFUTED)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(1, 5, GAME_VERDICT_RIGHT)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 9, GAME_VERDICT_FALSE)), STATUS_OK);
     verdict_db_close(verdicts);
     verdicts = open_book(path);
-    memset(&entry.trace_root, 0, sizeof(entry.trace_root));
     assert_int_equal(verdict_db_find(&entry, verdicts, &error), STATUS_OK);
-    assert_int_equal(entry.trace_root.bytes[0], 10);
-    entry.step = 6;
+    assert_int_equal(entry.verdict, GAME_VERDICT_FALSE);
+    assert_int_equal(entry.step, 9);
+    assert_int_equal(entry.post_state.bytes[0], 7);
+    entry.segment = 3;
     assert_int_equal(verdict_db_find(&entry, verdicts, &error), STATUS_NOT_FOUND);
     verdict_db_close(verdicts);
 }
@@ -181,15 +231,14 @@ static void test_an_export_moves_the_database(void **state)
     struct verdict_db *other = open_book(path_of("to"));
     struct hash32 before = verdict_db_derive(verdicts, "x", "y", 1);
     struct hash32 after;
-    struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
     json_t *view = NULL;
     uint64_t added = 0;
     struct error error;
 
     (void)state;
     error_init(&error);
-    assert_int_equal(enter(verdicts, entry), STATUS_OK);
-    assert_int_equal(enter(verdicts, entry_of(2, 9, VERDICT_DB_REFUTED)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(1, 5, GAME_VERDICT_RIGHT)), STATUS_OK);
+    assert_int_equal(seal(verdicts, seal_of(4, GAME_VERDICT_RIGHT)), STATUS_OK);
     assert_int_equal(verdict_db_export(&view, verdicts, &error), STATUS_OK);
     after = verdict_db_derive(other, "x", "y", 1);
     assert_false(hash32_equal(&before, &after));
@@ -201,8 +250,8 @@ static void test_an_export_moves_the_database(void **state)
     assert_true(hash32_equal(&before, &after)); /* salts of claims stay what they were */
     assert_int_equal(verdict_db_import(&added, other, view, &error), STATUS_OK);
     assert_int_equal(added, 0);
-    entry.trace_root.bytes[0] ^= 1;
-    assert_int_equal(enter(other, entry), STATUS_REFUSED);
+    assert_int_equal(enter(other, entry_of(1, 5, GAME_VERDICT_FALSE)), STATUS_REFUSED);
+    assert_int_equal(seal(other, seal_of(4, GAME_VERDICT_UNAVAILABLE)), STATUS_REFUSED);
     json_decref(view);
     verdict_db_close(verdicts);
     verdict_db_close(other);
@@ -213,7 +262,7 @@ static void test_an_import_that_contradicts_changes_nothing(void **state)
 {
     struct verdict_db *verdicts = open_book(path_of("source"));
     struct verdict_db *other = open_book(path_of("target"));
-    struct verdict_db_entry entry = entry_of(9, 5, VERDICT_DB_PROVEN);
+    struct verdict_db_entry entry = entry_of(9, 5, GAME_VERDICT_FALSE);
     json_t *view = NULL;
     uint64_t added = 1;
     struct error error;
@@ -221,14 +270,13 @@ static void test_an_import_that_contradicts_changes_nothing(void **state)
     (void)state;
     error_init(&error);
     for (uint32_t i = 0; i < 10; i++) {
-        assert_int_equal(enter(verdicts, entry_of(i, 5, VERDICT_DB_PROVEN)), STATUS_OK);
+        assert_int_equal(enter(verdicts, entry_of(i, 5, GAME_VERDICT_RIGHT)), STATUS_OK);
     }
-    entry.trace_root.bytes[0] ^= 1;
     assert_int_equal(enter(other, entry), STATUS_OK);
     assert_int_equal(verdict_db_export(&view, verdicts, &error), STATUS_OK);
     assert_int_equal(verdict_db_import(&added, other, view, &error), STATUS_REFUSED);
     assert_int_equal(added, 0);
-    entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+    entry = entry_of(1, 5, GAME_VERDICT_RIGHT);
     assert_int_equal(verdict_db_find(&entry, other, &error), STATUS_NOT_FOUND);
     json_decref(view);
     verdict_db_close(verdicts);
@@ -240,8 +288,9 @@ static void test_a_damaged_export_is_refused(void **state)
     static const struct {
         const char *key;
         const char *value;
-    } changes[] = {{"verdict", "\"maybe\""}, {"trace_root", "\"12\""}, {"step", "-1"},
-                   {"step", "99999999999"},  {"chain", "7"},           {"surprise", "1"}};
+    } changes[] = {{"verdict", "\"maybe\""}, {"verdict", "3"}, {"verdict", "0"},
+                   {"root", "\"12\""},       {"step", "-1"},   {"step", "99999999999"},
+                   {"chain", "7"},           {"surprise", "1"}};
     struct verdict_db *verdicts = open_book(path_of("damaged"));
     json_t *view = NULL;
     uint64_t added;
@@ -249,7 +298,7 @@ static void test_a_damaged_export_is_refused(void **state)
 
     (void)state;
     error_init(&error);
-    assert_int_equal(enter(verdicts, entry_of(1, 5, VERDICT_DB_PROVEN)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(1, 5, GAME_VERDICT_RIGHT)), STATUS_OK);
     assert_int_equal(verdict_db_export(&view, verdicts, &error), STATUS_OK);
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         json_t *copy = json_deep_copy(view);
@@ -260,7 +309,7 @@ static void test_a_damaged_export_is_refused(void **state)
         assert_int_not_equal(verdict_db_import(&added, verdicts, copy, &error), STATUS_OK);
         json_decref(copy);
     }
-    (void)json_object_set_new(view, "lockstep_verdict_db", json_integer(2));
+    (void)json_object_set_new(view, "lockstep_verdict_db", json_integer(3));
     assert_int_equal(verdict_db_import(&added, verdicts, view, &error), STATUS_REFUSED);
     json_decref(view);
     verdict_db_close(verdicts);
@@ -277,7 +326,7 @@ static void enter_until_killed(const char *path, int reply)
         _exit(1);
     }
     for (uint32_t i = 0;; i++) {
-        struct verdict_db_entry entry = entry_of(i, 3, VERDICT_DB_PROVEN);
+        struct verdict_db_entry entry = entry_of(i, 3, GAME_VERDICT_RIGHT);
 
         if (verdict_db_enter(verdicts, &entry, &error) != STATUS_OK ||
             write(reply, &i, sizeof(i)) != (ssize_t)sizeof(i)) {
@@ -319,7 +368,7 @@ static void test_an_entered_verdict_survives_a_kill(void **state)
         (void)close(pipes[0]);
         verdicts = open_book(path);
         for (uint32_t k = 0; last != UINT32_MAX && k <= last; k++) {
-            entry = entry_of(k, 3, VERDICT_DB_PROVEN);
+            entry = entry_of(k, 3, GAME_VERDICT_RIGHT);
             assert_int_equal(verdict_db_find(&entry, verdicts, &error), STATUS_OK);
         }
         verdict_db_close(verdicts);
@@ -330,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_contradiction_is_refused),
+        cmocka_unit_test(test_a_place_has_one_verdict),
         cmocka_unit_test(test_other_matters_do_not_contradict),
         cmocka_unit_test(test_entries_are_found_again),
         cmocka_unit_test(test_a_second_node_is_refused),
