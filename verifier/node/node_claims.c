@@ -18,9 +18,9 @@ const struct check_segment *node_segment_of(const struct check_request *request,
                                          : NULL;
 }
 
-/* The seal first. Others may claim the same: whoever joins them takes over when they sleep. */
-static enum status plan_claim(struct node *node, const struct action *claim, uint32_t seal_number,
-                              struct error *error)
+/* Others may claim the same: whoever joins them takes over when they sleep. */
+enum status node_plan_claim(struct node *node, const struct action *claim, uint32_t seal_number,
+                            struct error *error)
 {
     struct action seal = *claim;
     struct action made = *claim;
@@ -55,7 +55,7 @@ static enum status claim_step(struct node *node, const struct store_segment *seg
     }
     TRY(store_outsiders(node->ports.store, &claim.number, &segment->job, error));
     action_name(claim.name, ACTION_CLAIM, &claim.claim);
-    return plan_claim(node, &claim, 0, error);
+    return node_plan_claim(node, &claim, 0, error);
 }
 
 enum status node_seal_again(struct node *node, const struct action *claim, struct error *error)
@@ -64,7 +64,7 @@ enum status node_seal_again(struct node *node, const struct action *claim, struc
     uint32_t last = number == NULL ? 0 : (uint32_t)strtoul(number + 1, NULL, 10);
 
     TRY(action_forget(node->ports.store, claim, error));
-    return plan_claim(node, claim, last + 1, error);
+    return node_plan_claim(node, claim, last + 1, error);
 }
 
 static bool is_over(const struct node *node, const struct store_segment *segment)

@@ -21,6 +21,10 @@ MUST_CHECK enum status node_accuse(struct node *node, const struct task *task,
                                    const struct check_result *result, const char **why,
                                    struct error *error);
 
+/* Plans a seal, by its number, and the claim behind it. */
+MUST_CHECK enum status node_plan_claim(struct node *node, const struct action *claim,
+                                       uint32_t seal_number, struct error *error);
+
 /* The seal of a claim lives for some blocks: plans another where the claim came too late for it. */
 MUST_CHECK enum status node_seal_again(struct node *node, const struct action *claim,
                                        struct error *error);

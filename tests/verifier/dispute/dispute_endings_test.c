@@ -16,7 +16,7 @@
 #include "engine/rules/rule.h"
 #include "proofs/dispute/trace_query.h"
 #include "tests/support/dispute/defendant.h"
-#include "verifier/node/node_statements.h"
+#include "verifier/node/node_claims.h"
 
 enum {
     ROUNDS_MAX = 200000, /* minutes: a busy machine is no failure */
@@ -66,7 +66,7 @@ static void play_until(struct market_node *node, struct defendant *accused,
 
 static void see_convicted(struct market *market, const struct hash32 *key, wei owed)
 {
-    assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / 2);
+    assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / GAME_POT_SHARE);
     assert_int_equal(market_job(market, key).generation, 1);
     assert_int_equal(market_count(market, GAME_CLAIMED, NULL), 1);
 }
@@ -88,7 +88,7 @@ static void convict(struct market *market, const char *name, struct job *job,
     node.options.mode = NODE_DEFEND;
     node.options.move_max = move_max;
     market_node_open(&node);
-    play_until(&node, &accused, GAME_CONVICTED);
+    play_until(&node, &accused, GAME_PAID);
     market_node_close(&node);
     defendant_close(&accused);
     see_convicted(market, &key, owed);
@@ -107,6 +107,7 @@ static void test_a_true_trace_of_a_false_state_is_convicted_by_its_end(void **st
     (void)state;
     lie.in_trace = false;
     market_open(&market, true, "end");
+    market.seats = 0;
     convict(&market, "end", job, &lie, 0);
     assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
     assert_true(market_count(&market, GAME_REPLIED, NULL) >= 1);
@@ -123,6 +124,7 @@ static void test_a_trace_that_begins_elsewhere_is_convicted_by_its_beginning(voi
     (void)state;
     lie.trace.item = lie.state.item; /* of the state before the step */
     market_open(&market, true, "beginning");
+    market.seats = 0;
     convict(&market, "beginning", job, &lie, 0);
     assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
     market_close(&market);
@@ -141,6 +143,7 @@ static void test_a_divergence_that_is_none_is_convicted(void **state)
 
     (void)state;
     market_open(&market, true, "no-divergence");
+    market.seats = 0;
     owed = market_owed(&market, MARKET_VERIFIER);
     defendant_write(path, defendant_job(MODEL_MLP, 13), &honest);
     key = market_commit_diverged(&market, path, 1, 2); /* steps 4 and 5 */
@@ -150,8 +153,8 @@ static void test_a_divergence_that_is_none_is_convicted(void **state)
     market_node_open(&node);
     play_until(&node, &accused, GAME_QUERIED);
     assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
-    market_pass_time(&market, MARKET_RESPONSE_S + 1);
-    play_until(&node, &accused, GAME_CONVICTED);
+    market_pass_time(&market, MARKET_CLOCK_S + 1);
+    play_until(&node, &accused, GAME_PAID);
     market_node_close(&node);
     defendant_close(&accused);
     see_convicted(&market, &key, owed);
@@ -194,6 +197,7 @@ static void test_a_sum_that_is_too_long_for_a_move_is_queried_in_parts(void **st
     lie = defendant_choose(job, STEP, &random);
     lie.trace = (struct lie){.item = defendant_longest_sum(job->tape, BATCH), .element = 3};
     market_open(&market, true, "parts");
+    market.seats = 0;
     convict(&market, "parts", job, &lie, FEW_BYTES);
     assert_true(queried_for_parts(&market));
     assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
@@ -204,7 +208,7 @@ static void test_a_sum_that_is_too_long_for_a_move_is_queried_in_parts(void **st
 static struct action claim_against_truth(struct market *market, const struct hash32 *job,
                                          struct bundle *bundle)
 {
-    struct action seal = {.kind = ACTION_SEAL, .step = STEP % DEFENDANT_SEGMENT};
+    struct action seal = {.kind = ACTION_CLAIM, .job = *job, .step = STEP % DEFENDANT_SEGMENT};
     struct game_segment segment = market_segment(market, job, STEP / DEFENDANT_SEGMENT);
     struct error error;
 
@@ -214,9 +218,8 @@ static struct action claim_against_truth(struct market *market, const struct has
     check(bundle_state_root(&seal.pre_state, bundle, STEP, &error), &error);
     check(bundle_state_root(&seal.post_state, bundle, STEP + 1, &error), &error);
     seal.late_s = market->now_s + 100000;
-    seal.claim = game_claim_key(signer_address(market->signers[MARKET_VERIFIER]), &seal.segment,
-                                seal.step, &seal.pre_state, &seal.post_state);
-    action_name(seal.name, ACTION_SEAL, &seal.claim);
+    seal.claim = game_subject_hash(&seal.segment, seal.step, &seal.pre_state, &seal.post_state);
+    action_name(seal.name, ACTION_CLAIM, &seal.claim);
     return seal;
 }
 
@@ -241,6 +244,7 @@ static void truth_open(struct truth *truth, const char *name, uint64_t seed)
     error_init(&error);
     memset(truth, 0, sizeof(*truth));
     market_open(&truth->market, true, name);
+    truth->market.seats = 0;
     (void)snprintf(truth->others, sizeof(truth->others), "%.900s-other", path);
     defendant_write(path, defendant_job(MODEL_MLP, seed), &honest);
     truth->job = market_commit(&truth->market, path);
@@ -250,8 +254,11 @@ static void truth_open(struct truth *truth, const char *name, uint64_t seed)
     truth->node.options.extra = 0.0; /* the claim is not of its making */
     market_node_open(&truth->node);
     seal = claim_against_truth(&truth->market, &truth->job, truth->accused.bundle);
-    truth->claim = seal.claim;
-    check(node_plan_claim(&truth->node.node, &seal, &error), &error);
+    truth->claim = game_claim_key(&seal.claim, 0);
+    check(store_set_header(&truth->node.store, &truth->job,
+                           bundle_job(truth->accused.bundle)->header, &error),
+          &error);
+    check(node_plan_claim(&truth->node.node, &seal, 0, &error), &error);
     for (int i = 0; !truth->node.node.fault; i++) {
         assert_true(i < ROUNDS_MAX);
         round_of_both(&truth->node, &truth->accused);
@@ -306,9 +313,9 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     assert_int_equal(market_count(&truth.market, GAME_CONVICTED, NULL), 0);
     market_node_close(&truth.node);
     /* What it owes the solver for that, the solver gets. */
-    market_pass_time(&truth.market, MARKET_RESPONSE_S + 1);
+    market_pass_time(&truth.market, MARKET_CLOCK_S + 1);
     market_timeout(&truth.market, MARKET_SOLVER, &truth.claim);
-    assert_true(market_owed(&truth.market, MARKET_SOLVER) - owed == CLAIM_BOND);
+    assert_true(market_owed(&truth.market, MARKET_SOLVER) - owed == CLAIM_BOND / 2);
     assert_int_equal(market_job(&truth.market, &truth.job).phase, GAME_PHASE_RUNNING);
     market_node_open(&truth.node);
     truth_close(&truth);

@@ -92,24 +92,24 @@ static void crash_at_end(struct life *life, struct market *market, struct market
     life->entry = entry;
 }
 
-/* Until the accused is convicted. */
+/* Until the accused is convicted and the pot paid. */
 static void play_out(struct market *market, struct market_node *node, struct defendant *accused,
                      const struct play *play)
 {
-    uint32_t convicted = market_count(market, GAME_CONVICTED, NULL);
+    uint32_t paid = market_count(market, GAME_PAID, NULL);
     uint32_t claims = market_count(market, GAME_CLAIMED, NULL);
     uint32_t answered = count_answers(market);
     struct life life = {.rounds_max = play->crash_every};
     uint32_t round = 0;
 
     market_node_open(node);
-    while (market_count(market, GAME_CONVICTED, NULL) == convicted) {
+    while (market_count(market, GAME_PAID, NULL) == paid) {
         round_of_node(node);
         if (count_answers(market) - answered < play->silent_after) {
             defendant_round(accused);
         } else if (node->node.running_count == 0 &&
                    market_count(market, GAME_CLAIMED, NULL) > claims) {
-            market_pass_time(market, MARKET_RESPONSE_S / 12);
+            market_pass_time(market, MARKET_CLOCK_S / 12);
         }
         /* A child may take as long as it wants: no time passes for it. */
         if (node->node.running_count == 0) {
@@ -148,7 +148,7 @@ static void serve_first_answer(struct defendant *accused, const char *mirror, ui
     check(file_write(path, &error, bytes, size, 0600), &error);
 }
 
-/* A job whose solver lies, convicted. The claimant has its bond back and half of the stake. */
+/* A job whose solver lies, convicted. The claimant has its bond back and a quarter of the stake. */
 static void convict_of(struct market *market, struct job *job, const struct defendant_lie *cheat,
                        const struct play *play, const char *second_mirror)
 {
@@ -173,7 +173,7 @@ static void convict_of(struct market *market, struct job *job, const struct defe
     }
     play_out(market, &node, &accused, play);
     defendant_close(&accused);
-    assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / 2);
+    assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / GAME_POT_SHARE);
     assert_int_equal(market_job(market, &key).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, &key).generation, 1);
 }
@@ -197,6 +197,7 @@ static void test_a_liar_that_answers_is_convicted_by_its_answers(void **state)
 
     (void)state;
     market_open(&market, true, "convict");
+    market.seats = 0;
     for (uint64_t i = 0; i < runs; i++) {
         uint32_t reply = market_count(&market, GAME_REPLIED, NULL);
         uint32_t answered = market_count(&market, GAME_ANSWERED, NULL);
@@ -221,6 +222,7 @@ static void test_what_is_served_is_not_queried(void **state)
 
     (void)state;
     market_open(&market, true, "served");
+    market.seats = 0;
     convict(&market, 500, MODEL_MLP, 5, &play, NULL);
     alone = market_count(&market, GAME_QUERIED, NULL);
     convict(&market, 500, MODEL_MLP, 5, &play, mirror);
@@ -235,6 +237,7 @@ static void test_a_liar_that_falls_silent_is_convicted_by_the_clock(void **state
 
     (void)state;
     market_open(&market, true, "silent");
+    market.seats = 0;
     for (uint32_t answered = 0; answered < 3; answered++) {
         const struct play play = {.silent_after = answered};
 
@@ -249,6 +252,7 @@ static void test_a_node_that_crashes_again_and_again_convicts(void **state)
 
     (void)state;
     market_open(&market, true, "crash");
+    market.seats = 0;
     for (uint32_t every = 40; every <= 120; every += 40) {
         const struct play play = {.silent_after = UINT32_MAX, .crash_every = every};
 
@@ -287,6 +291,7 @@ static void test_a_training_that_went_on_after_an_infinity_is_convicted(void **s
 
     (void)state;
     market_open(&market, true, "infinite");
+    market.seats = 0;
     small_job_diverging(&options);
     options.steps = DEFENDANT_STEPS;
     options.segment_length = DEFENDANT_SEGMENT;
@@ -305,6 +310,7 @@ static void test_a_liar_is_convicted_on_a_chain(void **state)
 
     (void)state;
     market_open(&market, false, "chain");
+    market.seats = 0;
     convict(&market, 3000, MODEL_MLP, 6, &play, NULL);
     market_close(&market);
 }
