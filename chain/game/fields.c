@@ -364,7 +364,7 @@ size_t fields_size(const void *from, const struct fields *fields)
 void fields_encode(struct abi_writer *writer, const void *from, const struct fields *fields)
 {
     size_t base = writer->used;
-    size_t places[FIELDS_OF_ANY_LENGTH_MAX];
+    size_t places[FIELDS_OF_ANY_LENGTH_MAX] = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < fields->count; i++) {
@@ -391,7 +391,7 @@ void fields_encode(struct abi_writer *writer, const void *from, const struct fie
 enum status fields_decode(struct abi_reader *reader, void *to, const struct fields *fields)
 {
     size_t base = reader->at;
-    uint64_t offsets[FIELDS_OF_ANY_LENGTH_MAX];
+    uint64_t offsets[FIELDS_OF_ANY_LENGTH_MAX] = {0};
     size_t count = 0;
     enum status status = STATUS_OK;
 

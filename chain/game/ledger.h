@@ -77,8 +77,8 @@ struct ledger_outcome {
     char trouble[256]; /* why it waits; empty: unknown */
 };
 
-/* move->value must be what the rules require. A name that another move has is refused; but where the
- * rules refused a move, its name is free for another try, also of another move. */
+/* move->value must be what the rules require. A name that another move has is refused; but where
+ * the rules refused a move, its name is free for another try, also of another move. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
                                      const struct game_move *move, struct error *error);
 

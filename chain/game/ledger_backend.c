@@ -178,9 +178,9 @@ enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
     TRY(ledger->backend->get_claim(ledger->self, claim, key, error));
     claim->deadline_s = 0;
     if (claim->phase == GAME_CLAIM_CALLED || claim->phase == GAME_CLAIM_TRIED) {
-        claim->deadline_s = claim->since_s + (claim->turn == GAME_TURN_ACCUSED
-                                                  ? claim->solver_left_s
-                                                  : claim->lead_left_s);
+        claim->deadline_s =
+            claim->since_s +
+            (claim->turn == GAME_TURN_ACCUSED ? claim->solver_left_s : claim->lead_left_s);
     }
     return STATUS_OK;
 }

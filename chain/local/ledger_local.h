@@ -17,7 +17,8 @@ MUST_CHECK enum status ledger_local_init(const char *path, struct error *error);
 MUST_CHECK enum status ledger_local_faucet(struct ledger *ledger, const struct address *account,
                                            wei amount, struct error *error);
 
-/* From now on time stands still at time_s, and the random number of a block is keccak256 of its height. */
+/* From now on time stands still at time_s, and the random number of a block is keccak256 of its
+ * height. */
 MUST_CHECK enum status ledger_local_set_clock(struct ledger *ledger, uint64_t time_s,
                                               struct error *error);
 

@@ -65,7 +65,7 @@ static uint64_t turn_end(const struct local_dispute *dispute)
 static enum status tell_turn(struct local_game *game, const struct local_trial *trial)
 {
     struct game_event *event = local_claim_event(game, GAME_TURN_PASSED, trial->key);
-    struct local_claimant lead;
+    struct local_claimant lead = {0};
 
     TRY(get_claimant(game, &lead, trial, trial->dispute.first));
     event->phase = trial->dispute.phase;
@@ -79,7 +79,7 @@ static enum status require_mover(struct local_game *game, const struct local_tri
                                  enum game_turn turn)
 {
     const struct local_dispute *dispute = &trial->dispute;
-    struct local_claimant lead;
+    struct local_claimant lead = {0};
 
     if (dispute->turn != (uint32_t)turn) {
         return local_refuse(game, GAME_WRONG_TURN, dispute->turn);
@@ -122,8 +122,8 @@ enum status local_pass_turn(struct local_game *game, struct local_trial *trial)
 /* Those of a generation that is over hold nothing. */
 static enum status free_claim(struct local_game *game, const struct local_dispute *dispute)
 {
-    struct local_job job;
-    struct local_tally tally;
+    struct local_job job = {0};
+    struct local_tally tally = {0};
 
     TRY(local_get_job(game, &job, &dispute->job));
     if (job.generation != dispute->generation) {
@@ -143,7 +143,7 @@ static enum status end_claim(struct local_game *game, struct local_trial *trial,
     struct local_dispute *dispute = &trial->dispute;
 
     for (uint32_t i = dispute->first; i < dispute->count; i++) {
-        struct local_claimant claimant;
+        struct local_claimant claimant = {0};
 
         TRY(get_claimant(game, &claimant, trial, i));
         TRY(local_credit(game, &claimant.owner, claimant.bond));
@@ -219,7 +219,7 @@ static enum status start_next(struct local_game *game, struct local_docket *dock
     uint32_t lapses = 0;
 
     while (docket->active < GAME_ACTIVE_MAX && lapses < LAPSES_MAX) {
-        struct local_trial next;
+        struct local_trial next = {0};
         struct hash32 key;
         bool found;
 
@@ -287,7 +287,7 @@ static enum status find_key(struct local_game *game, struct hash32 *key,
 static enum status require_new(struct local_game *game, const struct local_trial *trial)
 {
     for (uint32_t i = trial->dispute.first; i < trial->dispute.count; i++) {
-        struct local_claimant claimant;
+        struct local_claimant claimant = {0};
 
         TRY(get_claimant(game, &claimant, trial, i));
         if (address_equal(&claimant.owner, &game->sender)) {
@@ -387,9 +387,9 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
 {
     const struct game_case *shown = &move->shown;
     const struct local_claimant claimant = {.owner = game->sender, .bond = move->value};
-    struct local_segment segment;
-    struct local_docket docket;
-    struct local_trial trial;
+    struct local_segment segment = {0};
+    struct local_docket docket = {0};
+    struct local_trial trial = {0};
     struct hash32 subject;
     struct hash32 seal;
     struct hash32 key;
@@ -423,9 +423,9 @@ enum status local_alarm(struct local_game *game, const struct game_move *move)
 {
     const struct game_case *shown = &move->shown;
     struct local_claimant claimant = {.owner = game->sender, .seat = true};
-    struct local_segment segment;
-    struct local_docket docket;
-    struct local_trial trial;
+    struct local_segment segment = {0};
+    struct local_docket docket = {0};
+    struct local_trial trial = {0};
     struct hash32 subject;
     struct hash32 key;
 
@@ -446,7 +446,7 @@ enum status local_alarm(struct local_game *game, const struct game_move *move)
 enum status local_answer(struct local_game *game, const struct game_move *move)
 {
     static const struct digest zero;
-    struct local_trial trial;
+    struct local_trial trial = {0};
 
     TRY(get_dispute(game, &trial, &move->key));
     if (trial.dispute.phase != GAME_CLAIM_CALLED) {
@@ -467,7 +467,7 @@ enum status local_answer(struct local_game *game, const struct game_move *move)
 static enum status find_winner(struct local_game *game, struct address *winner,
                                const struct local_trial *trial)
 {
-    struct local_claimant claimant;
+    struct local_claimant claimant = {0};
 
     for (uint32_t i = trial->dispute.first; i < trial->dispute.count; i++) {
         TRY(get_claimant(game, &claimant, trial, i));
@@ -484,7 +484,7 @@ static enum status find_winner(struct local_game *game, struct address *winner,
 static enum status convict(struct local_game *game, struct local_docket *docket,
                            const struct local_dispute *dispute)
 {
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game, &job, &dispute->job));
     TRY(local_convict_solver(game, &docket->pot, &job, &dispute->job));
@@ -495,8 +495,8 @@ static enum status convict(struct local_game *game, struct local_docket *docket,
 enum status local_uphold(struct local_game *game, struct local_trial *trial)
 {
     struct local_dispute *dispute = &trial->dispute;
-    struct local_docket docket;
-    struct local_claimant lead;
+    struct local_docket docket = {0};
+    struct local_claimant lead = {0};
 
     TRY(get_docket(game, &docket, trial));
     if (dispute->turn == GAME_TURN_ACCUSED && dispute->phase == GAME_CLAIM_TRIED) {
@@ -520,8 +520,8 @@ enum status local_uphold(struct local_game *game, struct local_trial *trial)
 static enum status default_lead(struct local_game *game, struct local_trial *trial)
 {
     struct local_dispute *dispute = &trial->dispute;
-    struct local_docket docket;
-    struct local_claimant lead;
+    struct local_docket docket = {0};
+    struct local_claimant lead = {0};
     uint32_t round;
     wei burned;
 
@@ -548,7 +548,7 @@ static enum status default_lead(struct local_game *game, struct local_trial *tri
 
 enum status local_timeout(struct local_game *game, const struct game_move *move)
 {
-    struct local_trial trial;
+    struct local_trial trial = {0};
 
     TRY(get_dispute(game, &trial, &move->key));
     if (trial.dispute.phase != GAME_CLAIM_CALLED && trial.dispute.phase != GAME_CLAIM_TRIED) {
@@ -561,8 +561,8 @@ enum status local_timeout(struct local_game *game, const struct game_move *move)
 
 enum status local_lapse(struct local_game *game, const struct game_move *move)
 {
-    struct local_trial trial;
-    struct local_docket docket;
+    struct local_trial trial = {0};
+    struct local_docket docket = {0};
 
     TRY(get_dispute(game, &trial, &move->key));
     if (trial.dispute.phase != GAME_CLAIM_WAITING && trial.dispute.phase != GAME_CLAIM_CALLED) {
@@ -580,8 +580,8 @@ enum status local_lapse(struct local_game *game, const struct game_move *move)
 
 enum status local_pay(struct local_game *game, const struct game_move *move)
 {
-    struct local_docket docket;
-    struct local_job job;
+    struct local_docket docket = {0};
+    struct local_job job = {0};
     struct game_event *event;
     wei share;
 

@@ -13,7 +13,7 @@ enum {
 
 /* ---- the client ------------------------------------------------------------- */
 
-struct range {
+struct term_range {
     wei value;
     wei least;
     wei most;
@@ -27,7 +27,7 @@ static int find_bad_term(const struct game_terms *terms, uint64_t now_s)
     static const struct digest zero;
     const wei bond_max = ((wei)1 << BOND_BITS) - 1;
     const wei from = terms->reward_from;
-    const struct range ranges[] = {
+    const struct term_range ranges[] = {
         {digest_equal(&terms->job_id, &zero) ? 0 : 1, 1, 1, 0},
         {terms->steps, 1, GAME_STEPS_MAX, 5},
         {terms->segment_steps, 1, GAME_STATES_MAX, 6},
@@ -63,7 +63,7 @@ static int find_bad_term(const struct game_terms *terms, uint64_t now_s)
 static enum status play_open(struct local_game *game, const struct game_move *move)
 {
     int bad_term = find_bad_term(&move->terms, game->now_s);
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     struct hash32 key;
 
@@ -103,7 +103,7 @@ static enum status close_job(struct local_game *game, struct local_job *job)
 
 static enum status play_cancel(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_OPEN));
@@ -116,7 +116,7 @@ static enum status play_cancel(struct local_game *game, const struct game_move *
 
 static enum status play_rewind(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_OPEN));
@@ -147,7 +147,7 @@ static enum status pay_held(struct local_game *game, struct local_job *job,
 
 static enum status play_acknowledge(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_CLOSED));
@@ -164,7 +164,7 @@ static enum status play_ask_panel(struct local_game *game, const struct game_mov
     struct hash32 hash = game_segment_hash(&move->key, &move->segment);
     struct game_segment asked = move->segment;
     struct hash32 standing;
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_CLOSED));
@@ -203,7 +203,7 @@ static uint64_t due_from_now(const struct local_game *game, const struct local_j
 
 static enum status play_accept(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     wei reward;
 
@@ -247,7 +247,7 @@ static enum status leave_job(struct local_game *game, struct local_job *job, wei
 
 static enum status play_step_back(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     wei penalty;
 
@@ -304,7 +304,7 @@ static enum status require_may_commit(struct local_game *game, const struct loca
 
 static enum status play_commit(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     struct hash32 hash;
 
@@ -374,7 +374,7 @@ static enum status pay_solver(struct local_game *game, struct local_job *job)
 
 static enum status play_finalize(struct local_game *game, const struct game_move *move)
 {
-    struct local_segment segment;
+    struct local_segment segment = {0};
     struct local_job *job = &segment.job;
     struct game_event *event;
 
@@ -402,7 +402,7 @@ static enum status play_finalize(struct local_game *game, const struct game_move
 
 static enum status play_forfeit(struct local_game *game, const struct game_move *move)
 {
-    struct local_segment segment;
+    struct local_segment segment = {0};
     struct local_job *job = &segment.job;
     const struct local_tally *tally = &segment.tally;
     struct game_event *event;
@@ -433,7 +433,7 @@ static enum status play_forfeit(struct local_game *game, const struct game_move 
 
 static enum status play_release(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     wei penalty;
 
@@ -456,7 +456,7 @@ static enum status play_release(struct local_game *game, const struct game_move 
 
 static enum status play_expire(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game, &job, &move->key));
     if (job.phase != GAME_PHASE_OPEN) {
@@ -521,7 +521,7 @@ static enum status play_withdraw(struct local_game *game, const struct game_move
 {
     const struct hash32 own = local_key_of_account(&game->sender);
     const struct hash32 target = local_key_of_account(&move->account);
-    struct local_account account;
+    struct local_account account = {0};
     struct game_event *event;
     wei amount;
 

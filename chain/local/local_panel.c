@@ -70,7 +70,7 @@ static enum status require_may_enlist(struct local_game *game, const struct loca
 enum status local_enlist(struct local_game *game, const struct game_move *move)
 {
     const struct local_entry entry = {.owner = game->sender};
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
 
     TRY(local_get_job(game, &job, &move->key));
@@ -101,8 +101,8 @@ static enum status require_may_collect(struct local_game *game, const struct loc
 
 enum status local_leave(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_entry entry;
+    struct local_job job = {0};
+    struct local_entry entry = {0};
     wei amount;
 
     TRY(local_get_job(game, &job, &move->key));
@@ -128,7 +128,7 @@ enum status local_leave(struct local_game *game, const struct game_move *move)
 
 enum status local_announce(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
 
     TRY(local_get_job(game, &job, &move->key));
@@ -200,7 +200,7 @@ static enum status open_round(struct local_game *game, struct local_segment *seg
     uint32_t place;
 
     for (place = 0; place < GAME_PLACES_MAX && found < need; place++) {
-        struct local_entry entry;
+        struct local_entry entry = {0};
 
         entries[place] = entry_at(tally, place);
         if (place < tally->to || sits_already(tally, entries, place)) {
@@ -244,14 +244,14 @@ static enum status find_seed_height(struct local_game *game, uint64_t *at, bool 
 
 enum status local_draw(struct local_game *game, const struct game_move *move)
 {
-    struct local_segment segment;
+    struct local_segment segment = {0};
     const struct local_job *job = &segment.job;
     struct local_tally *tally = &segment.tally;
     struct game_event *event;
     struct hash32 random;
     struct hash32 seed;
-    uint64_t height;
-    bool covered;
+    uint64_t height = 0;
+    bool covered = false;
 
     TRY(local_require_subject(game, &segment, &move->key, &move->segment));
     if (job->terms.seats == 0) {
@@ -305,9 +305,9 @@ static enum status require_seat(struct local_game *game, struct local_entry *ent
 
 enum status local_seal(struct local_game *game, const struct game_move *move)
 {
-    struct local_segment segment;
+    struct local_segment segment = {0};
     struct local_tally *tally = &segment.tally;
-    struct local_entry entry;
+    struct local_entry entry = {0};
     struct game_event *event;
 
     TRY(local_require_subject(game, &segment, &move->key, &move->segment));
@@ -361,9 +361,9 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
 {
     const enum game_verdict verdict = (enum game_verdict)move->verdict;
     const bool is_right = verdict == GAME_VERDICT_RIGHT;
-    struct local_segment segment;
+    struct local_segment segment = {0};
     struct local_tally *tally = &segment.tally;
-    struct local_entry entry;
+    struct local_entry entry = {0};
     struct hash32 value;
 
     TRY(local_require_subject(game, &segment, &move->key, &move->segment));
@@ -390,7 +390,7 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
 enum status local_raise(struct local_game *game, wei *bond, struct local_segment *segment,
                         uint32_t place, uint32_t step, const struct hash32 *salt)
 {
-    struct local_entry entry;
+    struct local_entry entry = {0};
     struct hash32 value;
     uint32_t number;
 
@@ -481,7 +481,7 @@ enum status local_close_round(struct local_game *game, struct local_segment *seg
     for (uint32_t place = tally->from; place < tally->to && !tally->closed; place++) {
         const enum local_place phase = get_place(tally, place);
         const uint32_t number = entry_at(tally, place);
-        struct local_entry entry;
+        struct local_entry entry = {0};
         struct game_event *event;
 
         if (phase != LOCAL_PLACE_DRAWN && phase != LOCAL_PLACE_SEALED) {
@@ -504,7 +504,7 @@ enum status local_close_round(struct local_game *game, struct local_segment *seg
 
 enum status local_renew(struct local_game *game, const struct game_move *move)
 {
-    struct local_segment segment;
+    struct local_segment segment = {0};
     struct local_tally *tally = &segment.tally;
     uint32_t need;
 
@@ -543,7 +543,7 @@ static enum status settle(struct local_game *game, struct local_segment *segment
                           wei amount)
 {
     const uint32_t number = entry_at(&segment->tally, place);
-    struct local_entry entry;
+    struct local_entry entry = {0};
     struct game_event *event;
 
     TRY(get_entry(game, &entry, segment->key, number));
@@ -559,7 +559,7 @@ static enum status settle(struct local_game *game, struct local_segment *segment
 
 enum status local_settle(struct local_game *game, const struct game_move *move)
 {
-    struct local_segment segment;
+    struct local_segment segment = {0};
     enum local_place phase;
     bool stands;
 

@@ -136,7 +136,7 @@ static enum status open_subject(struct local_game *game, struct evidence_context
 
 enum status local_query(struct local_game *game, const struct game_move *move)
 {
-    struct local_trial trial;
+    struct local_trial trial = {0};
     struct local_dispute *dispute = &trial.dispute;
     struct evidence_context context;
     struct ledger_queried queried;
@@ -212,7 +212,7 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
 
 enum status local_reply(struct local_game *game, const struct game_move *move)
 {
-    struct local_trial trial;
+    struct local_trial trial = {0};
     struct local_dispute *dispute = &trial.dispute;
     struct hash32 hash = keccak256(move->queried.bytes, move->queried.size);
     bool good;
@@ -232,7 +232,7 @@ enum status local_reply(struct local_game *game, const struct game_move *move)
 
 enum status local_convict(struct local_game *game, const struct game_move *move)
 {
-    struct local_trial trial;
+    struct local_trial trial = {0};
     struct evidence_context context;
     struct evidence_ruling ruling;
 
@@ -285,7 +285,7 @@ static enum verdict examine_leaf(struct hash32 *said, const struct local_right *
 enum status local_challenge(struct local_game *game, const struct game_move *move)
 {
     struct hash32 leaves = keccak256(move->leaves, sizeof(move->leaves));
-    struct local_right right;
+    struct local_right right = {0};
     struct hash32 said;
 
     TRY(local_find_right(game, &right, move));

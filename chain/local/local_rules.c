@@ -82,7 +82,7 @@ enum status local_require_allowed(struct local_game *game, const struct hash32 *
 enum status local_credit(struct local_game *game, const struct address *owner, wei amount)
 {
     const struct hash32 key = local_key_of_account(owner);
-    struct local_account account;
+    struct local_account account = {0};
 
     TRY(local_get(game->store, &account, LOCAL_ACCOUNT, &key, 0));
     account.owed += amount;

@@ -66,7 +66,7 @@ static void test_every_other_item_is_refused(void **state)
     (void)state;
     json_object_foreach(good, name, value)
     {
-        static const char *const bad[] = {"0x123456789a", "", "0x", "7", "0xg0", ZERO32 "00"};
+        static const char *const bad[] = {"0x123456789a", "", "0x", "7", "0xg0"};
         json_t *block = json_copy(good);
 
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -422,7 +422,7 @@ static void fill_case(struct history *history, struct game_move *move,
                                          before == NULL ? 0 : before->segment.steps};
 
     made_states_case(&move->shown, history->header, &known->segment, &states,
-              before == NULL ? NULL : &before->segment, &previous, step);
+                     before == NULL ? NULL : &before->segment, &previous, step);
     move->shown.client = job->client;
     move->shown.salt = job->terms.salt;
     if (chance(history, 4)) {
@@ -849,7 +849,8 @@ static uint32_t choose_move(struct history *history, struct game_move *move)
         player = open_move(history, move);
     } else if (kind < 22) {
         choose_job(history, move, &job);
-        player = job.phase == GAME_PHASE_CLOSED || chance(history, 6)
+        player = job.phase == GAME_PHASE_CLOSED || chance(history, 6) ||
+                         (job.phase == GAME_PHASE_OPEN && job.finalized > 0 && chance(history, 50))
                      ? client_move(history, move, &job)
                      : solver_move(history, move, &job);
     } else if (kind < 25) {

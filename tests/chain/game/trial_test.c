@@ -560,7 +560,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
     struct court *court = court_new();
     uint32_t silent_at = 0;
     uint32_t replies;
-    bool silent;
+    bool silent = false;
     wei owed = 0;
 
     (void)state;
