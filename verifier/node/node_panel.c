@@ -199,10 +199,11 @@ enum status node_panel_round(struct node *node, struct error *error)
 
     if (node->options.mode == NODE_ACT && !node->options.by_hand && !node->fault) {
         TRY(enlist(node, error));
-        TRY(store_visit(store, STORE_JOBS,
-                        "j.phase <> :job_closed AND w.wish = :to_enlist AND EXISTS (SELECT 1 FROM"
-                        " entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)",
-                        reconsider, node, error));
+        TRY(store_visit(
+            store, STORE_JOBS,
+            "j.phase <> :job_closed AND coalesce(w.wish, 0) <> :to_leave AND EXISTS (SELECT 1 FROM"
+            " entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)",
+            reconsider, node, error));
     }
     TRY(store_visit(store, STORE_ENTRIES,
                     "e.ours AND NOT e.gone AND e.left_s = 0 AND j.phase <> :job_closed AND EXISTS"

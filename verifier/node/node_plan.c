@@ -8,6 +8,8 @@
 #include "verifier/node/node_seats.h"
 #include "verifier/node/solver_timeout.h"
 
+#define QUEUE_IS_FULL "the queue is full"
+
 /* ---- samples ------------------------------------------------------------------ */
 
 static const char *why_not(const struct node *node, const struct store_segment *segment)
@@ -37,12 +39,13 @@ static enum status choose(void *context, const void *row, struct error *error)
         return store_choose(node->ports.store, segment->row, STORE_CHOICE_PASS, why, error);
     }
     TRY(queue_add(node->ports.store, &full, segment, &task, error));
-    return full ? STATUS_OK /* it stays undecided until there is room */
-                : store_choose(node->ports.store, segment->row, STORE_CHOICE_EXTRA,
-                               "a secret sample", error);
+    return store_choose(node->ports.store, segment->row,
+                        full ? STORE_CHOICE_NONE : STORE_CHOICE_EXTRA,
+                        full ? QUEUE_IS_FULL : "a secret sample", error);
 }
 
-/* Somebody draws a segment at once as a rule. Where nobody does, it is checked without its seed. */
+/* A round looks at some segments only. Those that found no room come last, in random order, so that
+ * they do not keep out a segment whose job has room. Somebody draws a segment at once as a rule. Where nobody does, it is checked without its seed. */
 static enum status sample(struct node *node, struct error *error)
 {
     const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";
@@ -51,7 +54,8 @@ static enum status sample(struct node *node, struct error *error)
     (void)snprintf(where, sizeof(where),
                    "s.choice = :not_chosen AND NOT s.void AND (s.seed IS NOT NULL OR s.panel = 0 OR"
                    " (s.height + 3 < %lld AND NOT EXISTS (SELECT 1 FROM entries e WHERE"
-                   " e.job = s.job AND %s AND NOT e.gone))) ORDER BY random()",
+                   " e.job = s.job AND %s AND NOT e.gone))) ORDER BY s.reason = '" QUEUE_IS_FULL
+                   "', random()",
                    (long long)node->clock.height, draws);
     return store_visit(node->ports.store, STORE_SEGMENTS, where, choose, node, error);
 }

@@ -221,17 +221,39 @@ static void commit_one(struct market *market, const struct hash32 *key, struct b
     PLAY(market, MARKET_SOLVER, ledger_commit, key, index, &list, diverged);
 }
 
-static struct hash32 accept(struct market *market, const struct bundle *bundle)
+static struct hash32 open_job(struct market *market, struct game_terms *terms,
+                              const struct job *job)
 {
-    struct game_terms terms = market_terms(market, bundle_job(bundle));
     const struct game_bytes nowhere = {(const uint8_t *)"", 0};
-    const struct game_hashes path = {NULL, 0};
     struct hash32 key;
 
+    *terms = market_terms(market, job);
     if (market->retouch != NULL) {
-        market->retouch(&terms);
+        market->retouch(terms);
     }
-    PLAY(market, MARKET_CLIENT, ledger_open_job, &key, &terms, &nowhere);
+    PLAY(market, MARKET_CLIENT, ledger_open_job, &key, terms, &nowhere);
+    return key;
+}
+
+struct hash32 market_open_job(struct market *market, const struct job *job)
+{
+    struct game_terms terms;
+
+    return open_job(market, &terms, job);
+}
+
+void market_cancel(struct market *market, const struct hash32 *job)
+{
+    PLAY(market, MARKET_CLIENT, ledger_cancel, job);
+}
+
+static struct hash32 accept(struct market *market, const struct bundle *bundle)
+{
+    const struct game_bytes nowhere = {(const uint8_t *)"", 0};
+    const struct game_hashes path = {NULL, 0};
+    struct game_terms terms;
+    struct hash32 key = open_job(market, &terms, bundle_job(bundle));
+
     for (int i = 0; i < MARKET_PLAYERS; i++) {
         if (market->entries[i] > 0 && terms.seats > 0) {
             PLAY(market, i, ledger_enlist, &key, &terms, market->entries[i], &path, &nowhere);

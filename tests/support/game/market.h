@@ -56,6 +56,10 @@ void market_return(struct market *market);
 void market_pass_time(struct market *market, uint32_t seconds);
 struct game_terms market_terms(struct market *market, const struct job *job);
 
+/* A job that nobody has accepted, and the end of one. */
+struct hash32 market_open_job(struct market *market, const struct job *job);
+void market_cancel(struct market *market, const struct hash32 *job);
+
 /* A job that is opened, whose panel enlists, and that is accepted; nothing is committed. */
 struct hash32 market_accept(struct market *market, const char *path);
 /* Commits the segments from `first` on, up to the one before `end`, as the bundle says. */

@@ -1,8 +1,8 @@
 /*
- * Goal: what a node's bonds lock is counted as it is: attestations that are coming, sent and on the
- * ledger, claims, and what was lost; and a bond that has come back makes room for another. Method:
- * the real node on an embedded ledger, with room for two bonds of an attestation, or for one of a
- * claim, and with jobs that want more. tests/attacks/honeypot_test.c has what is lost.
+ * Goal: what a node's bonds lock is counted as it is: entries that are sent and on the ledger, claims;
+ * and a bond that has come back makes room for another. Method: the real node on an embedded ledger,
+ * with room for two bonds of an entry, or for one of a claim, and with jobs that want more.
+ * tests/attacks/honeypot_test.c has what is lost.
  */
 #include "tests/support/test.h"
 
@@ -20,8 +20,7 @@ enum {
     ROUNDS = 40,
 };
 
-#define ATTEST_BOND (WEI_PER_ETHER / 20)
-#define CLAIM_BOND  (WEI_PER_ETHER / 10)
+#define BOND (WEI_PER_ETHER / 10)
 
 static const char *make_run(const char *name, uint64_t seed, enum cheat cheat)
 {
@@ -69,94 +68,92 @@ static void some_rounds(struct market_node *node)
 
 static int64_t without_room(struct market_node *node)
 {
-    return market_node_number(node, "SELECT count(*) FROM segments WHERE choice = 0 AND reason LIKE"
-                                    " 'no room for its bond: %'");
+    return market_node_number(node,
+                              "SELECT count(*) FROM wishes WHERE reason LIKE 'no room for its bond:"
+                              " %'");
 }
 
-/* ---- attestations ---------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------- */
 
-static void finalize_all(struct market *market, const struct hash32 *job)
+static struct job *some_job(uint64_t seed)
 {
-    for (uint32_t i = 0; i < SEGMENTS; i++) {
-        market_finalize(market, job, i);
-    }
+    struct small_job_options options;
+
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    options.model.seed = seed;
+    return small_job_new(&options);
 }
 
-static void uncovered(struct game_terms *terms)
+static void see_two_at_a_time(const char *name, const struct policy *policy)
 {
-    terms->coverage_ppm = 0;
-}
-
-static void see_two_attested_at_a_time(const char *name, const struct policy *policy)
-{
-    const char *path = make_run(name, 3, CHEAT_NOT);
+    struct job *job = some_job(3);
     struct market_node node;
     struct market market;
-    struct hash32 job;
+    struct hash32 first;
 
     market_open(&market, true, name);
-    market.retouch = uncovered;
-    job = market_commit(&market, path);
-    market_node_defaults(&node, &market, path);
+    first = market_open_job(&market, job);
+    market_node_defaults(&node, &market, NULL);
+    node.options.entries = 4;
     node.options.policy = *policy;
     market_node_open(&node);
     some_rounds(&node);
-    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), 2);
+    assert_int_equal(market_count(&market, GAME_ENLISTED, verifier(&market)), 2);
     assert_int_equal(without_room(&node), 1);
-    market_pass_time(&market, MARKET_ATTEST_S);
+    market_cancel(&market, &first);
     some_rounds(&node);
-    assert_int_equal(market_count(&market, GAME_REVEALED, verifier(&market)), 2);
-    market_pass_time(&market, MARKET_REVEAL_S + MARKET_CLAIM_S);
-    finalize_all(&market, &job);
+    assert_int_equal(market_count(&market, GAME_GONE, verifier(&market)), 2);
+    (void)market_open_job(&market, job); /* there is room again */
     some_rounds(&node);
-    assert_int_equal(market_count(&market, GAME_SETTLED, verifier(&market)), 2);
-    job = market_commit(&market, path); /* there is room again */
-    some_rounds(&node);
-    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), 4);
-    assert_int_equal(without_room(&node), 1);
+    assert_int_equal(market_count(&market, GAME_ENLISTED, verifier(&market)), 4);
     market_node_close(&node);
     market_close(&market);
+    job_free(job);
 }
 
 static void test_bonds_that_come_back_make_room(void **state)
 {
-    const struct policy all = {.lock_all = amount(2 * ATTEST_BOND)};
-    const struct policy job = {.lock_job = amount(3 * ATTEST_BOND - 1)};
-    const struct policy party = {.lock_party = amount(2 * ATTEST_BOND)};
+    const struct policy all = {.lock_all = amount(2 * BOND)};
+    const struct policy job = {.lock_job = amount(3 * BOND - 1)};
+    const struct policy party = {.lock_party = amount(2 * BOND)};
 
     (void)state;
-    see_two_attested_at_a_time("all", &all);
-    see_two_attested_at_a_time("job", &job);
-    see_two_attested_at_a_time("party", &party);
+    see_two_at_a_time("all", &all);
+    see_two_at_a_time("job", &job);
+    see_two_at_a_time("party", &party);
 }
 
 /* A limit of one job leaves another alone, one for a party does not. */
-static void see_attested_of_two_jobs(const char *name, const struct policy *policy, uint32_t wanted)
+static void see_entries_of_two_jobs(const char *name, const struct policy *policy, uint32_t wanted)
 {
-    const char *path = make_run(name, 5, CHEAT_NOT);
+    struct job *job = some_job(5);
     struct market_node node;
     struct market market;
 
     market_open(&market, true, name);
-    (void)market_commit(&market, path);
-    (void)market_commit(&market, path);
-    market_node_defaults(&node, &market, path);
+    (void)market_open_job(&market, job);
+    (void)market_open_job(&market, job);
+    market_node_defaults(&node, &market, NULL);
+    node.options.entries = 3;
     node.options.policy = *policy;
     market_node_open(&node);
     some_rounds(&node);
-    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), wanted);
+    assert_int_equal(market_count(&market, GAME_ENLISTED, verifier(&market)), wanted);
     market_node_close(&node);
     market_close(&market);
+    job_free(job);
 }
 
 static void test_jobs_of_one_party_share_its_limit(void **state)
 {
-    const struct policy job = {.lock_job = amount(2 * ATTEST_BOND)};
-    const struct policy party = {.lock_party = amount(2 * ATTEST_BOND)};
+    const struct policy job = {.lock_job = amount(2 * BOND)};
+    const struct policy party = {.lock_party = amount(2 * BOND)};
 
     (void)state;
-    see_attested_of_two_jobs("two-jobs", &job, 4);
-    see_attested_of_two_jobs("one-party", &party, 2);
+    see_entries_of_two_jobs("two-jobs", &job, 4);
+    see_entries_of_two_jobs("one-party", &party, 2);
 }
 
 /* ---- claims -------------------------------------------------------------------------- */
@@ -172,19 +169,20 @@ static void test_a_claim_that_finds_no_room_is_made_later(void **state)
 
     (void)state;
     market_open(&market, true, "claims");
+    market.seats = 0;
     (void)market_commit(&market, path);
     (void)market_commit(&market, second);
     market_node_defaults(&node, &market, path);
     node.mirrors[1] = second;
     node.options.mirror_count = 2;
     node.options.mode = NODE_DEFEND;
-    node.options.policy = (struct policy){.lock_all = amount(2 * CLAIM_BOND - 1)};
+    node.options.policy = (struct policy){.lock_all = amount(2 * BOND - 1)};
     market_node_open(&node);
     some_rounds(&node);
     assert_int_equal(market_count(&market, GAME_CLAIMED, verifier(&market)), 1);
     assert_true(market_node_number(&node, "SELECT count(*) FROM actions WHERE trouble LIKE"
-                                          " 'the policy: the bond of a claim %--lock-most%'") > 0);
-    market_pass_time(&market, MARKET_RESPONSE_S);
+                                          " 'the policy: the bond %--lock-most%'") > 0);
+    market_pass_time(&market, MARKET_CLOCK_S);
     some_rounds(&node);
     market_pass_time(&market, 120);
     some_rounds(&node);
@@ -196,8 +194,8 @@ static void test_a_claim_that_finds_no_room_is_made_later(void **state)
 
 /* ---- the time of a check ----------------------------------------------------------------- */
 
-/* Whoever checked a job slowly finds its periods too short for the next segments. */
-static void test_a_job_that_is_slow_here_is_not_attested_further(void **state)
+/* Whoever checked a job slowly finds its periods too short, and leaves its panel. */
+static void test_a_node_leaves_where_it_is_too_slow(void **state)
 {
     const char *path = make_run("slow", 9, CHEAT_NOT);
     struct market_node node;
@@ -206,23 +204,23 @@ static void test_a_job_that_is_slow_here_is_not_attested_further(void **state)
 
     (void)state;
     market_open(&market, true, "slow");
+    market.entries[MARKET_RIVAL] = 1; /* a panel has one at least */
     (void)market_commit(&market, path);
     market_node_defaults(&node, &market, path);
     node.options.policy = (struct policy){.clock_factor = 3 * POLICY_ONE};
     market_node_open(&node);
-    market_node_settle(&node);
-    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), SEGMENTS);
+    some_rounds(&node);
+    assert_true(market_count(&market, GAME_SEALED_VERDICT, verifier(&market)) > 0);
+    assert_int_equal(market_count(&market, GAME_LEFT, verifier(&market)), 0);
     error_init(&error);
     assert_int_equal(
         database_run(&node.store.sql, &error, "UPDATE tasks SET ended_ms = begun_ms + 1201000", ""),
         STATUS_OK);
-    assert_int_equal(database_run(&node.store.sql, &error,
-                                  "UPDATE segments SET choice = 0, mine = 0, attested = 0", ""),
-                     STATUS_OK);
-    market_node_settle(&node);
-    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM segments WHERE reason LIKE"
-                                               " '%attest period is 1h%--clock-factor%'"),
-                     SEGMENTS);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_LEFT, verifier(&market)), 1);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM wishes WHERE wish = 3 AND"
+                                               " reason LIKE '%--clock-factor%'"),
+                     1);
     market_node_close(&node);
     market_close(&market);
 }
@@ -233,7 +231,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bonds_that_come_back_make_room),
         cmocka_unit_test(test_jobs_of_one_party_share_its_limit),
         cmocka_unit_test(test_a_claim_that_finds_no_room_is_made_later),
-        cmocka_unit_test(test_a_job_that_is_slow_here_is_not_attested_further),
+        cmocka_unit_test(test_a_node_leaves_where_it_is_too_slow),
     };
 
     if (workers_asked(argc, argv)) {

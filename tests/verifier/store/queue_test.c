@@ -1,6 +1,6 @@
 /*
  * Goal: the queue is bounded, and no job fills it or stands in the way of another; what a machine
- * at fault left undecided is checked again; and whatever waits, all that was revealed is looked at.
+ * at fault left undecided is checked again.
  * Method: small queues filled by hand; a node's plan over far more segments than there is room for.
  */
 #include "verifier/store/queue.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
-#include "tests/support/node/virtual_ledger.h"
+#include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
 #include "verifier/node/node_plan.h"
 #include "verifier/node/node_round.h"
@@ -18,7 +18,6 @@ enum {
     NOW_S = 1700000000,
     PERIOD_S = 100000,
     MANY = 2 * STORE_VISIT_MAX + 50,
-    REVEALS = 600,
 };
 
 struct scene {
@@ -61,8 +60,8 @@ static struct store_segment segment_of(uint8_t job, uint32_t index)
     segment.job.bytes[0] = job;
     segment.committed.index = index;
     segment.committed.steps = 10;
-    segment.committed.root.bytes[0] = job;
-    segment.committed.root.bytes[1] = (uint8_t)index;
+    segment.hash.bytes[0] = job;
+    segment.hash.bytes[1] = (uint8_t)index;
     return segment;
 }
 
@@ -176,8 +175,8 @@ static void commit(struct scene *scene, uint8_t job, uint32_t count, uint64_t ti
 
     event.terms = (struct game_terms){.steps = count,
                                       .segment_steps = 1,
-                                      .segment_reward = 1,
-                                      .attest_period_s = PERIOD_S,
+                                      .reward_to = 1,
+                                      .seal_period_s = PERIOD_S,
                                       .reveal_period_s = PERIOD_S,
                                       .claim_period_s = PERIOD_S,
                                       .deadline_s = NOW_S + PERIOD_S};
@@ -187,7 +186,9 @@ static void commit(struct scene *scene, uint8_t job, uint32_t count, uint64_t ti
     event.kind = GAME_COMMITTED;
     for (uint32_t i = 0; i < count; i++) {
         event.index = i;
-        event.segment = (struct game_segment){.index = i, .steps = 1, .time_s = time_s};
+        event.segment =
+            (struct game_segment){.index = i, .steps = 1, .time_s = time_s, .solver = {{9}}};
+        event.states = (struct game_hashes){&event.segment.root, 1};
         event.segment.root.bytes[0] = job;
         memcpy(event.segment.root.bytes + 1, &i, sizeof(i));
         take(scene, &event);
@@ -211,15 +212,25 @@ static uint64_t no_time(void *context)
     return 0;
 }
 
+static struct ledger *some_ledger(struct scene *scene)
+{
+    struct ledger_options options;
+    struct ledger *ledger = NULL;
+    char url[FILE_PATH_MAX + 8] = "local:";
+
+    path_of(url + 6, "queue.ledger");
+    ledger_options_init(&options);
+    options.url = url;
+    must(scene, ledger_local_init(url + 6, &scene->error));
+    must(scene, ledger_open(&ledger, &options, &scene->error));
+    return ledger;
+}
+
 static void test_a_job_without_room_blocks_nobody(void **state)
 {
     struct scene scene;
-    struct fate fate = {0};
-    struct virtual_chain *chain = virtual_chain_new(1, NOW_S);
-    const struct address own = {"the node"};
     const struct node_options options = {.mode = NODE_OBSERVE, .extra = 1, .checks_max = 1};
-    struct virtual_ledger ledger;
-    struct node_ports ports = {.ledger = &ledger.ledger, .now_ms = no_time};
+    struct node_ports ports = {.now_ms = no_time};
     struct node node;
     char path[FILE_PATH_MAX];
 
@@ -227,7 +238,7 @@ static void test_a_job_without_room_blocks_nobody(void **state)
     open_scene(&scene, "plan.db", 100);
     path_of(path, "plan-verdicts.db");
     must(&scene, verdict_db_open(&ports.verdicts, path, &scene.error));
-    virtual_ledger_init(&ledger, chain, &fate, &own, 0, 1);
+    ports.ledger = some_ledger(&scene);
     ports.store = &scene.store;
     must(&scene, node_open(&node, &options, &ports, &scene.error));
     node.clock.time_s = NOW_S;
@@ -245,60 +256,8 @@ static void test_a_job_without_room_blocks_nobody(void **state)
     }
     assert_int_equal(count_of(&scene, 1), MANY);
     node_close(&node);
-    virtual_ledger_release(&ledger);
-    virtual_chain_free(chain);
+    ledger_close(ports.ledger);
     verdict_db_close(ports.verdicts);
-    store_close(&scene.store);
-}
-
-/* ---- what others revealed ---------------------------------------------------------- */
-
-struct visits {
-    uint32_t seen[REVEALS];
-    uint32_t most; /* in one round */
-    uint32_t now;
-};
-
-static enum status visit(void *context, const struct store_reveal *reveal, struct error *error)
-{
-    struct visits *visits = context;
-    uint32_t who;
-
-    (void)error;
-    memcpy(&who, reveal->attestor.bytes, sizeof(who));
-    assert_in_range(who, 0, REVEALS - 1);
-    visits->seen[who]++;
-    visits->now++;
-    return STATUS_OK;
-}
-
-static void visit_round(struct scene *scene, struct visits *visits)
-{
-    visits->now = 0;
-    must(scene, store_open_reveals(&scene->store, visit, visits, &scene->error));
-    visits->most = visits->now > visits->most ? visits->now : visits->most;
-}
-
-static void test_a_reveal_that_waits_blocks_no_other(void **state)
-{
-    static struct visits visits;
-    struct game_event event = {.kind = GAME_REVEALED, .job = {{1}}};
-    struct scene scene;
-
-    (void)state;
-    open_scene(&scene, "reveals.db", 100);
-    commit(&scene, 1, 1, NOW_S);
-    for (uint32_t i = 0; i < REVEALS; i++) {
-        memcpy(event.account.bytes, &i, sizeof(i));
-        take(&scene, &event);
-    }
-    for (int i = 0; i < 6; i++) { /* nothing is decided about any */
-        visit_round(&scene, &visits);
-    }
-    assert_in_range(visits.most, 1, REVEALS / 2); /* a round ends */
-    for (uint32_t i = 0; i < REVEALS; i++) {
-        assert_in_range(visits.seen[i], 2, 3);
-    }
     store_close(&scene.store);
 }
 
@@ -309,7 +268,6 @@ int main(void)
         cmocka_unit_test(test_a_check_that_waits_or_runs_needs_no_second_place),
         cmocka_unit_test(test_a_forgotten_fault_is_checked_again),
         cmocka_unit_test(test_a_job_without_room_blocks_nobody),
-        cmocka_unit_test(test_a_reveal_that_waits_blocks_no_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
