@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "engine/rules/rule.h"
-#include "tests/support/dispute/accuser.h"
+#include "tests/support/dispute/defendant.h"
 #include "tests/support/node/crash_images.h"
 
 enum {
@@ -89,6 +89,7 @@ static void world_open(struct world *world, const char *name)
     crash_images_begin(test_temp_dir(), name);
     world->answers = true;
     market_open(&world->market, true, name);
+    world->market.seats = 0; /* the node claims as an outsider */
     market_node_defaults(&world->node, &world->market, NULL);
     world->node.in_process = true;
     world->node.options.mode = NODE_DEFEND;
@@ -197,7 +198,7 @@ static void accuse_solver(struct world *world, const char *path, struct job *job
     world->job = market_commit(&world->market, path);
     defendant_open(&world->other, &world->market, MARKET_SOLVER, &world->job, path, lie);
     mirror(world, path);
-    world->end = GAME_CONVICTED;
+    world->end = GAME_PAID;
     world->ends = 1;
 }
 
@@ -236,79 +237,11 @@ static void test_the_parts_of_a_long_sum_convict_through_kills(void **state)
     world_close(&world);
 }
 
-/* From the reveal of the false root on. */
-static void test_an_accuser_of_an_attestor_that_is_killed_anywhere_convicts(void **state)
-{
-    const char *path = small_path("attestor-run");
-    struct world world;
-    uint64_t random = 3;
-    struct job *job = defendant_job(MODEL_MLP, 53);
-    struct defendant_lie lie = defendant_choose(job, 0, &random);
-
-    (void)state;
-    world_open(&world, "attestor");
-    lie.in_state = false;
-    defendant_write(path, job, &lie);
-    world.market.attestors = 2;
-    world.job = market_commit(&world.market, path);
-    lie.step =
-        INDEX * DEFENDANT_SEGMENT + market_draw(&world.market, MARKET_RIVAL, &world.job, INDEX);
-    defendant_open(&world.other, &world.market, MARKET_RIVAL, &world.job, path, &lie);
-    market_attest(&world.market, MARKET_RIVAL, &world.job, INDEX, &world.other.server.trace.root);
-    mirror(&world, path);
-    world.node.options.mode = NODE_ACT;
-    open_node(&world);
-    market_node_settle(&world.node);
-    market_node_close(&world.node);
-    market_pass_time(&world.market, MARKET_ATTEST_S + 1);
-    market_reveal(&world.market, MARKET_RIVAL, &world.job, INDEX, &world.other.server.trace.root);
-    world.end = GAME_RULED;
-    world.ends = 1;
-    play_from_each(&world);
-    assert_int_equal(market_count(&world.market, GAME_ACCUSED, NULL), 1);
-    world_close(&world);
-}
-
-/* The node itself is accused, of the truth: it tells what it is asked, once. */
-static void test_an_attestor_that_is_killed_anywhere_answers(void **state)
-{
-    const char *path = small_path("answering-run");
-    struct defendant_lie honest = {.step = 0};
-    struct accuser accuser;
-    struct world world;
-
-    (void)state;
-    world_open(&world, "answering");
-    defendant_write(path, defendant_job(MODEL_MLP, 54), &honest);
-    world.job = market_commit(&world.market, path);
-    honest.step =
-        INDEX * DEFENDANT_SEGMENT + market_draw(&world.market, MARKET_VERIFIER, &world.job, INDEX);
-    defendant_open(&world.other, &world.market, MARKET_RIVAL, &world.job, path, &honest);
-    mirror(&world, path);
-    world.node.options.mode = NODE_ACT;
-    open_node(&world);
-    market_node_settle(&world.node);
-    market_pass_time(&world.market, MARKET_ATTEST_S + 1);
-    market_node_settle(&world.node);
-    market_node_close(&world.node);
-    accuser_open(&accuser, &world.other, MARKET_VERIFIER);
-    accuser_accuse(&accuser);
-    accuser_query(&accuser);
-    world.answers = false;
-    world.end = GAME_REPLIED;
-    world.ends = 1;
-    play_from_each(&world);
-    assert_int_equal(market_count(&world.market, GAME_CLAIMED, NULL), 0);
-    world_close(&world);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_claimant_that_is_killed_anywhere_convicts),
         cmocka_unit_test(test_the_parts_of_a_long_sum_convict_through_kills),
-        cmocka_unit_test(test_an_accuser_of_an_attestor_that_is_killed_anywhere_convicts),
-        cmocka_unit_test(test_an_attestor_that_is_killed_anywhere_answers),
     };
 
     if (workers_asked(argc, argv)) {
