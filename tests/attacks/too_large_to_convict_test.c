@@ -128,9 +128,10 @@ static void convict(struct court *court, struct giant *giant, const char *name, 
                      STATUS_OK);
     assert_true(bytes.size <= bound);
     gas[2] = play(court, GAME_CONVICT, COURT_CLAIMANT, &bytes);
-    /* Its bond, and half of the stake. */
+    court_pay(court);
+    /* Its bond, and a quarter of the stake. */
     assert_true(court_owed(court, COURT_CLAIMANT) ==
-                before + court->terms.claim_bond + court->terms.stake / 2);
+                before + court->terms.bond + court->terms.stake / 4);
     print_message("%s: evidence of %zu bytes (bound %llu); gas %llu, %llu, %llu\n", name,
                   bytes.size, (unsigned long long)bound, (unsigned long long)gas[0],
                   (unsigned long long)gas[1], (unsigned long long)gas[2]);

@@ -4,12 +4,17 @@
  * is damaged in several ways and each prefix is cut off: what is still read writes back to the same
  * bytes. Lists of accounts of every length up to 40 admit their members alone. That selectors and
  * topics are the contracts', history_test.c shows.
+ *
+ * "codec_test write FOLDER" writes seeds for tests/fuzz/chain/game_fuzz.c.
  */
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
+#include "base/io/file.h"
 #include "chain/game/allow_list.h"
 #include "chain/game/game.h"
 
@@ -328,7 +333,57 @@ static void test_amounts_are_those_of_the_terms(void **state)
     assert_int_equal(game_segment_count(&terms), 0);
 }
 
-int main(void)
+/* ---- seeds of game_fuzz ------------------------------------------------------------- */
+
+static void write_seed(const char *folder, const char *kind, const char *name,
+                       const struct buffer *bytes)
+{
+    struct error error;
+    char path[600];
+    char *place;
+
+    error_init(&error);
+    (void)snprintf(path, sizeof(path), "%s/%s_%s", folder, kind, name);
+    while ((place = strchr(path, ' ')) != NULL) {
+        *place = '_';
+    }
+    assert_int_equal(file_write(path, &error, bytes->data, bytes->size, 0644), STATUS_OK);
+}
+
+static void write_seeds(const char *folder)
+{
+    static struct game_event event;
+    static struct game_move move;
+    struct made made = {.random = 5};
+    struct buffer bytes;
+
+    buffer_init(&bytes, GAME_MOVE_SIZE_MAX);
+    for (int kind = 0; kind < GAME_MOVE_KINDS; kind++) {
+        static uint8_t written[GAME_MOVE_SIZE_MAX];
+        size_t size;
+
+        make_move(&made, &move, (enum game_move_kind)kind);
+        game_move_encode(written, &size, &move);
+        buffer_clear(&bytes);
+        buffer_add(&bytes, written, size);
+        write_seed(folder, "move", game_move_name(move.kind), &bytes);
+    }
+    for (int kind = 0; kind < GAME_EVENT_KINDS; kind++) {
+        uint8_t data[GAME_LOG_SIZE_MAX];
+        struct game_log log;
+
+        make_event(&made, &event, (enum game_event_kind)kind);
+        game_event_encode(&log, data, &event);
+        buffer_clear(&bytes);
+        buffer_add_u8(&bytes, (uint8_t)log.topic_count);
+        buffer_add(&bytes, log.topics, log.topic_count * sizeof(log.topics[0]));
+        buffer_add(&bytes, log.data.bytes, log.data.size);
+        write_seed(folder, "event", game_event_name(event.kind), &bytes);
+    }
+    buffer_release(&bytes);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_move_has_one_encoding),
@@ -340,5 +395,9 @@ int main(void)
         cmocka_unit_test(test_amounts_are_those_of_the_terms),
     };
 
+    if (argc == 3 && strcmp(argv[1], "write") == 0) {
+        write_seeds(argv[2]);
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
