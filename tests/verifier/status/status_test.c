@@ -64,14 +64,15 @@ static void open_job(struct store *store, uint8_t job, uint32_t segments, uint64
 
     event.terms = (struct game_terms){.steps = segments * 10u,
                                       .segment_steps = 10,
-                                      .segment_reward = 1,
-                                      .attestors = 1,
+                                      .reward_from = 1,
+                                      .reward_to = 1,
+                                      .seats = 1,
                                       .coverage_ppm = GAME_PPM,
                                       .segment_period_s = 1,
-                                      .attest_period_s = 1,
+                                      .seal_period_s = 1,
                                       .reveal_period_s = 1,
                                       .claim_period_s = 1,
-                                      .response_period_s = 1,
+                                      .clock_s = 1,
                                       .deadline_s = 2000000000};
     take(store, &event, ++*number);
     event.kind = GAME_ACCEPTED;
@@ -108,6 +109,8 @@ static void check_segment(struct store *store, uint8_t job, uint32_t index,
 
 static void fill_job(struct store *store, uint8_t job, uint64_t *number)
 {
+    static const struct digest states[10];
+
     open_job(store, job, SEGMENTS, number);
     for (uint32_t i = 0; i < COMMITTED; i++) {
         struct game_event event = {.kind = GAME_COMMITTED, .job = key_of(job), .index = i};
@@ -115,6 +118,7 @@ static void fill_job(struct store *store, uint8_t job, uint64_t *number)
         event.segment = (struct game_segment){.index = i, .steps = 10, .time_s = 1 + i};
         event.segment.root.bytes[0] = (uint8_t)(i + 1);
         event.segment.root.bytes[1] = job;
+        event.states = (struct game_hashes){.hashes = states, .count = 10};
         take(store, &event, ++*number);
     }
     for (uint32_t i = 0; i < 30; i++) {
@@ -134,8 +138,7 @@ static void fill_rest(struct store *store, uint8_t job, uint64_t *number)
                                .claim = key_of(99),
                                .account = {{7}},
                                .index = 25,
-                               .step = 3,
-                               .time_s = now_ms / 1000 + 3000};
+                               .step = 3};
     struct action action = {
         .name = "claim/1", .kind = ACTION_CLAIM, .claim = key_of(99), .step = 3};
     struct store_segment segment;
@@ -143,6 +146,11 @@ static void fill_rest(struct store *store, uint8_t job, uint64_t *number)
     struct error error;
 
     error_init(&error);
+    take(store, &event, ++*number);
+    event.kind = GAME_TURN_PASSED;
+    event.phase = GAME_CLAIM_CALLED;
+    event.turn = GAME_TURN_ACCUSED;
+    event.time_s = now_ms / 1000 + 3000;
     take(store, &event, ++*number);
     OK(store_segment(store, &segment, &key, 25, &error));
     action.segment = segment.hash;
@@ -318,7 +326,7 @@ static void test_a_job_under_claim_is_shown_before_newer_ones(void **state)
     assert_true(hash32_equal(&snapshot->job[0].key, &disputed));
     assert_true(hash32_equal(&snapshot->job[1].key, &newest));
     free(snapshot);
-    OK(database_run(&store.sql, &error, "UPDATE claims SET phase = 3", ""));
+    OK(database_run(&store.sql, &error, "UPDATE disputes SET phase = 4", ""));
     snapshot = look(&store);
     assert_true(hash32_equal(&snapshot->job[0].key, &newest));
     free(snapshot);
@@ -544,7 +552,7 @@ static void add_ended(struct store *store, const char *name, const struct action
     OK(action_set(store, &action, state, 0, "", &error));
 }
 
-static void end_claim(struct store *store, uint8_t claim, const char *outcome)
+static void end_claim(struct store *store, uint8_t claim, bool lost)
 {
     struct hash32 key = key_of(claim);
     struct error error;
@@ -552,17 +560,17 @@ static void end_claim(struct store *store, uint8_t claim, const char *outcome)
     error_init(&error);
     OK(database_run(
         &store->sql, &error,
-        "INSERT OR REPLACE INTO claims (key, job, segment, idx, generation, step, pre, post,"
-        " phase, turn, deadline_s, outcome) VALUES (?, x'00', x'00', 0, 0, 0, x'00', x'00',"
-        " 3, 0, 0, ?)",
-        "bt", &(struct database_blob){key.bytes, HASH32_SIZE}, outcome));
+        "INSERT OR REPLACE INTO disputes (key, job, segment, subject, idx, generation, step, pre,"
+        " post, rank, phase, turn, lead, trace, ours, lost) VALUES (?, x'00', x'00', x'00', 0, 0,"
+        " 0, x'00', x'00', x'00', 4, 0, x'00', x'00', 1, ?)",
+        "bi", &(struct database_blob){key.bytes, HASH32_SIZE}, (int64_t)lost));
 }
 
 static void test_retried_and_obsolete_moves_are_not_lost(void **state)
 {
-    const struct action attest = {.kind = ACTION_ATTEST};
-    const struct action waits = {.kind = ACTION_REVEAL, .after = "attest/full"};
-    const struct action follows = {.kind = ACTION_REVEAL, .after = "attest/late"};
+    const struct action seal = {.kind = ACTION_SEAL};
+    const struct action waits = {.kind = ACTION_REVEAL, .after = "seal/full"};
+    const struct action follows = {.kind = ACTION_REVEAL, .after = "seal/late"};
     const struct action won = {.kind = ACTION_CONVICT, .claim = key_of(50)};
     const struct action lost = {.kind = ACTION_CONVICT, .claim = key_of(51)};
     const struct action goes_on = {.kind = ACTION_QUERY, .claim = key_of(99)};
@@ -573,9 +581,9 @@ static void test_retried_and_obsolete_moves_are_not_lost(void **state)
 
     (void)state;
     make_store(&store, small_path("lost.db"));
-    end_claim(&store, 50, "upheld");
-    end_claim(&store, 51, "refuted");
-    add_ended(&store, "attest/full", &attest, ACTION_REFUSED, GAME_FULL);
+    end_claim(&store, 50, false);
+    end_claim(&store, 51, true);
+    add_ended(&store, "seal/full", &seal, ACTION_REFUSED, GAME_FULL);
     add_ended(&store, "reveal/full", &waits, ACTION_LATE, GAME_REFUSED_NOT);
     add_ended(&store, "settle/1", &settle, ACTION_REFUSED, GAME_WRONG_PHASE);
     add_ended(&store, "convict/50/1", &won, ACTION_REFUSED, GAME_BAD_EVIDENCE);
@@ -587,14 +595,14 @@ static void test_retried_and_obsolete_moves_are_not_lost(void **state)
     }
     assert_int_equal(snapshot->actions[ACTION_CONVICT][ACTION_REFUSED], 1);
     free(snapshot);
-    add_ended(&store, "attest/late", &attest, ACTION_LATE, GAME_REFUSED_NOT);
-    add_ended(&store, "attest/early", &attest, ACTION_REFUSED, GAME_TOO_LATE);
+    add_ended(&store, "seal/late", &seal, ACTION_LATE, GAME_REFUSED_NOT);
+    add_ended(&store, "seal/early", &seal, ACTION_REFUSED, GAME_TOO_LATE);
     add_ended(&store, "reveal/late", &follows, ACTION_LATE, GAME_REFUSED_NOT);
     add_ended(&store, "convict/51/1", &lost, ACTION_REFUSED, GAME_BAD_EVIDENCE);
     add_ended(&store, "convict/51/1/1", &lost, ACTION_REFUSED, GAME_BAD_EVIDENCE);
     snapshot = look(&store);
     metrics_of(&text, snapshot);
-    assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"attest\"} 2\n"));
+    assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"seal\"} 2\n"));
     assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"reveal\"} 0\n"));
     assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"convict\"} 1\n"));
     buffer_release(&text);

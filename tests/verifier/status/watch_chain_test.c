@@ -166,7 +166,7 @@ static void play(bool embedded)
     market_node_open(&node);
     until(&market, &node, GAME_CLAIMED);
     see_claim(&market);
-    market_pass_time(&market, MARKET_RESPONSE_S + 60); /* the solver is silent */
+    market_pass_time(&market, MARKET_CLOCK_S + 60); /* the solver is silent */
     until(&market, &node, GAME_CONVICTED);
     see_conviction(&market);
     market_node_close(&node);

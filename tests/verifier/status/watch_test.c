@@ -1,6 +1,6 @@
 /*
  * Goal: whoever watches a ledger is told what each segment waits for, when it can be final, and of
- * each deadline, bond and contradiction in time; and of nothing else.
+ * each deadline and bond in time; and of nothing else.
  * Method: events made by hand, looked at from chosen moments.
  */
 #include "tests/support/test.h"
@@ -13,10 +13,11 @@
 
 enum {
     START_S = 1000,
-    ATTEST_S = 100,
+    SEAL_S = 100,
     REVEAL_S = 50,
     CLAIM_S = 25,
     PERIOD_S = 500,
+    PANEL = 20, /* entries */
     DEADLINE_S = 100000,
 };
 
@@ -44,21 +45,26 @@ static struct game_event about(enum game_event_kind kind, uint32_t index)
     return event;
 }
 
-static void open_job(uint32_t attestors)
+static void open_job(uint32_t seats)
 {
     struct game_event event = about(GAME_OPENED, 0);
 
     event.terms = (struct game_terms){.steps = 40,
                                       .segment_steps = 10,
-                                      .segment_reward = 1,
-                                      .attestors = attestors,
+                                      .reward_from = 1,
+                                      .reward_to = 1,
+                                      .seats = seats,
                                       .coverage_ppm = GAME_PPM,
                                       .segment_period_s = PERIOD_S,
-                                      .attest_period_s = ATTEST_S,
+                                      .seal_period_s = SEAL_S,
                                       .reveal_period_s = REVEAL_S,
                                       .claim_period_s = CLAIM_S,
-                                      .response_period_s = 60,
+                                      .clock_s = 60,
                                       .deadline_s = DEADLINE_S};
+    take(&event);
+    event = about(GAME_ENLISTED, 0);
+    event.account = (struct address){{5}};
+    event.count = PANEL;
     take(&event);
     event = about(GAME_ACCEPTED, 0);
     event.account = (struct address){{9}};
@@ -70,29 +76,40 @@ static void commit(uint32_t index)
 {
     struct game_event event = about(GAME_COMMITTED, index);
 
-    event.segment = (struct game_segment){.index = index, .steps = 10, .time_s = START_S};
+    event.segment =
+        (struct game_segment){.index = index, .steps = 10, .time_s = START_S, .panel = PANEL};
     event.segment.root.bytes[0] = (uint8_t)(index + 1);
     event.time_s = START_S + PERIOD_S;
     take(&event);
-    event = about(GAME_DRAWN, index);
-    event.flag = true;
-    take(&event);
 }
 
-static void attest(uint32_t index, uint8_t account)
+/* The draw, and a round of one place. */
+static void draw(uint32_t index)
 {
-    struct game_event event = about(GAME_ATTESTED, index);
+    struct game_event event = about(GAME_DRAWN, index);
 
-    event.account.bytes[0] = account;
+    event.flag = true;
+    event.seal.bytes[0] = 77;
+    take(&event);
+    event = about(GAME_ROUND, index);
+    event.round = 1;
+    event.to = 1;
+    event.time_s = START_S;
     take(&event);
 }
 
-static void reveal(uint32_t index, uint8_t account, uint8_t root)
+static void seal(uint32_t index)
+{
+    struct game_event event = about(GAME_SEALED_VERDICT, index);
+
+    take(&event);
+}
+
+static void reveal(uint32_t index, enum game_verdict verdict)
 {
     struct game_event event = about(GAME_REVEALED, index);
 
-    event.account.bytes[0] = account;
-    event.root.bytes[0] = root;
+    event.verdict = (uint32_t)verdict;
     take(&event);
 }
 
@@ -121,18 +138,21 @@ static int end(void **state)
 static void test_a_forecast_waits_for_the_segments_before(void **state)
 {
     const struct job_record *job;
-    const uint64_t end_s = START_S + ATTEST_S + REVEAL_S + CLAIM_S;
+    const uint64_t end_s = START_S + SEAL_S + REVEAL_S + CLAIM_S;
 
     (void)state;
     open_job(1);
     commit(0);
     commit(1);
     job = &watch.jobs[0];
+    assert_int_equal(watch_forecast(job, 0, START_S), 0); /* its draw may bring anything */
+    draw(0);
+    draw(1);
     assert_int_equal(watch_forecast(job, 0, START_S), end_s);
     assert_int_equal(watch_forecast(job, 1, START_S), end_s);
     /* Nobody came for segment 0: it needs another round, and 1 waits for it. */
-    attest(1, 5);
-    reveal(1, 5, 1);
+    seal(1);
+    reveal(1, GAME_VERDICT_RIGHT);
     assert_int_equal(watch_forecast(job, 0, end_s + 1), 0);
     assert_int_equal(watch_forecast(job, 1, end_s + 1), 0);
 }
@@ -143,10 +163,12 @@ static void test_watch_without_trouble_is_silent(void **state)
     assert_int_equal(look(START_S, 10), 0);
     open_job(1);
     commit(0);
-    attest(0, 5);
     assert_int_equal(look(START_S, 10), 0);
-    reveal(0, 5, 1);
-    assert_int_equal(look(START_S + ATTEST_S + REVEAL_S, 10), 0);
+    draw(0);
+    seal(0);
+    assert_int_equal(look(START_S, 10), 0);
+    reveal(0, GAME_VERDICT_RIGHT);
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S, 10), 0);
 }
 
 /* ---- deadlines and bonds ------------------------------------------------ */
@@ -168,36 +190,36 @@ static void test_watch_reports_a_late_solver_before_and_after(void **state)
     assert_int_equal(look(START_S + PERIOD_S + 1, 0), 0); /* all there */
 }
 
-static void test_watch_reports_missing_attestors(void **state)
-{
-    (void)state;
-    open_job(2);
-    commit(0);
-    attest(0, 5);
-    assert_int_equal(look(START_S + ATTEST_S - 10, 10), 1);
-    assert_int_equal(alarms[0].kind, WATCH_UNCOVERED);
-    assert_string_equal(alarms[0].text, "only 1 of 2 attestors have come");
-    reveal(0, 5, 1);
-    assert_int_equal(look(START_S + ATTEST_S + REVEAL_S + 1, 0), 1);
-    assert_non_null(strstr(alarms[0].text, "another round"));
-    commit(1);
-    commit(2);
-    commit(3);
-    assert_int_equal(look(DEADLINE_S + 1, 0), 4);
-    assert_non_null(strstr(alarms[0].text, "never be final"));
-}
-
-static void test_watch_reports_a_seal_without_a_reveal(void **state)
+static void test_watch_reports_missing_verdicts(void **state)
 {
     (void)state;
     open_job(1);
     commit(0);
-    attest(0, 5);
-    assert_int_equal(look(START_S + ATTEST_S + REVEAL_S - 11, 10), 0);
-    assert_int_equal(look(START_S + ATTEST_S + REVEAL_S - 10, 10), 1);
-    assert_int_equal(alarms[0].kind, WATCH_REVEAL_DUE);
-    reveal(0, 5, 1);
-    assert_int_equal(look(START_S + ATTEST_S + REVEAL_S - 10, 10), 0);
+    draw(0);
+    assert_int_equal(look(START_S + SEAL_S - 11, 10), 0);
+    assert_int_equal(look(START_S + SEAL_S - 10, 10), 1);
+    assert_int_equal(alarms[0].kind, WATCH_PANEL);
+    assert_int_equal(alarms[0].due_s, START_S + SEAL_S);
+    assert_string_equal(alarms[0].text, "only 0 of 1 verdicts are sealed");
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + 1, 0), 1);
+    assert_string_equal(alarms[0].text,
+                        "its score is 0, and 1 makes it final: it needs another round");
+    seal(0);
+    reveal(0, GAME_VERDICT_RIGHT);
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + 1, 0), 0);
+}
+
+static void test_watch_reports_a_panel_that_cannot_get_the_states(void **state)
+{
+    (void)state;
+    open_job(1);
+    commit(0);
+    draw(0);
+    seal(0);
+    reveal(0, GAME_VERDICT_UNAVAILABLE);
+    assert_int_equal(look(START_S + SEAL_S, 10), 1);
+    assert_int_equal(alarms[0].kind, WATCH_UNAVAILABLE);
+    assert_non_null(strstr(alarms[0].text, "1 of the panel cannot get its states, and 0 find"));
 }
 
 static void test_watch_follows_whose_turn_it_is(void **state)
@@ -209,29 +231,41 @@ static void test_watch_follows_whose_turn_it_is(void **state)
     commit(0);
     event.claim = (struct hash32){{3}};
     event.account.bytes[0] = 6;
-    event.time_s = START_S + 60;
+    event.step = 7;
     take(&event);
     assert_int_equal(watch_forecast(&watch.jobs[0], 0, START_S), 0);
-    assert_int_equal(look(START_S + 49, 10), 0);
+    assert_int_equal(look(START_S, 10), 1);
+    assert_int_equal(alarms[0].kind, WATCH_CLAIMED); /* it waits, and nobody's clock runs */
+    assert_string_equal(alarms[0].text, "step 7 of it is said to be false");
+    assert_memory_equal(&alarms[0].claim, &event.claim, sizeof(event.claim));
+    event.kind = GAME_TURN_PASSED;
+    event.phase = GAME_CLAIM_CALLED;
+    event.turn = GAME_TURN_ACCUSED;
+    event.time_s = START_S + 60;
+    take(&event);
+    assert_int_equal(look(START_S + 49, 10), 1);
+    assert_int_equal(alarms[0].kind, WATCH_CLAIMED);
     assert_int_equal(look(START_S + 50, 10), 1);
     assert_int_equal(alarms[0].kind, WATCH_TURN);
     assert_string_equal(alarms[0].text, "it is the turn of the solver");
     event.kind = GAME_ANSWERED;
+    take(&event);
+    event.kind = GAME_TURN_PASSED;
+    event.phase = GAME_CLAIM_TRIED;
+    event.turn = GAME_TURN_CLAIMANT;
     event.time_s = START_S + 120;
     take(&event);
-    assert_int_equal(look(START_S + 61, 10), 0);
     assert_int_equal(look(START_S + 121, 0), 1);
-    assert_non_null(strstr(alarms[0].text, "the claimant, whose time is over"));
-    event.kind = GAME_TURN_PASSED;
+    assert_non_null(strstr(alarms[0].text, "the claimant, whose clock has run out"));
     event.turn = GAME_TURN_ACCUSED;
     event.time_s = START_S + 180;
     take(&event);
     assert_int_equal(look(START_S + 175, 10), 1);
     assert_string_equal(alarms[0].text, "it is the turn of the solver");
     event.kind = GAME_RULED;
+    event.outcome = GAME_REFUTED;
     take(&event);
     assert_int_equal(look(START_S + 175, 10), 0);
-    assert_int_equal(watch.claim_count, 0);
 }
 
 static void test_watch_a_conviction_opens_the_job_again(void **state)
@@ -250,42 +284,7 @@ static void test_watch_a_conviction_opens_the_job_again(void **state)
     assert_int_equal(look(START_S, 10), 0);
 }
 
-/* ---- contradictions ----------------------------------------------------- */
-
-static void test_watch_two_traces_of_one_step_disagree(void **state)
-{
-    const struct hash32 seed = {{0}};
-    uint32_t contradictions = 0;
-    struct game_event event = about(GAME_CONVICTED, 0);
-
-    (void)state;
-    open_job(64);
-    commit(0);
-    commit(1);
-    for (uint8_t account = 1; account <= 40; account++) {
-        struct address address = {{account}};
-        uint32_t step = game_sampled_step(&seed, &address, 10);
-
-        /* Honest: the trace root is a function of the step. Account 33 lies. */
-        attest(0, account);
-        reveal(0, account, (uint8_t)(account == 33 ? 200 : 100 + step));
-        /* The same words about another segment contradict nobody. */
-        attest(1, account);
-        reveal(1, account, (uint8_t)(50 + step));
-    }
-    for (uint32_t i = 0; i < look(START_S, 0); i++) {
-        if (alarms[i].kind == WATCH_DISAGREEMENT) {
-            contradictions++;
-            assert_int_equal(alarms[i].index, 0);
-            assert_non_null(strstr(alarms[i].text, "0x21")); /* account 33 is in each of them */
-        }
-    }
-    assert_true(contradictions > 0);
-    take(&event); /* what is void is no longer told */
-    for (uint32_t i = 0; i < look(START_S, 0); i++) {
-        assert_int_not_equal(alarms[i].kind, WATCH_DISAGREEMENT);
-    }
-}
+/* ---- the event log ------------------------------------------------------- */
 
 static void test_watch_a_rewind_reads_the_event_log_again(void **state)
 {
@@ -324,11 +323,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watch_without_trouble_is_silent, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_reports_a_late_solver_before_and_after, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(test_watch_reports_missing_attestors, begin, end),
-        cmocka_unit_test_setup_teardown(test_watch_reports_a_seal_without_a_reveal, begin, end),
+        cmocka_unit_test_setup_teardown(test_watch_reports_missing_verdicts, begin, end),
+        cmocka_unit_test_setup_teardown(test_watch_reports_a_panel_that_cannot_get_the_states,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(test_watch_follows_whose_turn_it_is, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_a_conviction_opens_the_job_again, begin, end),
-        cmocka_unit_test_setup_teardown(test_watch_two_traces_of_one_step_disagree, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_a_rewind_reads_the_event_log_again, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_jobs_beyond_the_maximum_are_counted, begin, end),
     };
