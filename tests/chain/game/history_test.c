@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/game/allow_list.h"
 #include "tests/support/game/made_states.h"
 #include "tests/support/game/promised.h"
 #include "tests/support/game/twins.h"
@@ -29,6 +30,7 @@ enum {
     SEALS = 8,
     STEPS_MAX = 5, /* of a segment */
     CLIENTS = 2,   /* players 0 and 1 */
+    MEMBERS = 3,   /* of allow-lists: the players after them */
 };
 
 struct known_segment {
@@ -66,7 +68,7 @@ struct history {
     uint32_t hostility; /* how many in a hundred moves are about claims */
     /* What the move borrows. */
     struct digest states[STEPS_MAX + 1];
-    struct digest siblings[2];
+    struct digest siblings[GAME_ALLOW_MAX];
     uint8_t contact[GAME_CONTACT_MAX + 1];
     struct buffer payload;
 };
@@ -188,8 +190,14 @@ static struct game_terms random_terms(struct history *history)
                          : chance(history, 60) ? GAME_PPM
                                                : below(history, GAME_PPM + 1);
     terms.panel_least = terms.seats + below(history, 3);
+    if (chance(history, 20)) {
+        allow_list_root(&terms.verifiers, history->twins.players + CLIENTS, MEMBERS);
+    }
     if (chance(history, 10)) {
-        terms.verifiers.bytes[0] = 1; /* admits nobody */
+        allow_list_root(&terms.solvers, history->twins.players + CLIENTS, MEMBERS);
+    }
+    if (chance(history, 3)) {
+        terms.verifiers.bytes[0] ^= 1; /* admits nobody */
         terms.panel_least = terms.seats;
     }
     terms.held_ppm = chance(history, 30) ? 0 : below(history, GAME_HELD_PPM_MAX + 1);
@@ -269,14 +277,6 @@ static uint32_t player_of(struct history *history, const struct address *address
     return below(history, PLAYERS);
 }
 
-static struct hash32 random_hash(struct history *history)
-{
-    struct hash32 hash;
-
-    test_random_fill(&history->random, hash.bytes, sizeof(hash.bytes));
-    return hash;
-}
-
 static struct game_bytes some_contact(struct history *history)
 {
     uint32_t size = chance(history, 95) ? below(history, 40) : 250 + below(history, 8);
@@ -284,9 +284,16 @@ static struct game_bytes some_contact(struct history *history)
     return (struct game_bytes){history->contact, size};
 }
 
-static struct game_hashes some_path(struct history *history)
+/* In the list of members, by one of them; or any other. */
+static struct game_hashes some_path(struct history *history, uint32_t player)
 {
-    return (struct game_hashes){history->siblings, chance(history, 80) ? 0 : below(history, 3)};
+    struct game_hashes path = {history->siblings, below(history, 3)};
+
+    if (player >= CLIENTS && player < CLIENTS + MEMBERS && chance(history, 90)) {
+        allow_list_path(history->siblings, &path.count, history->twins.players + CLIENTS, MEMBERS,
+                        player - CLIENTS);
+    }
+    return path;
 }
 
 static void choose_job(struct history *history, struct game_move *move, struct local_job *job)
@@ -362,15 +369,17 @@ static uint32_t panel_move(struct history *history, struct game_move *move)
     struct local_job job;
     struct local_entry entry;
     uint32_t kind = below(history, 100);
+    uint32_t player;
 
     choose_job(history, move, &job);
     if (kind < 40) {
         move->kind = GAME_ENLIST;
         move->count = chance(history, 95) ? 1 + below(history, 4) : below(history, 20);
         move->value = move->count * job.terms.bond;
-        move->path = some_path(history);
+        player = CLIENTS + below(history, PLAYERS - CLIENTS - (chance(history, 5) ? 0 : 1));
+        move->path = some_path(history, player);
         move->contact = some_contact(history);
-        return CLIENTS + below(history, PLAYERS - CLIENTS - (chance(history, 5) ? 0 : 1));
+        return player;
     }
     if (kind < 90) {
         move->kind = GAME_LEAVE;
@@ -625,7 +634,7 @@ static uint32_t claim_move(struct history *history, struct game_move *move)
     /* Few steps, so that claimants join. */
     fill_case(history, move, known, &job,
               chance(history, 97) ? below(history, known->segment.steps) : known->segment.steps);
-    move->salt = random_hash(history);
+    test_random_fill(&history->random, move->salt.bytes, sizeof(move->salt.bytes));
     segment = game_segment_hash(&move->key, &move->shown.segment);
     subject = game_subject_hash(&segment, move->shown.step, &move->shown.pre_state,
                                 &move->shown.post_state);
@@ -743,14 +752,16 @@ static uint32_t solver_move(struct history *history, struct game_move *move,
                             const struct local_job *job)
 {
     uint32_t kind = below(history, 100);
+    uint32_t player;
 
     if (job->phase == GAME_PHASE_OPEN && kind < 90) {
         move->kind = GAME_ACCEPT;
         move->value = chance(history, 97) ? job->terms.stake : small_amount(history);
         move->least_reward = chance(history, 80) ? 0 : small_amount(history);
-        move->path = some_path(history);
+        player = chance(history, 80) ? PLAYERS - 1 : below(history, PLAYERS);
+        move->path = some_path(history, player);
         move->contact = some_contact(history);
-        return chance(history, 80) ? PLAYERS - 1 : below(history, PLAYERS);
+        return player;
     }
     if (kind < 85) {
         commit_move(history, move, job);
@@ -898,6 +909,7 @@ static void play_opening(struct history *history)
             struct game_move enlist = {.kind = GAME_ENLIST, .key = history->jobs[i], .count = 3};
 
             enlist.value = 3 * move.terms.bond;
+            enlist.path = some_path(history, player);
             (void)twins_play(twins, &enlist, player);
         }
     }
