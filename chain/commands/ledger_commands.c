@@ -9,6 +9,7 @@
 #include "chain/commands/commands.h"
 #include "chain/commands/policy_options.h"
 #include "chain/evm/ledger_evm.h"
+#include "chain/job/job_event.h"
 #include "chain/local/ledger_local.h"
 
 enum {
@@ -363,17 +364,36 @@ static const struct option_spec watch_options[] = {
     {.name = "follow", .kind = OPTION_FLAG, .help = "go on with what is still to come"},
 };
 
-/* Events about a whole job have no segment. At the end of a job index counts its final segments. */
+static bool is_of_segment(enum game_event_kind kind)
+{
+    switch (kind) {
+    case GAME_COMMITTED:
+    case GAME_DRAWN:
+    case GAME_ROUND:
+    case GAME_SEALED_VERDICT:
+    case GAME_REVEALED:
+    case GAME_ABSENT:
+    case GAME_SETTLED:
+    case GAME_DISPROVED:
+    case GAME_FINALIZED:
+    case GAME_CLAIMED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void print_job(FILE *out, const char *job, const struct game_event *event)
 {
-    const enum game_event_kind kind = event->kind;
-
     (void)fprintf(out, "\tjob %.18s", job);
-    if (kind == GAME_CONVICTED || kind == GAME_CLOSED) {
+    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED ||
+        event->kind == GAME_CLOSED) {
         (void)fprintf(out, " with %u segments final", event->index);
-    } else if (kind != GAME_OPENED && kind != GAME_CANCELLED && kind != GAME_ACCEPTED &&
-               kind != GAME_RELEASED) {
+    } else if (is_of_segment(event->kind)) {
         (void)fprintf(out, " segment %u", event->index);
+    }
+    if (event->kind == GAME_REVEALED) {
+        (void)fprintf(out, ": %s", job_verdict_name((enum game_verdict)event->verdict));
     }
 }
 
@@ -400,10 +420,11 @@ static enum status show_entry(struct command_context *context, const struct ledg
             print_job(context->out, job, event);
         }
         if (!hash32_is_zero(&event->claim)) {
-            (void)fprintf(context->out, "\tclaim %.18s%s", claim,
-                          event->kind != GAME_RULED ? ""
-                          : event->flag             ? " upheld"
-                                                    : " refused");
+            (void)fprintf(context->out, "\tclaim %.18s%s%s", claim,
+                          event->kind == GAME_RULED ? " " : "",
+                          event->kind == GAME_RULED
+                              ? job_outcome_name((enum game_outcome)event->outcome)
+                              : "");
         }
         if (!address_is_zero(&event->account)) {
             (void)fprintf(context->out, "\t%s", account);
