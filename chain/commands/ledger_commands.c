@@ -366,21 +366,16 @@ static const struct option_spec watch_options[] = {
 
 static bool is_of_segment(enum game_event_kind kind)
 {
-    switch (kind) {
-    case GAME_COMMITTED:
-    case GAME_DRAWN:
-    case GAME_ROUND:
-    case GAME_SEALED_VERDICT:
-    case GAME_REVEALED:
-    case GAME_ABSENT:
-    case GAME_SETTLED:
-    case GAME_DISPROVED:
-    case GAME_FINALIZED:
-    case GAME_CLAIMED:
-        return true;
-    default:
-        return false;
+    static const enum game_event_kind kinds[] = {
+        GAME_COMMITTED, GAME_DRAWN,   GAME_ROUND,     GAME_SEALED_VERDICT, GAME_REVEALED,
+        GAME_ABSENT,    GAME_SETTLED, GAME_DISPROVED, GAME_FINALIZED,      GAME_CLAIMED};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (kinds[i] == kind) {
+            return true;
+        }
     }
+    return false;
 }
 
 static void print_job(FILE *out, const char *job, const struct game_event *event)

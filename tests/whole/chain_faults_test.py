@@ -1,4 +1,4 @@
-"""Goal: reorganizations under a commit, a draw, an attestation, a claim, an answer or a verdict, and an
+"""Goal: reorganizations under a commit, a draw, a verdict of a seat, a claim, an answer or a verdict, and an
 endpoint that misbehaves in every way, cost a game only time and gas.
 Method: whole games of real programs on anvil. A block is taken away as soon as it holds the move;
 which requests an endpoint answers wrongly, and how, follows from their number."""
@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 from endpoint import Endpoint  # noqa: E402
-from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
+from plays import PEOPLE, STEP, pass_sealing, see_conviction, see_money, see_once, see_pay  # noqa: E402
 from town import ETHER, SEGMENTS, Town  # noqa: E402
 
 GAS = ETHER // 2
@@ -74,7 +74,10 @@ def a_chain_that_is_reorganized_under_every_move_costs_time_only():
         places = ["--mirror", town.path("honest.run"), "--mirror",
                   town.serve("cheat", town.path("cheat.run"))[1]]
         node = town.verifier(*places)
-        for kind in ("drawn", "attested", "sealed", "claimed", "answered"):
+        for kind in ("drawn", "sealed a verdict"):
+            take_away(town, kind, DEPTH)
+        pass_sealing(town)
+        for kind in ("claimed", "answered"):
             take_away(town, kind, DEPTH)
         take_away(town, "convicted", DEPTH)
         see_conviction(town, keys["cheat"])
@@ -112,6 +115,7 @@ def a_conviction_that_may_be_taken_away_ends_no_solver():
         town.until_count(SEGMENTS, "committed", key)
         places = ["--mirror", town.serve("cheat", town.path("cheat.run"))[1]]
         node = town.verifier(*places)
+        pass_sealing(town)
         town.until_count(1, "convicted", key)
         hear(cheat, "which is not final yet")
         assert node.stop() == 0, node.said()

@@ -8,8 +8,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
-from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
-from town import ETHER, PERIOD_S, PURSE, SEGMENTS, STAKE, Town  # noqa: E402
+from plays import PEOPLE, STEP, pass_sealing, see_conviction, see_money, see_once, see_pay  # noqa: E402
+from town import ETHER, PERIOD_S, PRIZE, PURSE, SEGMENTS, STAKE, Town  # noqa: E402
 
 GAS = ETHER // 2
 FULL = "disk is full"
@@ -23,8 +23,8 @@ def see_silence_convicted(town, key, phase):
     town.until_count(1, "convicted", key)
     assert town.count("claimed", key) == 1 and town.count("replied", key) == 0, phase
     town.ask("client", "job", "cancel", key)
-    town.until(lambda: town.count("settled", key) == town.count("attested", key), "bonds are back")
-    for who, change in (("cheat", -STAKE), ("verifier", STAKE // 2), ("client", STAKE // 2)):
+    town.until(lambda: town.money("verifier") == PURSE + PRIZE, "bonds are back")
+    for who, change in (("cheat", -STAKE), ("verifier", PRIZE), ("client", PRIZE)):
         assert town.money(who) == PURSE + change, (phase, who, town.money(who))
 
 
@@ -39,6 +39,7 @@ def a_cheat_that_vanishes_is_convicted_by_the_clock():
             bundle = town.path("cheat.run")
             town.run("cheat", "prover", "publish", bundle, "--to", town.path("www"))
             node = town.verifier("--mirror", town.path("www"))
+            pass_sealing(town)
             town.until_count(1, "claimed", key)
             if answers:
                 assert node.stop() == 0
@@ -77,9 +78,10 @@ def fill_the_disk(town, on_chain, gas):
         assert own == now and node.code() is None, (what, own, now)
         os.unlink(full)
 
-    town.until_count_at_least(1, "attested")
-    run_full("attesting")
-    town.until_count_at_least(1, "sealed")
+    town.until_count_at_least(1, "sealed a verdict")
+    run_full("sealing")
+    pass_sealing(town)
+    town.until_count_at_least(1, "claimed")
     run_full("claiming")
     see_conviction(town, keys["cheat"])
     see_pay(town, keys["honest"], node)

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
-from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
+from plays import PEOPLE, STEP, pass_sealing, see_conviction, see_money, see_once, see_pay  # noqa: E402
 from town import DATA, LOCKSTEP, WAIT_MAX_S, SEGMENTS, Town  # noqa: E402
 
 FULL = ("disk is full", "No space left on device")
@@ -149,7 +149,9 @@ def a_node_pauses_and_loses_nothing():
         node.again = True  # it may not even begin, and a service manager starts it anew
         town.until(lambda: says_full(node.said()), "it cannot begin")
         disk.make_room()
-        for kind in ("attested", "sealed"):
+        for kind in ("sealed a verdict", "claimed"):
+            if kind == "claimed":
+                pass_sealing(town)
             town.until_count_at_least(1, kind)
             said = len(node.said())
             disk.fill()

@@ -92,7 +92,7 @@ def play(town, deaths, parts, serves, gas):
     town.until(lambda: roles["honest"].code() == 0, "the honest solver's program ends")
     see_money(town, keys, gas)
     see_once(town, keys)
-    assert town.count("sealed") == 1, town.events("sealed")
+    assert town.count("sealed") == 0, town.events("sealed")  # a seat needs no seal but its verdict's
     return roles
 
 

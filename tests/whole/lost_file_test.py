@@ -36,7 +36,7 @@ def a_solver_stops_where_its_ledger_is_deleted():
 def a_training_stops_at_the_end_of_its_segment():
     with Town(PEOPLE) as town:
         job = town.new_job("a.job", "--steps", "1000000")
-        key = town.open_job(job)
+        key = town.open_job(job, "--seats", "0")
         solver = town.solve("honest", job, key)
         town.until_count_at_least(2, "committed", key)
         os.unlink(town.path("ledger"))

@@ -51,7 +51,7 @@ def a_committed_job(town, number):
     return key
 
 
-def a_node_among_hostile_mirrors_attests_what_is_true():
+def a_node_among_hostile_mirrors_says_what_is_true():
     """One good mirror behind all the others is enough."""
     with Town(("client", "honest", "verifier")) as town:
         keys = [a_committed_job(town, number) for number in ((1, 2) if SOAK else (1,))]
@@ -61,7 +61,7 @@ def a_node_among_hostile_mirrors_attests_what_is_true():
             node = town.start("verifier", "verifier", "run", "--mirror-timeout", "1s", "--threads", "1",
                               *places)
             for key in keys:
-                town.until_count(SEGMENTS, "attested", key)
+                town.until_count(SEGMENTS, "sealed a verdict", key)
             assert town.count("claimed") == 0 and "FAULT" not in node.said()
             assert node.stop() == 0
 
@@ -73,16 +73,16 @@ def a_mirror_that_becomes_good_is_used_and_was_never_believed():
         with HostileMirror(town.path("www")) as mirror:
             node = town.start("verifier", "verifier", "run", "--mirror-timeout", "1s", "--threads", "1",
                               "--checks", "4", "--mirror", mirror.url + "/switch")
-            town.until_count(SEGMENTS, "attested")
+            town.until_count(SEGMENTS, "sealed a verdict")
             for number, how in enumerate(HOSTILE, 1):
-                attested = town.count("attested")
+                sealed = town.count("sealed a verdict")
                 mirror.get("/set/" + how)
                 key = a_committed_job(town, number)
                 town.until(lambda: mirror.get("/count") >= 3, how + " is served")
                 if how != "old":  # the first segment of old things is true
-                    assert town.count("attested") == attested, how
+                    assert town.count("sealed a verdict") == sealed, how
                 mirror.get("/set/good")
-                town.until_count(SEGMENTS, "attested", key)
+                town.until_count(SEGMENTS, "sealed a verdict", key)
             assert town.count("sealed") == 0 and "FAULT" not in node.said()
             assert node.stop() == 0
 
@@ -98,7 +98,7 @@ def a_mirror_that_is_silent_is_waited_for_once():
             for number in (1, 2):
                 key = a_committed_job(town, number)
                 node = town.start("verifier", "verifier", "run", "--threads", "1", *words)
-                town.until_count(SEGMENTS, "attested", key)
+                town.until_count(SEGMENTS, "sealed a verdict", key)
                 assert node.stop() == 0
             # Twice more is for a good mirror that is late, on a busy machine.
             assert 1 <= mirror.get("/count") <= 3, mirror.get("/count")
@@ -110,5 +110,5 @@ def a_mirror_that_is_silent_is_waited_for_once():
 
 
 sys.exit(stage.main([a_mirror_that_is_silent_is_waited_for_once,
-                     a_node_among_hostile_mirrors_attests_what_is_true,
+                     a_node_among_hostile_mirrors_says_what_is_true,
                      a_mirror_that_becomes_good_is_used_and_was_never_believed]))

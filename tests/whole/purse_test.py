@@ -17,7 +17,7 @@ AT_ONCE_S = 60  # the wait for a ledger is ten minutes
 
 def see_refusals(town, need):
     job = town.new_job("a.job")
-    key = town.open_job(job)
+    key = town.open_job(job, "--seats", "0")
     poor = town.people["poor"] = town.ask("poor", "wallet", "new", "--light")["address"]
     bundle = town.train("poor", job, "alone.run")
     place = ["--ledger", town.place["LOCKSTEP_LEDGER"]]

@@ -26,7 +26,7 @@ def chain_of(town, on_chain):
 
 def open_on(town, job, on_chain):
     """The key, compared with what the five words give."""
-    key = town.open_job(job, "--salt", str(SALT))
+    key = town.open_job(job, "--salt", str(SALT), "--seats", "0")
     registry = int(town.place.get("LOCKSTEP_REGISTRY", "0x0"), 16)
     job_id = bytes.fromhex(town.ask("client", "job", "show", job)["id"])
     wanted = keccak256(words(chain_of(town, on_chain), registry,

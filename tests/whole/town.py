@@ -45,8 +45,8 @@ SEGMENTS = 3
 REWARD = 3 * ETHER
 STAKE = 5 * ETHER
 FEE = REWARD // SEGMENTS // 10
-ATTEST_BOND = 10 * FEE
-CLAIM_BOND = STAKE // 10
+BOND = 10 * FEE  # of a seat, and the least of a claim
+PRIZE = STAKE // 4  # of a conviction, to who proves it and to the client each; half is burned
 
 
 class Process:
@@ -200,6 +200,8 @@ class Town:
         return self.processes[-1]
 
     def verifier(self, *more, who="verifier", deaths=(), environment=None):
+        if "--entries" not in more:
+            more += ("--entries", "1")
         return self.start(who, "verifier", "run", "--data", DATA, "--threads", "1", "--checks",
                           "1", "--withdraw-at", "1", *more, deaths=deaths, more=environment)
 
@@ -211,17 +213,32 @@ class Town:
                  "--steps", "12", "--segment", "4", "--out", self.path(name), *more)
         return self.path(name)
 
-    def open_job(self, job, *more):
-        """For one verifier, where nothing else is said: most towns have one."""
+    def open_job(self, job, *more, panel=("verifier",)):
+        """All covered by one seat each, where nothing else is said: most towns have one verifier,
+        which enlists before any solver comes."""
         self.jobs += 1
-        if "--attestors" not in more:
-            more += ("--attestors", "1")
         period = "%ds" % PERIOD_S
-        return self.ask("client", "job", "open", job, "--reward", "%dwei" % REWARD, "--stake",
-                        "%dwei" % STAKE, "--attest-period", period, "--reveal-period", period,
-                        "--claim-period", period, "--response-period", period,
-                        "--segment-period", "%ds" % (5 * PERIOD_S), "--deadline",
-                        "%ds" % (20 * PERIOD_S), "--salt", str(self.jobs), "--yes", *more)["job"]
+        terms = {"--reward": "%dwei" % REWARD, "--stake": "%dwei" % STAKE, "--seats": "1",
+                 "--coverage": "1", "--panel": "1", "--fee": "%dwei" % FEE,
+                 "--bond": "%dwei" % BOND, "--query-fee": "0wei", "--held": "0", "--seal-period": period,
+                 "--reveal-period": period, "--claim-period": period, "--clock": period,
+                 "--segment-period": "%ds" % (5 * PERIOD_S),
+                 "--deadline": "%ds" % (16 * PERIOD_S), "--salt": str(self.jobs)}
+        terms.update(zip(more[::2], more[1::2]))
+        if terms["--seats"] == "0":
+            terms.update({"--coverage": "0", "--panel": "0", "--fee": "0wei"})
+        key = self.ask("client", "job", "open", job, *(word for pair in terms.items()
+                                                       for word in pair), "--yes")["job"]
+        for who in panel if terms["--seats"] != "0" else ():
+            self.enlist(who, key)
+        return key
+
+    def enlist(self, who, key):
+        """By the node itself, which then ends."""
+        os.makedirs(self.path("nothing"), exist_ok=True)
+        node = self.verifier("--mirror", self.path("nothing"), "--entries", "1", who=who)
+        self.until(lambda: self.count("enlisted", key, who) > 0, "%s enlists" % who)
+        assert node.stop() == 0, node.said()
 
     def solve(self, who, job, key, *more, deaths=(), verb="run"):
         """`prover run`, and `prover resume` in every later life."""

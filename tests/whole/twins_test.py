@@ -1,5 +1,5 @@
 """Goal: two programs with one key do together what one would have done, or the second is refused:
-nothing is attested, claimed, committed or paid twice, and nobody contradicts what the other signed.
+nothing is sealed, claimed, committed or paid twice, and nobody contradicts what the other signed.
 Method: in one folder the lock decides. In folders of their own, with nothing in common but the key,
 two nodes and two solvers play a whole game at once, on the embedded ledger and on anvil; the
 ledger and everybody's purse must look as if there had been one of each."""
@@ -53,7 +53,7 @@ def a_second_node_in_the_same_folder_is_refused():
 def a_second_solver_of_the_same_bundle_is_refused():
     with Town(("client", "solver")) as town:
         job = town.new_job("a.job")
-        key = town.open_job(job)
+        key = town.open_job(job, "--seats", "0")
         first = town.solve("solver", job, key)
         town.until_count(SEGMENTS, "committed", key)
         second = town.solve("solver", job, key)

@@ -1,5 +1,5 @@
 """Goal: a client, a solver and a verifier's node, each a program of its own, bring a job to its end
-by themselves: everything is attested, final and paid. What the solver publishes is all that the
+by themselves: everything is verified, final and paid. What the solver publishes is all that the
 node needs.
 Method: the built program on an embedded ledger whose clock the test sets: no period ends before its
 moves are made, however slow the machine is. The node has no data file and no bundle, only the folder
@@ -62,9 +62,10 @@ def make_job(seed):
     lockstep("client", "job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width",
              "16", "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "24",
              "--segment", "8", "--seed", str(seed), "--out", path("%d.job" % seed))
-    lockstep("client", "job", "open", path("%d.job" % seed), "--reward", "3ether", "--attestors", "1",
-             "--attest-period", "%ds" % PERIOD_S, "--reveal-period", "%ds" % PERIOD_S,
-             "--claim-period", "%ds" % PERIOD_S, "--response-period", "%ds" % PERIOD_S, "--yes")
+    lockstep("client", "job", "open", path("%d.job" % seed), "--reward", "3ether", "--coverage",
+             "1", "--panel", "1", "--held", "0", "--seal-period", "%ds" % PERIOD_S,
+             "--reveal-period", "%ds" % PERIOD_S, "--claim-period", "%ds" % PERIOD_S, "--clock",
+             "%ds" % PERIOD_S, "--yes")
 
 
 def wait_for(condition, what):
@@ -106,13 +107,15 @@ def work():
         made = lockstep(who, "wallet", "new", "--light")
         lockstep(who, "ledger", "faucet", made["address"], "100ether")
     make_job(1)
+    os.mkdir(path("www"))
+    node = start("verifier", "verifier", "run", "--mirror", path("www"), "--checks", "1",
+                 "--withdraw-at", "1", "--entries", "1", "--status", "0")
+    wait_for_events("enlisted", 1)
     solver = start("solver", "prover", "run", path("1.job"), "--bundle", path("1.run"), "--data",
                    DATA, "--threads", "1")
     wait_for_events("committed", 3)
     lockstep("solver", "prover", "publish", path("1.run"), "--data", DATA, "--to", path("www"))
-    node = start("verifier", "verifier", "run", "--mirror", path("www"), "--checks", "1",
-                 "--withdraw-at", "1", "--status", "0")
-    wait_for_events("attested", 3)
+    wait_for_events("sealed a verdict", 3)
     local_ledger.pass_time(path("try.ledger"), PERIOD_S + 1)
     wait_for_events("revealed", 3)
     local_ledger.pass_time(path("try.ledger"), 2 * PERIOD_S)
@@ -131,7 +134,7 @@ def work():
 
 try:
     work()
-    print("ok 1 - a job is trained, attested, final and paid")
+    print("ok 1 - a job is trained, verified, final and paid")
     print("1..1")
 except BaseException:
     for name in sorted(os.listdir(folder)):
