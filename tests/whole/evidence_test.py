@@ -22,7 +22,7 @@ from plays import PEOPLE, STEP  # noqa: E402
 from town import BOND, DATA, ETHER, PRIZE, PURSE, SEGMENTS, Town  # noqa: E402
 
 END = 7  # the last step of a segment: the bundle has a checkpoint of the state after it
-MOVE_TAG = b"lockstep.move.v2".ljust(32, b"\0")
+MOVE_TAG = b"lockstep.move.v3".ljust(32, b"\0")
 CONVICT = 2
 
 
@@ -109,9 +109,7 @@ class Evidence:
 
     def move(self, payload):
         """The file of the move in the folder of a dispute."""
-        paths = [bytes([len(path) // 32]) + path for path in (self.before_path, self.after_path)]
-        return (MOVE_TAG + bytes([CONVICT]) + self.header + self.before + self.after
-                + b"".join(paths) + payload)
+        return MOVE_TAG + bytes([CONVICT]) + payload
 
 
 def read(path):

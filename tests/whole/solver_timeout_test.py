@@ -76,6 +76,8 @@ def a_verifier_is_paid_and_the_client_gets_the_rest():
         assert report["waits_for"]["for"] == "revealing", report
         assert report["waits_for"]["segment"] == 0 and report["waits_for"]["until"] > town.now_s, report
         town.pass_time(2 * PERIOD_S + GRACE_S + SPREAD_S)
+        town.until_count(1, "finalized", key)
+        town.pass_time(GRACE_S + SPREAD_S)
         town.until_count(2, "finalized", key)
         report = see_nothing_due(town, key)
         assert report["waits_for"]["for"] == "commit" and report["final"] == 2, report
@@ -84,8 +86,8 @@ def a_verifier_is_paid_and_the_client_gets_the_rest():
         assert done == ["release"] and report["phase"] == "open", report
         assert see_nothing_due(town, key)["waits_for"]["for"] == "solver"
         town.pass_time(4 * LATE_S)
-        done, report = collect(town, key)
-        assert done == ["expire"] and report["phase"] == "closed", report
+        done, report = collect(town, key)  # or the node does it, whose bond waits
+        assert done in (["expire"], []) and report["phase"] == "closed", report
         assert report["waits_for"] is None, report
         assert see_nothing_due(town, key)["phase"] == "closed"
         town.until(lambda: town.money("verifier") == PURSE + 2 * FEE, "the node has its money")

@@ -97,7 +97,7 @@ def see_page():
 
 
 def earned():
-    return int(lockstep("verifier", "verifier", "status")["earned_wei"]["attestation"])
+    return int(lockstep("verifier", "verifier", "status")["earned_wei"]["seat"])
 
 
 def work():

@@ -269,14 +269,16 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
     json_t *found = NULL;
     enum status status = rows_json(
         &rows, store,
-        "SELECT coalesce(d.key, a.claim) AS claim, a.segment, a.step, a.pre AS pre_state, a.post AS"
-        " post_state, a.state AS move, a.trouble, coalesce(d.phase, :claim_none) AS phase, CASE "
+        "SELECT coalesce(d.key, a.claim) AS claim, a.segment, coalesce(d.step, a.step) AS step,"
+        " coalesce(d.pre, a.pre) AS pre_state, coalesce(d.post, a.post) AS post_state, a.state AS "
+        "move, a.trouble, coalesce(d.phase, :claim_none) AS phase, CASE "
         "WHEN"
         " d.lost THEN 'bond lost' WHEN d.phase <> :claim_closed OR d.phase IS NULL THEN '' WHEN"
         " d.outcome = :upheld THEN 'upheld' WHEN d.outcome = :refuted_claim THEN 'refuted' ELSE"
         " 'lapsed' END AS outcome, d.deadline_s, coalesce(e.trouble, '') AS dispute FROM actions a"
-        " LEFT JOIN disputes d ON d.subject = a.claim AND (d.ours OR d.lost) LEFT JOIN retries e ON"
-        " e.claim = d.key WHERE a.kind = :claim ORDER BY a.rowid DESC",
+        " LEFT JOIN disputes d ON (d.ours OR d.lost) AND CASE a.kind WHEN :claim THEN d.subject ="
+        " a.claim ELSE d.segment = a.segment END LEFT JOIN retries e ON"
+        " e.claim = d.key WHERE a.kind IN (:claim, :alarm) ORDER BY a.rowid DESC",
         claim_columns, error);
 
     if (status == STATUS_OK) {
