@@ -111,6 +111,10 @@ static void play_out(struct market *market, struct market_node *node, struct def
                    market_count(market, GAME_CLAIMED, NULL) > claims) {
             market_pass_time(market, MARKET_CLOCK_S / 12);
         }
+        /* The pot waits for the claims that came before, which nobody answers any more. */
+        if (node->node.running_count == 0 && market_count(market, GAME_CONVICTED, NULL) > 0) {
+            market_pass_time(market, MARKET_CLOCK_S / 12);
+        }
         /* A child may take as long as it wants: no time passes for it. */
         if (node->node.running_count == 0) {
             assert_true(++round < ROUNDS_MAX);
@@ -153,6 +157,7 @@ static void convict_of(struct market *market, struct job *job, const struct defe
                        const struct play *play, const char *second_mirror)
 {
     wei owed = market_owed(market, MARKET_VERIFIER);
+    uint32_t ruled = market_count(market, GAME_RULED, NULL);
     struct market_node node;
     struct defendant accused;
     struct hash32 key;
@@ -174,7 +179,9 @@ static void convict_of(struct market *market, struct job *job, const struct defe
     play_out(market, &node, &accused, play);
     defendant_close(&accused);
     /* And the fee of a query that nobody replied to. */
-    owed = market_owed(market, MARKET_VERIFIER) - owed - CLAIM_BOND - STAKE / GAME_POT_SHARE;
+    ruled = market_count(market, GAME_RULED, NULL) - ruled; /* each bond comes back */
+    owed = market_owed(market, MARKET_VERIFIER) - owed - ruled * CLAIM_BOND -
+           STAKE / GAME_POT_SHARE;
     assert_true(owed == 0 || (play->silent_after < UINT32_MAX && owed == WEI_PER_ETHER / 1000));
     assert_int_equal(market_job(market, &key).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, &key).generation, 1);
