@@ -79,8 +79,8 @@ run "$L" ledger init "$dir/second.ledger"
 run "$L" verifier run --ledger "local:$dir/second.ledger" --passphrase-file "$dir/pass"
 check "the state of one ledger does not serve another" 1 \
     'says err "this state is that of the node of"'
-run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --share 2
-check "a share is a fraction" 3 'says err "fractions"'
+run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --extra 2
+check "what is checked besides is a fraction" 3 'says err "a fraction"'
 
 run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --status x
 check "a place to serve the status is one" 3 'says err "is no place to serve the status at"'

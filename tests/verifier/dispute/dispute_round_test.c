@@ -179,9 +179,10 @@ static void convict_of(struct market *market, struct job *job, const struct defe
     play_out(market, &node, &accused, play);
     defendant_close(&accused);
     /* And the fee of a query that nobody replied to. */
-    ruled = market_count(market, GAME_RULED, NULL) - ruled; /* each bond comes back */
+    /* Each bond comes back, and each was a quarter larger than the one before. */
+    ruled = market_count(market, GAME_RULED, NULL) - ruled;
     owed = market_owed(market, MARKET_VERIFIER) - owed - ruled * CLAIM_BOND -
-           STAKE / GAME_POT_SHARE;
+           ruled * (ruled - 1) / 2 * CLAIM_BOND / 4 - STAKE / GAME_POT_SHARE;
     assert_true(owed == 0 || (play->silent_after < UINT32_MAX && owed == WEI_PER_ETHER / 1000));
     assert_int_equal(market_job(market, &key).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, &key).generation, 1);
