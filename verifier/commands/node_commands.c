@@ -212,7 +212,7 @@ static void warn_of_purse(struct node_setup *setup)
         ledger_get_account(setup->ledger, &purse, &owed, own, &error) == STATUS_OK && purse == 0) {
         address_print(address, own);
         log_warn(setup->context->log, "verifier",
-                 "%s has no money: nothing is attested or claimed until some is sent there",
+                 "%s has no money: nothing is sealed or claimed until some is sent there",
                  address);
     }
 }

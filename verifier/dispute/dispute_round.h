@@ -1,5 +1,5 @@
 /*
- * dispute_round.h - carries our claims, and the claims against our attestations, to their end.
+ * dispute_round.h - carries our claims to their end.
  *
  * A round reads each open claim back as a dispute (dispute.h), asks dispute_next() what comes next
  * and does it: it plans a move, starts a child that finds one, or ends a claim whose other side is

@@ -125,12 +125,12 @@ MUST_CHECK enum status action_count_acquitted(struct store *store, uint32_t *cou
                                               const struct hash32 *claim, uint32_t turn,
                                               struct error *error);
 
-/* "job 7c25 segment 10: attested": what became of a move in that state, for logs. */
+/* "job 7c25 segment 10: sealed": what became of a move in that state, for logs. */
 #define ACTION_TEXT 128
 void action_text(char text[ACTION_TEXT], struct store *store, const struct action *action,
                  enum action_state state);
 
-/* "attest/" and the hash in hex: the same move has the same name after any crash. */
+/* "seal/" and the hash in hex: the same move has the same name after any crash. */
 void action_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about);
 
 #endif /* VERIFIER_STORE_QUEUE_H */
