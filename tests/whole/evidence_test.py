@@ -281,7 +281,7 @@ def show_forged_bytes(town, gas):
     size = len(evidence.payload)
     places = {"": size // 3, "-1": size // 2, "-2": size - 1}
     for name, at in places.items():
-        write(folder + "/move-0" + name, evidence.move(bent(evidence.payload, at)))
+        write(folder + "/move-2" + name, evidence.move(bent(evidence.payload, at)))
     town.solve("cheat", job, keys["cheat"])
     see_upheld(town, keys["cheat"], command, gas)
     (database,) = glob.glob(town.path("verifier/**/node.db"), recursive=True)

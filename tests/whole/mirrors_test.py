@@ -40,10 +40,13 @@ class HostileMirror:
             return int(reply.read())
 
 
-def a_committed_job(town, number):
-    """Whole and published; the solver goes and comes back to be paid."""
+def a_committed_job(town, number, node=None):
+    """Whole and published; the solver goes and comes back to be paid. A node that runs enlists by
+    itself."""
     job = town.new_job("%d.job" % number, "--seed", str(number))
-    key = town.open_job(job)
+    key = town.open_job(job, panel=("verifier",) if node is None else ())
+    if node is not None:
+        town.until(lambda: town.count("enlisted", key) > 0, "the node enlists")
     bundle = town.train("honest", job, "%d.run" % number)
     town.run("honest", "prover", "commit", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
              "--job-key", key)
@@ -77,7 +80,7 @@ def a_mirror_that_becomes_good_is_used_and_was_never_believed():
             for number, how in enumerate(HOSTILE, 1):
                 sealed = town.count("sealed a verdict")
                 mirror.get("/set/" + how)
-                key = a_committed_job(town, number)
+                key = a_committed_job(town, number, node)
                 town.until(lambda: mirror.get("/count") >= 3, how + " is served")
                 if how != "old":  # the first segment of old things is true
                     assert town.count("sealed a verdict") == sealed, how
