@@ -34,7 +34,7 @@ enum op_kind {
     /* ---- step number, schedules, batches, randomness ---- */
     OP_STEP_NEXT = 0, /* in step u32(1); out step+1                                             */
     OP_SCHEDULE,      /* in table(rows*columns), step; out (1): table[min(step,rows-1)][column] */
-    OP_FILL,          /* out (count): the constant                                              */
+    OP_FILL,          /* out f32|u32(count): the constant                                      */
     OP_BATCH_TOKENS,  /* in data u8|u16|u32(n), step; out tokens u32(B,T), targets u32(B,T)     */
     OP_BATCH_SAMPLES, /* in samples u8|f32(n,width), labels u8|u16|u32(n), step;
                          out x f32(B,width) = sample*scale, y u32(B)                             */
@@ -90,7 +90,8 @@ enum op_kind {
     /* ---- general: a function code over views of up to four axes ---- */
     OP_MAP,    /* in x; out function(x), element by element                                      */
     OP_BINARY, /* in a, b; out function(a, b), each read through strides that may repeat it      */
-    OP_SELECT, /* in c f32|u8, a, b, read likewise; out c != 0 ? a : b, the bits                 */
+    OP_SELECT, /* in c f32|u32|u8, a, b, read likewise; out c != 0 ? a : b, the bits; a, b and
+                  out are all f32 or all u32                                                    */
     OP_KIND_COUNT,
 };
 

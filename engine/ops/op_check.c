@@ -139,6 +139,11 @@ static uint64_t output_count(const struct op_checker *checker, uint32_t slot)
     return checker->tensors[checker->op->outputs[slot]].count;
 }
 
+static enum dtype output_dtype(const struct op_checker *checker, uint32_t slot)
+{
+    return checker->tensors[checker->op->outputs[slot]].dtype;
+}
+
 static enum status check_ids(const struct op *op, uint32_t tensor_count, struct error *error)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -214,8 +219,12 @@ void op_check_schedule(struct op_checker *checker)
 
 void op_check_fill(struct op_checker *checker)
 {
-    check_float(checker, FILL_VALUE_BITS);
-    check_output(checker, 0, DTYPES_F32, output_count(checker, 0));
+    if (output_dtype(checker, 0) == DTYPE_U32) {
+        (void)check_attribute(checker, FILL_VALUE_BITS, 0, UINT32_MAX);
+    } else {
+        check_float(checker, FILL_VALUE_BITS);
+    }
+    check_output(checker, 0, DTYPES_F32 | DTYPES_U32, output_count(checker, 0));
 }
 
 static void check_seed(struct op_checker *checker, uint32_t stream, uint32_t low)
@@ -463,11 +472,13 @@ void op_check_general_binary(struct op_checker *checker)
 
 void op_check_select(struct op_checker *checker)
 {
-    check_input(checker, 0, DTYPES_F32 | DTYPES(DTYPE_U8),
+    const uint32_t dtypes = output_dtype(checker, 0) == DTYPE_U32 ? DTYPES_U32 : DTYPES_F32;
+
+    check_input(checker, 0, DTYPES_F32 | DTYPES_U32 | DTYPES(DTYPE_U8),
                 check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_C_STRIDES, true));
-    check_input(checker, 1, DTYPES_F32,
+    check_input(checker, 1, dtypes,
                 check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_A_STRIDES, true));
-    check_input(checker, 2, DTYPES_F32,
+    check_input(checker, 2, dtypes,
                 check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_B_STRIDES, true));
-    check_output(checker, 0, DTYPES_F32, check_dims(checker, SELECT_DIMS, VIEW_AXES));
+    check_output(checker, 0, dtypes, check_dims(checker, SELECT_DIMS, VIEW_AXES));
 }

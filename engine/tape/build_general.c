@@ -23,7 +23,8 @@ static uint64_t axis_from_end(const struct tensor *tensor, uint32_t back)
 /* The shape into which all inputs of op repeat. */
 static void common_shape(struct builder *builder, struct output_shape *shape, const struct op *op)
 {
-    *shape = (struct output_shape){.dtype = DTYPE_F32};
+    *shape = (struct output_shape){
+        .dtype = builder_tensor(builder, op->inputs[op->input_count - 1])->dtype};
     for (uint32_t i = 0; i < op->input_count; i++) {
         uint32_t rank = builder_tensor(builder, op->inputs[i])->rank;
 

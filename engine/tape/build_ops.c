@@ -356,7 +356,8 @@ uint32_t build_mean(struct builder *builder, uint32_t x)
     return build_scale(builder, build_total(builder, x), share);
 }
 
-uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets)
+/* The loss of each row. */
+static uint32_t build_losses(struct builder *builder, uint32_t logits, uint32_t targets)
 {
     uint32_t inputs[2] = {logits, targets};
     struct op op = op_begin(OP_CROSS_ENTROPY, 2, inputs);
@@ -369,5 +370,33 @@ uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t 
     shapes[5] = shapes[1];
     op.output_count = 6;
     build_op(builder, &op, shapes);
-    return build_mean(builder, op.outputs[5]);
+    return op.outputs[5];
+}
+
+uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets)
+{
+    return build_mean(builder, build_losses(builder, logits, targets));
+}
+
+uint32_t build_share(struct builder *builder, uint32_t mask)
+{
+    static const uint64_t one = 1;
+    uint32_t ones = build_select(builder, mask, build_fill(builder, 1.0f, 1, &one),
+                                 build_fill(builder, 0.0f, 1, &one));
+    uint32_t least = build_fill(builder, 1.0f, 1, &one);
+
+    return build_map(builder, MAP_RECIPROCAL,
+                     build_binary(builder, BINARY_MAX, build_total(builder, ones), least));
+}
+
+uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,
+                                    uint32_t mask, uint32_t share)
+{
+    struct output_shape shape = shape_vector(DTYPE_U32, 1);
+    struct op op = op_begin(OP_FILL, 0, NULL);
+
+    op_attribute(&op, TARGET_IGNORED);
+    targets = build_select(builder, mask, targets, build_one(builder, &op, &shape));
+    return build_mul(builder, build_total(builder, build_losses(builder, logits, targets)), share,
+                     1);
 }

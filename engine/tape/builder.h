@@ -103,6 +103,16 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes);
 /* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */
 uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets);
+/*
+ * The same over the rows whose mask, u8 or u32, is not 0. share is build_share() of the mask, or of
+ * the mask of all micro-batches of a step, whose losses then sum to the step's. Without a row in the
+ * mask the loss and its gradient are 0.
+ */
+uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,
+                                    uint32_t mask, uint32_t share);
+/* 1 over the number of elements that are not 0, or 1 if all are: one number. At most 2^20 elements.
+ */
+uint32_t build_share(struct builder *builder, uint32_t mask);
 /* Mean of all elements: one number. */
 uint32_t build_mean(struct builder *builder, uint32_t x);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/models/model_writer.h"
+#include "engine/plan/backend.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/numeric/gradient_check.h"
 #include "tests/support/test.h"
@@ -438,6 +439,24 @@ static uint32_t write_cross_entropy_ignoring(struct net *net)
     return build_cross_entropy(net->builder, logits, net_index(net, 9, 11));
 }
 
+/* Two micro-batches under one mask: the mean is over both. */
+static uint32_t write_cross_entropy_masked(struct net *net)
+{
+    uint64_t rows = 6;
+    uint32_t masks[2];
+    uint32_t losses[2];
+
+    masks[0] = masks[1] = net_index(net, rows, 2);
+    uint32_t targets = build_tensor(net->builder, "targets", DTYPE_U32, ROLE_CONSTANT, 1, &rows);
+    uint32_t share = build_scale(net->builder, build_share(net->builder, masks[0]), 0.5f);
+
+    for (int i = 0; i < 2; i++) {
+        losses[i] = build_cross_entropy_masked(net->builder, net_matrix(net, rows, 11), targets,
+                                               masks[i], share);
+    }
+    return build_add(net->builder, losses[0], losses[1], 1);
+}
+
 static uint32_t write_cross_entropy_wide(struct net *net)
 {
     uint32_t logits = net_matrix(net, 3, 1300);
@@ -450,7 +469,73 @@ static void test_gradient_of_cross_entropy(void **state)
     (void)state;
     gradient_check(write_cross_entropy);
     gradient_check(write_cross_entropy_ignoring);
+    gradient_check(write_cross_entropy_masked);
     gradient_check(write_cross_entropy_wide);
+}
+
+/* The loss of four rows of NaN and infinity, of which the mask leaves those given. */
+static void run_masked(float *loss, float gradient[20], const uint8_t mask[4])
+{
+    const struct machine_options options = {.isa = ISA_SCALAR, .thread_count = 1};
+    const uint64_t dims[2] = {4, 5};
+    const uint32_t targets[4] = {4, 0, 99, 2};
+    float logits[20];
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_STATE, 2, dims);
+    uint32_t t = build_tensor(builder, "t", DTYPE_U32, ROLE_CONSTANT, 1, dims);
+    uint32_t m = build_tensor(builder, "m", DTYPE_U8, ROLE_CONSTANT, 1, dims);
+    uint32_t share = build_share(builder, m);
+    uint32_t mean = build_cross_entropy_masked(builder, x, t, m, share);
+    struct machine *machine = NULL;
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t dx;
+
+    error_init(&error);
+    build_output(builder, "loss", mean);
+    build_gradients(builder, &dx, mean, &x, 1);
+    build_output(builder, "dx", dx);
+    assert_int_equal(builder_finish(&tape, builder, &error), STATUS_OK);
+    builder_free(builder);
+    for (int i = 0; i < 20; i++) {
+        logits[i] = i < 5 ? (float)i : i < 10 ? NAN : INFINITY;
+    }
+    assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, x, logits, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, t, targets, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, m, mask, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.step(machine, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.read(machine, mean, loss, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.read(machine, dx, gradient, &error), STATUS_OK);
+    backend_cpu.close(machine);
+    tape_free(tape);
+}
+
+static void test_rows_outside_the_mask_do_not_count(void **state)
+{
+    static const uint8_t none[4] = {0};
+    static const uint8_t first[4] = {7, 0, 0, 0};
+    float gradient[20];
+    float loss;
+    double sum = 0.0;
+
+    (void)state;
+    run_masked(&loss, gradient, none);
+    assert_true(loss == 0.0f);
+    for (int i = 0; i < 20; i++) {
+        assert_true(gradient[i] == 0.0f);
+    }
+    /* The mean over one row is that row's. */
+    run_masked(&loss, gradient, first);
+    for (int i = 0; i < 5; i++) {
+        sum += exp(i);
+    }
+    assert_true(fabs((double)loss - (log(sum) - 4.0)) < 1e-6);
+    for (int i = 0; i < 20; i++) {
+        double p = i < 5 ? exp(i) / sum - (i == 4) : 0.0;
+
+        assert_true(fabs((double)gradient[i] - p) < 1e-6);
+    }
 }
 
 /* ---- contractions ------------------------------------------------------- */
@@ -667,6 +752,7 @@ int main(void)
         cmocka_unit_test(test_gradient_of_row_sum_and_norms),
         cmocka_unit_test(test_gradient_of_softmax_plain_and_causal),
         cmocka_unit_test(test_gradient_of_cross_entropy),
+        cmocka_unit_test(test_rows_outside_the_mask_do_not_count),
         cmocka_unit_test(test_gradient_of_linear_layers_and_tied_weights),
         cmocka_unit_test(test_gradient_of_contract_with_permuted_strides),
         cmocka_unit_test(test_gradient_of_causal_attention_with_grouped_heads),

@@ -223,7 +223,7 @@ static void make_plain(struct maker *maker)
         return;
     case OP_FILL:
         attribute_float(maker);
-        output(maker, DTYPE_F32, count);
+        output(maker, below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32, count);
         return;
     case OP_DROPOUT:
         attribute(maker, below(maker, 2) == 0 ? UINT32_MAX / 3 : below(maker, UINT32_MAX));
@@ -574,6 +574,8 @@ static uint64_t view_of_operand(struct maker *maker, const uint64_t dims[VIEW_AX
 
 static void make_viewed(struct maker *maker, uint32_t operands)
 {
+    static const enum dtype conditions[3] = {DTYPE_F32, DTYPE_U8, DTYPE_U32};
+    enum dtype dtype = operands == 3 && below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32;
     uint64_t dims[VIEW_AXES];
     uint64_t count = 1;
 
@@ -583,10 +585,9 @@ static void make_viewed(struct maker *maker, uint32_t operands)
     for (uint32_t i = 0; i < operands; i++) {
         bool condition = operands == 3 && i == 0;
 
-        input(maker, condition && below(maker, 2) == 0 ? DTYPE_U8 : DTYPE_F32,
-              view_of_operand(maker, dims));
+        input(maker, condition ? conditions[below(maker, 3)] : dtype, view_of_operand(maker, dims));
     }
-    output(maker, DTYPE_F32, count);
+    output(maker, dtype, count);
 }
 
 static bool make_general(struct maker *maker)

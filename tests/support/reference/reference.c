@@ -120,8 +120,12 @@ static void schedule(const struct reference_op *run)
 
 static void fill(const struct reference_op *run)
 {
+    const struct tensor *out = &run->reference->tape->tensors[run->op->outputs[0]];
+    double value = out->dtype == DTYPE_U32 ? (double)run->attributes[FILL_VALUE_BITS]
+                                           : reference_constant(run, FILL_VALUE_BITS);
+
     for (int64_t i = 0; i < run->out_count[0]; i++) {
-        run->out[0][i] = reference_constant(run, FILL_VALUE_BITS);
+        run->out[0][i] = value;
     }
 }
 
