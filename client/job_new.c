@@ -97,7 +97,20 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "sequences (default: 8) or samples (32) of a step"},
+     .help = "sequences (default: 8) or samples (32) of a step, or of a micro-batch"},
+    {.name = "accumulate",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "micro-batches of a step (default: 1): the gradient is their mean"},
+    {.name = "accumulate-group",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "micro-batches that are summed in order (default: all); the groups, 2, 4, 8, ... of "
+             "them, are summed as a tree"},
     {.name = "length",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -235,6 +248,8 @@ static const struct {
     {"bits", FROM_MODEL},
     {"block", FROM_MODEL},
     {"batch", FROM_MODEL},
+    {"accumulate", FROM_MODEL},
+    {"accumulate-group", FROM_MODEL},
     {"length", FROM_LANGUAGE},
     {"positions", FROM_GPT2},
     {"vocabulary", FROM_LANGUAGE},
@@ -341,6 +356,8 @@ static void read_options(struct model_options *model, const struct options *opti
     model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
     take_number(&model->precision.block, options, "block");
     take_number(&model->batch, options, "batch");
+    take_number(&model->accumulate, options, "accumulate");
+    take_number(&model->group, options, "accumulate-group");
     take_number(&model->length, options, "length");
     take_number(&model->positions, options, "positions");
     take_number(&model->vocabulary, options, "vocabulary");

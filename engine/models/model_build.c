@@ -23,6 +23,7 @@ void model_options_default(struct model_options *options, enum model_kind kind)
     *options = (struct model_options){.kind = kind,
                                       .precision = PRECISION_DEFAULT,
                                       .seed = 1,
+                                      .accumulate = 1,
                                       .batch = language ? 8 : 32,
                                       .data_dtype = DTYPE_U8,
                                       .optimizer = OPTIMIZER_ADAMW,
@@ -69,6 +70,11 @@ static enum status check_options(const struct model_options *options, struct err
     if (options->steps == 0 || options->steps > STEPS_MAX) {
         return error_set(error, STATUS_USAGE, "%u steps; must be from 1 to %u", options->steps,
                          STEPS_MAX);
+    }
+    if (options->accumulate == 0 || options->group > options->accumulate) {
+        return error_set(error, STATUS_USAGE,
+                         "%u micro-batches in groups of %u; there must be one or more",
+                         options->accumulate, options->group);
     }
     if (!(options->rate >= 0.0 && options->rate <= 1e6 && options->rate_min >= 0.0 &&
           options->rate_min <= 1e6)) {

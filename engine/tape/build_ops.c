@@ -79,7 +79,7 @@ uint32_t build_fill(struct builder *builder, float value, uint32_t rank, const u
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
                        uint64_t seed)
 {
-    uint32_t inputs[2] = {x, build_step(builder)};
+    uint32_t inputs[2] = {x, build_counter(builder)};
     struct op op = op_begin(OP_DROPOUT, 2, inputs);
 
     if (!(share >= 0.0 && share < 1.0)) {

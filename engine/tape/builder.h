@@ -153,6 +153,25 @@ uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_
 /* Sum of the squares of all elements: one number. */
 uint32_t build_square_sum(struct builder *builder, uint32_t x);
 
+/* ---- micro-batches (repeat.h) ------------------------------------------- */
+
+/* What is appended until build_repeat_end() is done for each of `times` micro-batches, in groups of
+ * `group`. times 1: there is no repeat. One per tape, and the step exists before it. */
+void build_repeat(struct builder *builder, uint32_t times, uint32_t group);
+void build_repeat_end(struct builder *builder);
+
+/* The number that batches and dropout are drawn by: the state "micro", which counts the micro-batches
+ * of all steps, or without a repeat the step. */
+uint32_t build_counter(struct builder *builder);
+
+/* Hands `after` to the next micro-batch, which reads it as `start`, a tensor from before the
+ * micro-batches; `after` gets its name. What follows the repeat reads `after` as the last value. */
+void build_carry(struct builder *builder, uint32_t start, uint32_t after);
+
+/* The sum of a term over all micro-batches, for what follows the repeat; without a repeat the term
+ * itself. Its order is that of repeat.h. */
+uint32_t build_sum(struct builder *builder, const char *name, uint32_t term);
+
 /* ---- the reverse pass --------------------------------------------------- */
 
 /*

@@ -13,6 +13,9 @@ void tape_free(struct tape *tape)
         free(tape->tensors);
         free(tape->ops);
         free(tape->states);
+        free(tape->repeat.carries);
+        free(tape->origins);
+        tape_free(tape->brief);
         free(tape);
     }
 }
@@ -311,12 +314,13 @@ enum status tape_check(const struct tape *tape, struct error *error)
 {
     enum status status;
     uint32_t *makers;
+    uint32_t tensors_max = tape->brief == NULL ? TAPE_TENSORS_MAX : REPEAT_TENSORS_MAX;
+    uint32_t ops_max = tape->brief == NULL ? TAPE_OPS_MAX : REPEAT_OPS_MAX;
 
-    if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||
+    if (tape->tensor_count > tensors_max || tape->op_count > ops_max ||
         tape->state_count > tape->tensor_count) {
         return error_set(error, STATUS_OVER_LIMIT,
-                         "a tape has at most %u tensors and %u operations", TAPE_TENSORS_MAX,
-                         TAPE_OPS_MAX);
+                         "a tape has at most %u tensors and %u operations", tensors_max, ops_max);
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         TRY(check_tensor(&tape->tensors[id], id, error));

@@ -29,6 +29,12 @@ enum status job_check_terms(const struct job *job, struct error *error)
                          (unsigned long long)job->steps, (unsigned long long)job->segment_length,
                          (unsigned long long)JOB_STEPS_MAX);
     }
+    if (job->tape->brief != NULL && job->steps > JOB_STEPS_MAX / job->tape->brief->repeat.times) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%llu steps of %u micro-batches: together there must be at most %llu",
+                         (unsigned long long)job->steps, job->tape->brief->repeat.times,
+                         (unsigned long long)JOB_STEPS_MAX);
+    }
     if (data != job->data_count || data > JOB_DATA_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%u roots of data for a tape with %u data tensors (at most %d)",
