@@ -643,14 +643,23 @@ static void print_shapes(FILE *out, const struct tape *tape)
 static void print_job(FILE *out, const struct job *job)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
+    const struct tape *brief = job->tape->brief;
     char id[HEX_SIZE(DIGEST_SIZE)];
 
     hex_encode(id, job->id.bytes, DIGEST_SIZE);
     fprintf(out, "job          %s\n", id);
     fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
             job_segments(job), job->segment_length);
-    fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
-            job->tape->tensor_count);
+    if (brief != NULL) {
+        fprintf(out,
+                "program      %u operations on %u tensors; %u micro-batches of %u of them, in "
+                "groups of %u\n",
+                brief->op_count, brief->tensor_count, brief->repeat.times, brief->repeat.op_count,
+                brief->repeat.group);
+    } else {
+        fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
+                job->tape->tensor_count);
+    }
     fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
             job->tape->state_count, (double)footprint.state / 1048576.0);
     fprintf(out, "data         %.2f MiB", (double)footprint.data / 1048576.0);
