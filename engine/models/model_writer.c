@@ -360,9 +360,9 @@ static void write_gradients(struct model_writer *writer, uint32_t *gradients,
             return;
         }
         (void)snprintf(name, sizeof(name), "g.%s", parameter);
-        gradients[i] = build_sum(builder, name, gradients[i]);
+        gradients[i] = build_accumulated(builder, name, gradients[i]);
     }
-    loss = build_sum(builder, "losses", loss);
+    loss = build_accumulated(builder, "losses", loss);
     build_repeat_end(builder);
     loss = repeats ? build_scale(builder, loss, share) : loss;
     build_output(builder, "loss", loss);

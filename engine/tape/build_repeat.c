@@ -103,7 +103,7 @@ static void move_before_body(struct builder *builder)
 }
 
 /* A sum begins as -0, to which adding x gives x, -0 too. */
-uint32_t build_sum(struct builder *builder, const char *name, uint32_t term)
+uint32_t build_accumulated(struct builder *builder, const char *name, uint32_t term)
 {
     const struct tensor shape = *builder_tensor(builder, term);
     uint32_t start;

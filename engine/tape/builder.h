@@ -170,7 +170,7 @@ void build_carry(struct builder *builder, uint32_t start, uint32_t after);
 
 /* The sum of a term over all micro-batches, for what follows the repeat; without a repeat the term
  * itself. Its order is that of repeat.h. */
-uint32_t build_sum(struct builder *builder, const char *name, uint32_t term);
+uint32_t build_accumulated(struct builder *builder, const char *name, uint32_t term);
 
 /* ---- the reverse pass --------------------------------------------------- */
 

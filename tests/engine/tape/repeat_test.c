@@ -109,8 +109,8 @@ static struct tape *with_repeat(uint32_t times, uint32_t group)
     net_begin(&net);
     build_repeat(net.builder, times, group);
     net_body(&net, build_counter(net.builder), &gradient, &loss);
-    gradient = build_sum(net.builder, "g.w", gradient);
-    loss = build_sum(net.builder, "losses", loss);
+    gradient = build_accumulated(net.builder, "g.w", gradient);
+    loss = build_accumulated(net.builder, "losses", loss);
     build_repeat_end(net.builder);
     return net_end(&net, gradient, loss);
 }
@@ -372,7 +372,7 @@ static enum status build_breach(enum breach breach, struct error *error)
     if (breach == TWO_REPEATS) {
         build_repeat(net.builder, 4, 4);
     }
-    uint32_t sum = build_sum(net.builder, "g.w", gradient);
+    uint32_t sum = build_accumulated(net.builder, "g.w", gradient);
 
     build_repeat_end(net.builder);
     sum = build_scale(net.builder, breach == LEAK ? gradient : sum, -0.1f);

@@ -722,7 +722,7 @@ static struct tape *repeated_tape(uint32_t times, uint32_t group)
     build_repeat(builder, times, group);
     term = build_dropout(builder, w, 0.5, 1, 2);
     build_carry(builder, w, build_scale(builder, term, 0.5f));
-    term = build_sum(builder, "sum", term);
+    term = build_accumulated(builder, "sum", term);
     build_repeat_end(builder);
     build_after(builder, w, build_scale(builder, term, 0.25f));
     assert_int_equal(builder_finish(&tape, builder, NULL), STATUS_OK);
