@@ -140,6 +140,29 @@ static void test_models_have_the_bits_of_one_machine(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+/* Micro-batches of one step, some of whose accumulators are on other parts than their terms. */
+static void test_micro_batches_have_the_bits_of_one_machine(void **state)
+{
+    const struct backend fake = fake_backend();
+    struct model_options options;
+    struct small_model small;
+    struct start start;
+
+    (void)state;
+    fake_device_set(&sound);
+    small_model_options(&options, MODEL_GPT2);
+    options.accumulate = 4;
+    options.group = 2;
+    small_model_open(&small, &options);
+    start_model(&start, &small);
+    hold(&start, &backend_cpu, 3, "micro-batches");
+    hold_trace(&start, &backend_cpu, 3);
+    hold(&start, &fake, 2, "micro-batches");
+    start_release(&start);
+    small_model_close(&small);
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 /*
  * Gates: the outputs of a layer move to the next part, and the gradients need both factors of each
  * product again, together with tensors that move back in a later leg.
@@ -369,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_micro_batches_have_the_bits_of_one_machine),
         cmocka_unit_test(test_moved_tensors_arrive_in_time),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
         cmocka_unit_test(test_any_failing_call_of_any_device_is_an_error),
