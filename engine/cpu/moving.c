@@ -10,6 +10,7 @@
 
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
+#include "engine/cpu/parallel.h"
 #include "engine/ops/philox.h"
 #include "engine/ops/real.h"
 
@@ -332,6 +333,102 @@ static void run_concat(const struct kernel_call *call)
     }
 }
 
+/* ---- moves and places ----------------------------------------------------- */
+
+/* Elements along the innermost axis that has more than one. */
+struct move_run {
+    int64_t place;  /* in the addressed tensor */
+    int64_t stride; /* of the next element there */
+    uint64_t count;
+};
+
+/* The run that begins at element i of the dense side, and ends before `end`. */
+static struct move_run move_run_at(const struct op *op, uint64_t i, uint64_t end)
+{
+    const int64_t *attributes = op->attributes;
+    struct move_run run = {attributes[MOVE_OFFSET], 0, 0};
+    uint64_t rest = i;
+
+    for (uint32_t axis = MOVE_AXES; axis > 0; axis--) {
+        uint64_t length = (uint64_t)attributes[MOVE_DIMS + axis - 1];
+        int64_t stride = attributes[MOVE_STRIDES + axis - 1];
+
+        if (run.count == 0 && (length > 1 || axis == 1)) {
+            run.count = length - rest % length;
+            run.stride = stride;
+        }
+        run.place += (int64_t)(rest % length) * stride;
+        rest /= length;
+    }
+    run.count = run.count < end - i ? run.count : end - i;
+    return run;
+}
+
+static void span_move(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const uint32_t *x = call->inputs[0];
+    uint32_t *y = call->outputs[0];
+
+    for (size_t i = begin; i < end;) {
+        struct move_run run = move_run_at(call->op, i, end);
+        const uint32_t *from = x + run.place;
+
+        if (run.stride == 1) {
+            memcpy(y + i, from, run.count * sizeof(*y));
+        } else {
+            for (uint64_t k = 0; k < run.count; k++) {
+                y[i + k] = from[(int64_t)k * run.stride];
+            }
+        }
+        i += run.count;
+    }
+}
+
+static void span_base(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const uint32_t *base = call->inputs[1];
+    uint32_t *y = call->outputs[0];
+
+    if (input_tensor(call, 1)->count == 1) {
+        for (size_t i = begin; i < end; i++) {
+            y[i] = base[0];
+        }
+    } else if (base != y) {
+        memcpy(y + begin, base + begin, (end - begin) * sizeof(*y));
+    }
+}
+
+static void span_place(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const uint32_t *x = call->inputs[0];
+    uint32_t *y = call->outputs[0];
+
+    for (size_t i = begin; i < end;) {
+        struct move_run run = move_run_at(call->op, i, end);
+        uint32_t *to = y + run.place;
+
+        for (uint64_t k = 0; k < run.count; k++) {
+            to[(int64_t)k * run.stride] = x[i + k];
+        }
+        i += run.count;
+    }
+}
+
+static void run_move(const struct kernel_call *call)
+{
+    if (call->outputs[0] != NULL) {
+        parallel_spans(call, call->tensors[call->op->outputs[0]].count, span_move);
+    }
+}
+
+static void run_place(const struct kernel_call *call)
+{
+    if (call->outputs[0] != NULL) {
+        parallel_spans(call, call->tensors[call->op->outputs[0]].count, span_base);
+        parallel_spans(call, input_tensor(call, 0)->count, span_place);
+    }
+}
+
 void moving_kernels(struct kernel_table *table)
 {
     table->kernels[OP_STEP_NEXT].run = run_step_next;
@@ -342,5 +439,7 @@ void moving_kernels(struct kernel_table *table)
     table->kernels[OP_GATHER].run = run_gather;
     table->kernels[OP_SPLIT].run = run_split;
     table->kernels[OP_CONCAT].run = run_concat;
+    table->kernels[OP_MOVE].run = run_move;
+    table->kernels[OP_PLACE].run = run_place;
     moving_image_kernels(table);
 }

@@ -92,6 +92,8 @@ enum op_kind {
     OP_BINARY, /* in a, b; out function(a, b), each read through strides that may repeat it      */
     OP_SELECT, /* in c f32|u32|u8, a, b, read likewise; out c != 0 ? a : b, the bits; a, b and
                   out are all f32 or all u32                                                    */
+    OP_MOVE,  /* in x; out[i] = x at offset + sums of index*stride: permute, slice, flip, repeat  */
+    OP_PLACE, /* in x, base(1) or base(out); out = base, and x over it at such a place: pad, join */
     OP_KIND_COUNT,
 };
 
@@ -268,6 +270,16 @@ enum {
     SELECT_B_STRIDES = SELECT_A_STRIDES + VIEW_AXES,
     SELECT_ATTRIBUTES = SELECT_B_STRIDES + VIEW_AXES,
 };
+
+/*
+ * MOVE and PLACE address a tensor through MOVE_AXES axes with signed strides, and the OFFSET of the
+ * element whose indexes are all 0. MOVE's out has these axes in row-major order, and x is
+ * addressed; PLACE's x has them, and out is addressed. No element is addressed twice, but a stride
+ * of 0 in MOVE repeats: in order of size, each stride is above the sum of (length-1)*stride of those
+ * below it.
+ */
+#define MOVE_AXES 5
+enum { MOVE_DIMS = 0, MOVE_STRIDES = MOVE_AXES, MOVE_OFFSET = 2 * MOVE_AXES, MOVE_ATTRIBUTES };
 
 struct op {
     enum op_kind kind;

@@ -95,5 +95,7 @@ op_check_function op_check_adamw;
 op_check_function op_check_map;
 op_check_function op_check_general_binary;
 op_check_function op_check_select;
+op_check_function op_check_move;
+op_check_function op_check_place;
 
 #endif /* ENGINE_OPS_OP_CHECKER_H */

@@ -100,6 +100,10 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                    FIXED(2, 1, BINARY_ATTRIBUTES, general_binary)},
     [OP_SELECT] = {"select", "c a b", "out", "d0 d1 d2 d3 c0 c1 c2 c3 a0 a1 a2 a3 b0 b1 b2 b3",
                    FIXED(3, 1, SELECT_ATTRIBUTES, select)},
+    [OP_MOVE] = {"move", "x", "out", "d0 d1 d2 d3 d4 s0 s1 s2 s3 s4 offset",
+                 FIXED(1, 1, MOVE_ATTRIBUTES, move)},
+    [OP_PLACE] = {"place", "x base", "out", "d0 d1 d2 d3 d4 s0 s1 s2 s3 s4 offset",
+                  FIXED(2, 1, MOVE_ATTRIBUTES, place)},
 };
 
 const struct op_spec *op_spec(enum op_kind kind)

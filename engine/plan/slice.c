@@ -410,6 +410,20 @@ static void take_general(struct cut *cut, uint32_t axis)
     }
 }
 
+/* The operand stays whole: the part begins at another offset of it. */
+static void take_move(struct cut *cut, uint32_t axis)
+{
+    const int64_t *attributes = cut->whole->op.attributes;
+    uint64_t inner = 1;
+
+    for (uint32_t i = axis + 1; i < MOVE_AXES; i++) {
+        inner *= (uint64_t)attributes[MOVE_DIMS + i];
+    }
+    view_units(cut, 1, (uint64_t)attributes[MOVE_DIMS + axis], inner);
+    cut->part->op.attributes[MOVE_DIMS + axis] = (int64_t)(cut->last - cut->first);
+    cut->part->op.attributes[MOVE_OFFSET] += (int64_t)cut->first * attributes[MOVE_STRIDES + axis];
+}
+
 /* ---- all kinds ---------------------------------------------------------------------- */
 
 /* Kinds that are cut in the same way. */
@@ -427,6 +441,7 @@ enum family {
     FAMILY_ONES,
     FAMILY_ONEHOT,
     FAMILY_GENERAL,
+    FAMILY_MOVE,
 };
 
 static enum family family_of(enum op_kind kind)
@@ -438,6 +453,7 @@ static enum family family_of(enum op_kind kind)
     case OP_BATCH_SAMPLES:
     case OP_DROPOUT:
     case OP_CLIP_FACTOR:
+    case OP_PLACE:
     case OP_KIND_COUNT:
         return FAMILY_NONE;
     case OP_ADD:
@@ -493,6 +509,8 @@ static enum family family_of(enum op_kind kind)
     case OP_BINARY:
     case OP_SELECT:
         return FAMILY_GENERAL;
+    case OP_MOVE:
+        return FAMILY_MOVE;
     }
     return FAMILY_NONE;
 }
@@ -552,6 +570,12 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
             lengths[axis] = (uint64_t)attributes[general_dims(op) + axis];
         }
         break;
+    case FAMILY_MOVE:
+        count = MOVE_AXES;
+        for (uint32_t axis = 0; axis < count; axis++) {
+            lengths[axis] = (uint64_t)attributes[MOVE_DIMS + axis];
+        }
+        break;
     }
     return count;
 }
@@ -597,6 +621,9 @@ static void take(struct cut *cut, uint32_t axis)
         break;
     case FAMILY_GENERAL:
         take_general(cut, axis);
+        break;
+    case FAMILY_MOVE:
+        take_move(cut, axis);
         break;
     }
 }

@@ -89,7 +89,9 @@
     ENTRY(OP_ADAMW, 2, rule_adamw_moment2) \
     ENTRY(OP_MAP, 0, rule_map) \
     ENTRY(OP_BINARY, 0, rule_binary) \
-    ENTRY(OP_SELECT, 0, rule_select)
+    ENTRY(OP_SELECT, 0, rule_select) \
+    ENTRY(OP_MOVE, 0, rule_move) \
+    ENTRY(OP_PLACE, 0, rule_place)
 /* clang-format on */
 
 #endif /* ENGINE_RULES_RULE_LIST_H */

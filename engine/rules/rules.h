@@ -120,5 +120,7 @@ RULE rule_function rule_adamw_moment2;
 RULE rule_function rule_map;
 RULE rule_function rule_binary;
 RULE rule_function rule_select;
+RULE rule_function rule_move;
+RULE rule_function rule_place;
 
 #endif /* ENGINE_RULES_RULES_H */

@@ -82,6 +82,30 @@ uint32_t build_binary(struct builder *builder, enum binary_function function, ui
                       uint32_t b);
 /* c != 0 ? a : b, element by element; shapes as in build_binary(). */
 uint32_t build_select(struct builder *builder, uint32_t c, uint32_t a, uint32_t b);
+
+/* The axes of a MOVE or a PLACE: see op.h. */
+struct move {
+    int64_t dims[MOVE_AXES];
+    int64_t strides[MOVE_AXES];
+    int64_t offset;
+};
+/* The elements of x at the places of the move, in a tensor of shape dims. */
+uint32_t build_move(struct builder *builder, uint32_t x, const struct move *move, uint32_t rank,
+                    const uint64_t *dims);
+/* base, and x over it at the places of the move. A base of one element fills a tensor of shape
+ * dims. */
+uint32_t build_place(struct builder *builder, uint32_t x, uint32_t base, const struct move *move,
+                     uint32_t rank, const uint64_t *dims);
+/* Axis i of the result is axis order[i] of x. */
+uint32_t build_permute(struct builder *builder, uint32_t x, const uint32_t *order);
+/* counts[i] elements along axis i: starts[i], starts[i] + steps[i], ...; a step may be negative. */
+uint32_t build_slice(struct builder *builder, uint32_t x, const uint64_t *starts,
+                     const uint64_t *counts, const int64_t *steps);
+/* x with before[i] and after[i] elements of the value around it along axis i. */
+uint32_t build_pad(struct builder *builder, uint32_t x, const uint64_t *before,
+                   const uint64_t *after, float value);
+/* The parts one after the other along an axis; their other axes are alike. */
+uint32_t build_join(struct builder *builder, const uint32_t *parts, uint32_t count, uint32_t axis);
 uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_t rank,
                       const uint64_t *dims);
 /* Splits the last axis into count parts of equal width. */

@@ -492,7 +492,8 @@ static const struct gradient_rule rules[OP_KIND_COUNT] = {
     [OP_LAYER_NORM] = {grad_norm, 4},   [OP_RMS_NORM] = {grad_norm, 2},
     [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
     [OP_MAP] = {grad_map, 0},           [OP_BINARY] = {grad_binary, 0},
-    [OP_SELECT] = {grad_select, 0},
+    [OP_SELECT] = {grad_select, 0},     [OP_MOVE] = {grad_move, 0},
+    [OP_PLACE] = {grad_place, 0},
 };
 
 /* Marks every tensor of the forward tape that depends on one of `of`. */

@@ -34,6 +34,8 @@ static uint32_t rule_of(const struct rule_call *call, uint32_t output, uint64_t 
         [OP_MAX_POOL_GRAD] = {rule_max_pool_grad},
         [OP_MEAN_POOL] = {rule_mean_pool},
         [OP_MEAN_POOL_GRAD] = {rule_mean_pool_grad},
+        [OP_MOVE] = {rule_move},
+        [OP_PLACE] = {rule_place},
     };
 
     if (call->op->kind == OP_SPLIT) {
@@ -105,7 +107,8 @@ static void check_in_place(const struct op_case *c, const struct kernel *kernel,
             struct kernel_call call = op_case_kernel_call(c, 2);
             uint32_t id = c->op.inputs[input];
 
-            if (op_in_place(c->op.kind, output, input)) {
+            if (op_in_place(c->op.kind, output, input) &&
+                c->tensors[id].count == c->tensors[c->op.outputs[output]].count) {
                 call.outputs[output] = c->memory[id];
                 kernel->run(&call);
                 assert_int_equal(c->tensors[id].dtype, DTYPE_F32);
@@ -435,6 +438,75 @@ static void test_windows_over_padding_equal_their_rules(void **state)
     }
 }
 
+/* ---- moves and places ------------------------------------------------------ */
+
+/* Every sign and some gaps, with an inner axis of one, a few and many elements. */
+static const int64_t moves[][MOVE_ATTRIBUTES] = {
+    {1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0},
+    {2, 3, 1, 4, 5, 60, 20, 0, 5, 1, 0},
+    {2, 3, 1, 4, 5, 1, 2, 7, 6, 24, 0},
+    {2, 3, 1, 4, 5, -70, 22, 0, -5, 1, 87},
+    {3, 1, 2, 7, 9, 200, 0, -90, 10, -1, 101},
+    {1, 1, 1, 1, 40000, 0, 0, 0, 0, 1, 3},
+    {1, 1, 2, 300, 70, 0, 0, 21000, 70, 1, 0},
+    {1, 1, 300, 2, 70, 0, 0, 280, -140, 2, 150},
+    {5, 40, 101, 1, 1, -8080, 202, 2, 0, 0, 40000},
+};
+
+static uint64_t dense_count(const int64_t *move)
+{
+    return (uint64_t)(move[0] * move[1] * move[2] * move[3] * move[4]);
+}
+
+static void check_move(const int64_t *move, uint64_t addressed)
+{
+    struct op_case c;
+
+    op_case_init(&c, OP_MOVE);
+    op_case_nasty_input(&c, addressed, 5);
+    op_case_output(&c, DTYPE_F32, dense_count(move));
+    op_case_attributes(&c, move, MOVE_ATTRIBUTES);
+    check_kernel(&c);
+}
+
+static void check_place(const int64_t *move, uint64_t addressed, bool one)
+{
+    struct op_case c;
+
+    op_case_init(&c, OP_PLACE);
+    op_case_nasty_input(&c, dense_count(move), 6);
+    op_case_nasty_input(&c, one ? 1 : addressed, 7);
+    op_case_output(&c, DTYPE_F32, addressed);
+    op_case_attributes(&c, move, MOVE_ATTRIBUTES);
+    check_kernel(&c);
+}
+
+static void test_moves_and_places(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+        int64_t repeated[MOVE_ATTRIBUTES];
+        int64_t most = moves[i][MOVE_OFFSET];
+
+        for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+            int64_t length = (moves[i][axis] - 1) * moves[i][MOVE_STRIDES + axis];
+
+            most += length > 0 ? length : 0;
+        }
+        for (uint64_t spare = 1; spare < 4; spare++) {
+            check_move(moves[i], (uint64_t)most + spare);
+            check_place(moves[i], (uint64_t)most + spare, spare == 2);
+        }
+        memcpy(repeated, moves[i], sizeof(repeated));
+        for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+            if (repeated[MOVE_STRIDES + axis] > 0) {
+                repeated[MOVE_STRIDES + axis] = 0;
+                check_move(repeated, (uint64_t)most + 1);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +517,7 @@ int main(void)
         cmocka_unit_test(test_gather_equals_its_rule),
         cmocka_unit_test(test_split_and_concat_equal_their_rules),
         cmocka_unit_test(test_windows_equal_their_rules),
+        cmocka_unit_test(test_moves_and_places),
         cmocka_unit_test(test_windows_over_padding_equal_their_rules),
     };
 

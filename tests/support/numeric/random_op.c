@@ -590,6 +590,50 @@ static void make_viewed(struct maker *maker, uint32_t operands)
     output(maker, dtype, count);
 }
 
+/*
+ * Five axes with gaps between their elements, some reversed, some (of a move) repeated; the
+ * addressed tensor may be larger at both ends.
+ */
+static void make_moved(struct maker *maker, bool place)
+{
+    int64_t strides[MOVE_AXES] = {0};
+    uint64_t dims[MOVE_AXES];
+    uint64_t count = 1;
+    int64_t span = 0;
+    int64_t offset = (int64_t)below(maker, 5);
+    uint32_t first = (uint32_t)below(maker, MOVE_AXES);
+    enum dtype dtype = below(maker, 4) == 0 ? DTYPE_U32 : DTYPE_F32;
+
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        count *= dims[axis] = attribute(maker, from(maker, 1, 5));
+    }
+    for (uint32_t i = 0; i < MOVE_AXES; i++) {
+        uint32_t axis = (first + 2 * i) % MOVE_AXES;
+        int64_t length = (int64_t)dims[axis] - 1;
+        int64_t stride = span + 1 + (int64_t)below(maker, 3);
+
+        if (!place && below(maker, 5) == 0) {
+            continue;
+        }
+        strides[axis] = below(maker, 3) == 0 ? -stride : stride;
+        offset += strides[axis] < 0 ? length * stride : 0;
+        span += length * stride;
+    }
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        attribute(maker, (uint64_t)strides[axis]);
+    }
+    attribute(maker, (uint64_t)offset);
+
+    /* The least place is the rest of the offset: at most 4. */
+    uint64_t addressed = (uint64_t)span + 5 + below(maker, 5);
+
+    input(maker, dtype, place ? count : addressed);
+    if (place) {
+        input(maker, dtype, below(maker, 2) == 0 ? 1 : addressed);
+    }
+    output(maker, dtype, place ? addressed : count);
+}
+
 static bool make_general(struct maker *maker)
 {
     switch ((int)maker->op->kind) {
@@ -603,6 +647,10 @@ static bool make_general(struct maker *maker)
         return true;
     case OP_SELECT:
         make_viewed(maker, 3);
+        return true;
+    case OP_MOVE:
+    case OP_PLACE:
+        make_moved(maker, maker->op->kind == OP_PLACE);
         return true;
     default:
         return false;

@@ -454,6 +454,8 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_MAP] = reference_map,
     [OP_BINARY] = reference_binary,
     [OP_SELECT] = reference_select,
+    [OP_MOVE] = reference_move,
+    [OP_PLACE] = reference_place,
 };
 
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode)

@@ -58,5 +58,7 @@ reference_function reference_mean_pool_grad;
 reference_function reference_map;
 reference_function reference_binary;
 reference_function reference_select;
+reference_function reference_move;
+reference_function reference_place;
 
 #endif /* TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H */
