@@ -118,6 +118,30 @@ static void test_lies_in_a_repeat_convict(void **state)
     court_free(court);
 }
 
+/* Any operation of steps of other shapes: every operand that is shown must be found in its place. */
+static void test_any_operation_of_any_shape_is_found(void **state)
+{
+    static const uint32_t shapes[][2] = {{2, 1}, {3, 3}, {4, 1}, {12, 3}, {16, 1}, {24, 6}};
+    struct court *court = court_new();
+    uint64_t random = 5;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct exhibit exhibit;
+
+        exhibit_of_repeat(&exhibit, i % 2 == 0 ? MODEL_MLP : MODEL_LLAMA, shapes[i][0],
+                          shapes[i][1], 1);
+        for (uint64_t round = 0; round < test_share(200, 6); round++) {
+            try_op(court, &exhibit, (uint32_t)test_random_below(&random, exhibit.tape->op_count));
+        }
+        if (shapes[i][0] > shapes[i][1]) {
+            try_op(court, &exhibit, find_op(exhibit.tape, OP_ADD, 1, true));
+        }
+        exhibit_close(&exhibit);
+    }
+    court_free(court);
+}
+
 /* The instance stands behind the descriptor: 14 bytes, the path, the descriptor's size. */
 static uint8_t *instance_of(struct buffer *evidence)
 {
@@ -207,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lies_in_a_repeat_convict),
+        cmocka_unit_test(test_any_operation_of_any_shape_is_found),
         cmocka_unit_test(test_another_instance_proves_nothing),
         cmocka_unit_test(test_walk_leads_into_a_micro_batch_and_to_a_join),
     };

@@ -88,6 +88,8 @@ static struct job *make_job(enum model_kind kind, uint64_t seed)
     options.steps = STEPS;
     options.segment_length = SEGMENT;
     options.model.seed = seed;
+    options.model.accumulate = seed % 2 == 0 ? 1 : 4; /* micro-batches, in two groups */
+    options.model.group = seed % 2 == 0 ? 1 : 2;
     return small_job_new(&options);
 }
 
