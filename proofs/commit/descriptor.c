@@ -137,6 +137,18 @@ uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, uint32_t 
     return tape->brief == NULL ? op : tape->origins[op].item;
 }
 
+bool descriptor_find_op(uint32_t *op, const struct tape *tape, uint32_t item, uint32_t instance)
+{
+    uint32_t found;
+
+    for (*op = 0; *op < tape->op_count; (*op)++) {
+        if (descriptor_of_op(&found, tape, *op) == item && found == instance) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t descriptor_of_state(const struct tape *tape, uint32_t state)
 {
     return count_ops(tape) + state;

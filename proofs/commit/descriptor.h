@@ -52,8 +52,9 @@ void descriptor_places_release(struct descriptor_places *places);
 uint32_t descriptor_count(const struct tape *tape);
 
 /* The item of an operation; of which micro-batch or node of the joins it is, 0 outside of a repeat.
- * The item of a state. */
+ * The operation of an item; false: there is no such instance. The item of a state. */
 uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, uint32_t op);
+bool descriptor_find_op(uint32_t *op, const struct tape *tape, uint32_t item, uint32_t instance);
 uint32_t descriptor_of_state(const struct tape *tape, uint32_t state);
 
 /* Writes item number `item` of the program; returns its size. */
