@@ -75,8 +75,9 @@ struct probe {
     struct step_time time;
     bool measured; /* else time.seconds is a lower bound */
     bool has_money;
-    double reward; /* of the job, in wei */
-    double price;  /* of an hour */
+    bool has_price; /* else what an hour costs, and so the profit, is not known */
+    double reward;  /* of the job, in wei */
+    double price;   /* of an hour */
 };
 
 /* ---- measuring -------------------------------------------------------------------------- */
@@ -227,6 +228,7 @@ static enum status look(struct probe *probe, const struct options *given, struct
     unlimited = probe->machine;
     unlimited.memory_max = 0;
     probe->has_money = probe->reward > 0.0;
+    probe->has_price = options_given(given, "price");
     host_look(&probe->host);
     run_describe(probe->device, sizeof(probe->device), &probe->machine);
     look_by_plugin(probe);
@@ -305,7 +307,8 @@ static json_t *job_json_of(const struct probe *probe)
                      timed ? number(step_seconds(probe) * (double)probe->job->steps) : json_null(),
                      "income_per_hour", paid ? number(income_per_hour(probe)) : json_null(),
                      "profit_per_hour",
-                     paid ? number(income_per_hour(probe) - probe->price) : json_null());
+                     paid && probe->has_price ? number(income_per_hour(probe) - probe->price)
+                                              : json_null());
 }
 
 static json_t *probe_json(const struct probe *probe)
@@ -357,7 +360,11 @@ static void show_job(FILE *out, const struct probe *probe)
             tokens_per_second(probe));
     fprintf(out, "%-20s %.3g hours\n", "the whole job",
             step_seconds(probe) * (double)probe->job->steps / 3600.0);
-    if (probe->has_money) {
+    if (probe->has_money && !probe->has_price) {
+        fprintf(out, "%-20s %s%.4g eth; what is left of it is not known: give --price\n",
+                "an hour earns", probe->measured ? "" : "at most ",
+                income_per_hour(probe) / (double)WEI_PER_ETHER);
+    } else if (probe->has_money) {
         fprintf(out, "%-20s %s%.4g eth, less %.4g eth for the machine: %+.4g eth\n",
                 "an hour earns", probe->measured ? "" : "at most ",
                 income_per_hour(probe) / (double)WEI_PER_ETHER,

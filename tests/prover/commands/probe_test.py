@@ -90,6 +90,11 @@ def job_that_asks_for_more_is_refused():
     assert not report["fits"] and "memory" in report["why_not"]
     call("prover", "probe", path("none.job"), wanted=3)
     call("prover", "probe", small, "--reward", "much", wanted=3)
+    # What an hour costs is not zero because nobody said it.
+    report = probe(small, "--reward", "2eth", "--bundle", folder)["job"]
+    assert report["income_per_hour"] > 0 and report["profit_per_hour"] is None, report
+    said = call("prover", "probe", small, "--reward", "2eth", "--bundle", folder).stdout.decode()
+    assert "is not known: give --price" in said and "less 0 eth" not in said, said
     assert os.listdir(folder).count("small.run") == 0
 
 
