@@ -20,4 +20,13 @@ for source in bench/*_bench.c; do
     [ "$code" = 0 ] || [ "$code" = 124 ]
     result $? "$name runs"
 done
+if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+    STEP_CASE=tiny STEP_THREADS=1 STEP_ROUNDS=1 timeout -k 5 300 "$TEST_BUILD/bench/step_bench" \
+        "$dir/tiny.json" >"$dir/out" 2>"$dir/err"
+    code=$?
+    check "a step has the peers that people use, with losses like ours" 0 \
+        'says out "PyTorch float32" && says out "PyTorch bfloat16 autocast"'
+else
+    skip "a step has the peers that people use, with losses like ours" "PyTorch is not here"
+fi
 finish
