@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
 #include "engine/cpu/parallel.h"
+#include "engine/ops/extreme.h"
 #include "engine/ops/philox.h"
 #include "engine/ops/real.h"
 
@@ -429,6 +430,104 @@ static void run_place(const struct kernel_call *call)
     }
 }
 
+/* ---- rows ---- */
+
+/* The extreme of [from, end), from >= 0: its column. */
+static size_t extreme_between(const float *x, size_t from, size_t end, int64_t function)
+{
+    size_t holder = from;
+
+    for (size_t c = from + 1; c < end; c++) {
+        if (extreme_takes(function, x[holder], x[c])) {
+            holder = c;
+        }
+    }
+    return holder;
+}
+
+static void put_real(float *to, size_t at, float value)
+{
+    if (to != NULL) {
+        to[at] = real_stored(value);
+    }
+}
+
+static void put_index(uint32_t *to, size_t at, size_t value)
+{
+    if (to != NULL) {
+        to[at] = (uint32_t)value;
+    }
+}
+
+static void span_reduce(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const int64_t function = call->op->attributes[REDUCE_FUNCTION];
+    const size_t columns = attribute(call, COLUMNS);
+    const size_t chunks = fold_chunks(columns);
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)call->inputs[0] + r * columns;
+        size_t holder = 0;
+
+        for (size_t k = 0; k < chunks; k++) {
+            const size_t from = k * FOLD_CHUNK;
+            const size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
+            const size_t own = extreme_between(x, from, to, function);
+
+            put_real(call->outputs[0], r * chunks + k, x[own]);
+            put_index(call->outputs[1], r * chunks + k, own);
+            holder = k == 0 || extreme_takes(function, x[holder], x[own]) ? own : holder;
+        }
+        put_real(call->outputs[2], r, x[holder]);
+        put_index(call->outputs[3], r, holder);
+    }
+}
+
+static void span_gather_elements(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const size_t columns = attribute(call, COLUMNS);
+    const float *x = call->inputs[0];
+    const uint32_t *index = call->inputs[1];
+
+    for (size_t r = begin; r < end; r++) {
+        put_real(call->outputs[0], r,
+                 index[r] < columns ? x[r * columns + index[r]] : real_from_bits(FLOAT_NAN_BITS));
+    }
+}
+
+static void span_gather_elements_grad(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const size_t columns = attribute(call, COLUMNS);
+    const uint32_t *index = call->inputs[0];
+    const float *dy = call->inputs[1];
+    float *dx = call->outputs[0];
+
+    if (dx == NULL) {
+        return;
+    }
+    memset(dx + begin * columns, 0, (end - begin) * columns * sizeof(*dx));
+    for (size_t r = begin; r < end; r++) {
+        if (index[r] < columns) {
+            dx[r * columns + index[r]] = real_stored(dy[r]);
+        }
+    }
+}
+
+static void run_reduce(const struct kernel_call *call)
+{
+    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_reduce);
+}
+
+static void run_gather_elements(const struct kernel_call *call)
+{
+    parallel_rows(call, attribute(call, ROWS), 1, span_gather_elements);
+}
+
+static void run_gather_elements_grad(const struct kernel_call *call)
+{
+    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_gather_elements_grad);
+}
+
 void moving_kernels(struct kernel_table *table)
 {
     table->kernels[OP_STEP_NEXT].run = run_step_next;
@@ -441,5 +540,8 @@ void moving_kernels(struct kernel_table *table)
     table->kernels[OP_CONCAT].run = run_concat;
     table->kernels[OP_MOVE].run = run_move;
     table->kernels[OP_PLACE].run = run_place;
+    table->kernels[OP_REDUCE].run = run_reduce;
+    table->kernels[OP_GATHER_ELEMENTS].run = run_gather_elements;
+    table->kernels[OP_GATHER_ELEMENTS_GRAD].run = run_gather_elements_grad;
     moving_image_kernels(table);
 }

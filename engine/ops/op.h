@@ -94,6 +94,11 @@ enum op_kind {
                   out are all f32 or all u32                                                    */
     OP_MOVE,  /* in x; out[i] = x at offset + sums of index*stride: permute, slice, flip, repeat  */
     OP_PLACE, /* in x, base(1) or base(out); out = base, and x over it at such a place: pad, join */
+    /* ---- the extreme of a row, and one element of each ---- */
+    OP_REDUCE,               /* in x(R,N); out part(R,chunks), part_index u32(R,chunks), y(R),
+                                index u32(R): the first maximum or minimum of each row           */
+    OP_GATHER_ELEMENTS,      /* in x(R,N), index u32(R); out x[r,index[r]]; NaN past the row     */
+    OP_GATHER_ELEMENTS_GRAD, /* in index u32(R), dy(R); out (R,N): dy[r] at index[r], else +0    */
     OP_KIND_COUNT,
 };
 
@@ -201,6 +206,8 @@ enum { SOFTMAX_CAUSAL = 2, SOFTMAX_SCALE_BITS, SOFTMAX_ATTRIBUTES };
 enum { CROSS_ENTROPY_ATTRIBUTES = 2 };
 /* A target that takes no part. */
 #define TARGET_IGNORED UINT32_MAX
+enum reduce_function { REDUCE_MAX = 0, REDUCE_MIN, REDUCE_FUNCTION_COUNT };
+enum { REDUCE_FUNCTION = 2, REDUCE_ATTRIBUTES, GATHER_ELEMENTS_ATTRIBUTES = 2 };
 enum { CLIP_LIMIT_BITS, CLIP_ATTRIBUTES };
 enum { SGD_MOMENTUM_BITS, SGD_DECAY_BITS, SGD_ATTRIBUTES };
 enum {

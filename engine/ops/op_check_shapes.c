@@ -180,6 +180,36 @@ void op_check_cross_entropy_grad(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, shape.all);
 }
 
+void op_check_reduce(struct op_checker *checker)
+{
+    struct rows_shape shape = check_rows(checker);
+
+    (void)check_attribute(checker, REDUCE_FUNCTION, 0, REDUCE_FUNCTION_COUNT - 1);
+    check_input(checker, 0, DTYPES_F32, shape.all);
+    check_output(checker, 0, DTYPES_F32, shape.chunks);
+    check_output(checker, 1, DTYPES_U32, shape.chunks);
+    check_output(checker, 2, DTYPES_F32, shape.rows);
+    check_output(checker, 3, DTYPES_U32, shape.rows);
+}
+
+void op_check_gather_elements(struct op_checker *checker)
+{
+    struct rows_shape shape = check_rows(checker);
+
+    check_input(checker, 0, DTYPES_F32, shape.all);
+    check_input(checker, 1, DTYPES_U32, shape.rows);
+    check_output(checker, 0, DTYPES_F32, shape.rows);
+}
+
+void op_check_gather_elements_grad(struct op_checker *checker)
+{
+    struct rows_shape shape = check_rows(checker);
+
+    check_input(checker, 0, DTYPES_U32, shape.rows);
+    check_input(checker, 1, DTYPES_F32, shape.rows);
+    check_output(checker, 0, DTYPES_F32, shape.all);
+}
+
 /* ---- exact contraction -------------------------------------------------- */
 
 /* Checks bits and block of a contraction over k elements, and that its sum fits 64 bits. */

@@ -104,6 +104,12 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                  FIXED(1, 1, MOVE_ATTRIBUTES, move)},
     [OP_PLACE] = {"place", "x base", "out", "d0 d1 d2 d3 d4 s0 s1 s2 s3 s4 offset",
                   FIXED(2, 1, MOVE_ATTRIBUTES, place)},
+    [OP_REDUCE] = {"reduce", "x", "part part_index y index", "rows columns function",
+                   FIXED(1, 4, REDUCE_ATTRIBUTES, reduce)},
+    [OP_GATHER_ELEMENTS] = {"gather-elements", "x index", "out", "rows columns",
+                            FIXED(2, 1, GATHER_ELEMENTS_ATTRIBUTES, gather_elements)},
+    [OP_GATHER_ELEMENTS_GRAD] = {"gather-elements-grad", "index dy", "dx", "rows columns",
+                                 FIXED(2, 1, GATHER_ELEMENTS_ATTRIBUTES, gather_elements_grad)},
 };
 
 const struct op_spec *op_spec(enum op_kind kind)

@@ -207,6 +207,12 @@ static const char *row_tensors(const struct slice *slice)
         return "arpraprr";
     case OP_CROSS_ENTROPY_GRAD:
         return "arrrra";
+    case OP_REDUCE:
+        return "apprr";
+    case OP_GATHER_ELEMENTS:
+        return "arr";
+    case OP_GATHER_ELEMENTS_GRAD:
+        return "rra";
     default:
         return NULL;
     }
@@ -483,6 +489,9 @@ static enum family family_of(enum op_kind kind)
     case OP_SOFTMAX_GRAD:
     case OP_CROSS_ENTROPY:
     case OP_CROSS_ENTROPY_GRAD:
+    case OP_REDUCE:
+    case OP_GATHER_ELEMENTS:
+    case OP_GATHER_ELEMENTS_GRAD:
         return FAMILY_ROWS;
     case OP_GATHER:
         return FAMILY_GATHER;

@@ -126,6 +126,7 @@ static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const s
     case OP_SOFTMAX_GRAD:
     case OP_CROSS_ENTROPY:
     case OP_CROSS_ENTROPY_GRAD:
+    case OP_REDUCE:
         all_read(reads, before, 1, FOLD_CHUNK);
         break;
     default: /* one element of each input */

@@ -99,6 +99,14 @@ RULE rule_function rule_cross_entropy_sum;
 RULE rule_function rule_cross_entropy;
 RULE rule_function rule_cross_entropy_grad;
 
+/* rules_reduce.c */
+RULE rule_function rule_reduce_part;
+RULE rule_function rule_reduce_part_index;
+RULE rule_function rule_reduce;
+RULE rule_function rule_reduce_index;
+RULE rule_function rule_gather_elements;
+RULE rule_function rule_gather_elements_grad;
+
 /* rules_image.c */
 RULE rule_function rule_im2col;
 RULE rule_function rule_col2im;

@@ -306,6 +306,54 @@ uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, floa
     return op.outputs[2];
 }
 
+/* x without its last axis; one number where it has no other. */
+static struct output_shape shape_of_rows(const struct builder *builder, uint32_t x)
+{
+    struct output_shape shape = shape_like(builder, x);
+
+    if (shape.rank > 1) {
+        shape.rank--;
+    } else {
+        shape.dims[0] = 1;
+        shape.rank = 1;
+    }
+    return shape;
+}
+
+uint32_t build_extreme(struct builder *builder, enum reduce_function function, uint32_t x,
+                       uint32_t *index)
+{
+    struct op op = op_begin(OP_REDUCE, 1, &x);
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    op_attribute(&op, function);
+    op.output_count = 4;
+    struct output_shape one = shape_of_rows(builder, x);
+    struct output_shape shapes[4] = {shape_matrix(DTYPE_F32, rows, chunks),
+                                     shape_matrix(DTYPE_U32, rows, chunks), one, one};
+
+    shapes[3].dtype = DTYPE_U32;
+    build_op(builder, &op, shapes);
+    if (index != NULL) {
+        *index = op.outputs[3];
+    }
+    return op.outputs[2];
+}
+
+uint32_t build_gather_elements(struct builder *builder, uint32_t x, uint32_t index)
+{
+    uint32_t inputs[2] = {x, index};
+    struct op op = op_begin(OP_GATHER_ELEMENTS, 2, inputs);
+    struct output_shape shape = shape_of_rows(builder, x);
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    return build_one(builder, &op, &shape);
+}
+
 /* The five outputs that softmax and cross-entropy share. */
 static void exponential_shapes(const struct builder *builder, struct output_shape *shapes,
                                uint32_t x, uint64_t rows, uint64_t chunks)

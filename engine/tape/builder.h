@@ -174,6 +174,13 @@ uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view)
 /* Sum over all axes of x but one: out[c] = sum of x[i] with (i/div) % mod == c, exactly. */
 uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod);
 
+/* The extreme of each row, along the last axis, which is dropped; its column goes to *index, which
+ * may be NULL. The gradient goes to that column alone. */
+uint32_t build_extreme(struct builder *builder, enum reduce_function function, uint32_t x,
+                       uint32_t *index);
+/* x[r, index[r]] of each row of the last axis, which is dropped. */
+uint32_t build_gather_elements(struct builder *builder, uint32_t x, uint32_t index);
+
 /* Sum of the squares of all elements: one number. */
 uint32_t build_square_sum(struct builder *builder, uint32_t x);
 

@@ -445,6 +445,29 @@ static void grad_norm(struct reverse *reverse, uint32_t dy)
     }
 }
 
+/* A row's gradient goes to one element: the extreme, or the one that was gathered. */
+static void grad_one_of_row(struct reverse *reverse, uint32_t dy)
+{
+    const struct op *forward = reverse->op;
+    bool reduce = forward->kind == OP_REDUCE;
+    uint32_t inputs[2] = {reduce ? forward->outputs[3] : forward->inputs[1], dy};
+    struct op op = op_begin(OP_GATHER_ELEMENTS_GRAD, 2, inputs);
+    struct output_shape shape = shape_like(reverse->builder, forward->inputs[0]);
+
+    build_with_attributes(reverse, &op, GATHER_ELEMENTS_ATTRIBUTES, &shape, 1);
+    reverse_add(reverse, 0, op.outputs[0]);
+}
+
+static void grad_gather_elements_grad(struct reverse *reverse, uint32_t dy)
+{
+    uint32_t inputs[2] = {dy, reverse->op->inputs[0]};
+    struct op op = op_begin(OP_GATHER_ELEMENTS, 2, inputs);
+    struct output_shape shape = shape_like(reverse->builder, reverse->op->inputs[1]);
+
+    build_with_attributes(reverse, &op, GATHER_ELEMENTS_ATTRIBUTES, &shape, 1);
+    reverse_add(reverse, 1, op.outputs[0]);
+}
+
 static void grad_softmax(struct reverse *reverse, uint32_t dy)
 {
     const bool reach = reverse->op->input_count > 1;
@@ -480,20 +503,36 @@ struct gradient_rule {
 
 /* Kinds without a rule carry integers, draw batches, or belong to the reverse pass. */
 static const struct gradient_rule rules[OP_KIND_COUNT] = {
-    [OP_DROPOUT] = {grad_dropout, 0},   [OP_GATHER] = {grad_gather, 0},
-    [OP_CONCAT] = {grad_concat, 0},     [OP_EXPAND] = {grad_expand, 0},
-    [OP_IM2COL] = {grad_image, 0},      [OP_COL2IM] = {grad_image, 0},
-    [OP_MAX_POOL] = {grad_image, 0},    [OP_MEAN_POOL] = {grad_image, 0},
-    [OP_ADD] = {grad_add, 0},           [OP_MUL] = {grad_mul, 0},
-    [OP_SCALE] = {grad_scale, 0},       [OP_RELU] = {grad_unary, 0},
-    [OP_GELU] = {grad_unary, 0},        [OP_SILU] = {grad_unary, 0},
-    [OP_ROTARY] = {grad_rotary, 0},     [OP_SQUARED_ERROR] = {grad_squared_error, 0},
-    [OP_CONTRACT] = {grad_contract, 0}, [OP_ROW_SUM] = {grad_row_sum, 1},
-    [OP_LAYER_NORM] = {grad_norm, 4},   [OP_RMS_NORM] = {grad_norm, 2},
-    [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
-    [OP_MAP] = {grad_map, 0},           [OP_BINARY] = {grad_binary, 0},
-    [OP_SELECT] = {grad_select, 0},     [OP_MOVE] = {grad_move, 0},
+    [OP_DROPOUT] = {grad_dropout, 0},
+    [OP_GATHER] = {grad_gather, 0},
+    [OP_CONCAT] = {grad_concat, 0},
+    [OP_EXPAND] = {grad_expand, 0},
+    [OP_IM2COL] = {grad_image, 0},
+    [OP_COL2IM] = {grad_image, 0},
+    [OP_MAX_POOL] = {grad_image, 0},
+    [OP_MEAN_POOL] = {grad_image, 0},
+    [OP_ADD] = {grad_add, 0},
+    [OP_MUL] = {grad_mul, 0},
+    [OP_SCALE] = {grad_scale, 0},
+    [OP_RELU] = {grad_unary, 0},
+    [OP_GELU] = {grad_unary, 0},
+    [OP_SILU] = {grad_unary, 0},
+    [OP_ROTARY] = {grad_rotary, 0},
+    [OP_SQUARED_ERROR] = {grad_squared_error, 0},
+    [OP_CONTRACT] = {grad_contract, 0},
+    [OP_ROW_SUM] = {grad_row_sum, 1},
+    [OP_LAYER_NORM] = {grad_norm, 4},
+    [OP_RMS_NORM] = {grad_norm, 2},
+    [OP_SOFTMAX] = {grad_softmax, 5},
+    [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
+    [OP_MAP] = {grad_map, 0},
+    [OP_BINARY] = {grad_binary, 0},
+    [OP_SELECT] = {grad_select, 0},
+    [OP_MOVE] = {grad_move, 0},
     [OP_PLACE] = {grad_place, 0},
+    [OP_REDUCE] = {grad_one_of_row, 2},
+    [OP_GATHER_ELEMENTS] = {grad_one_of_row, 0},
+    [OP_GATHER_ELEMENTS_GRAD] = {grad_gather_elements_grad, 0},
 };
 
 /* Marks every tensor of the forward tape that depends on one of `of`. */

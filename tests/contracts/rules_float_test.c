@@ -56,7 +56,8 @@ static int close_court(void **state)
 
 static bool in_rows(enum op_kind kind)
 {
-    return kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD;
+    return (kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD) ||
+           (kind >= OP_REDUCE && kind <= OP_GATHER_ELEMENTS_GRAD);
 }
 
 static bool in_elementwise(enum op_kind kind)

@@ -132,6 +132,9 @@ static const struct sample samples[] = {
     /* every second column of a matrix of 4 by 6, backwards, three times */
     {OP_MOVE, 11, {3, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 24}}, {{F, 36}}},
     {OP_PLACE, 11, {1, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 12}, {F, 24}}, {{F, 24}}},
+    {OP_REDUCE, 3, {2, 1030, REDUCE_MIN}, {{F, 2060}}, {{F, 4}, {U, 4}, {F, 2}, {U, 2}}},
+    {OP_GATHER_ELEMENTS, 2, {2, 1030}, {{F, 2060}, {U, 2}}, {{F, 2}}},
+    {OP_GATHER_ELEMENTS_GRAD, 2, {2, 1030}, {{U, 2}, {F, 2}}, {{F, 2060}}},
 };
 #define SAMPLE_COUNT (sizeof(samples) / sizeof(samples[0]))
 
@@ -614,6 +617,13 @@ static void test_row_longer_than_a_fold_of_folds_is_refused(void **state)
     (void)state;
     assert_attribute_refused(OP_ROW_SUM, COLUMNS, (1 << 20) + 1, "columns is");
     assert_attribute_refused(OP_SOFTMAX, COLUMNS, 0, "columns is");
+    for (unsigned kind = OP_REDUCE; kind <= OP_GATHER_ELEMENTS_GRAD; kind++) {
+        assert_attribute_refused((enum op_kind)kind, COLUMNS, 0, "columns is");
+        assert_attribute_refused((enum op_kind)kind, COLUMNS, 1029, "'tensor");
+        assert_attribute_refused((enum op_kind)kind, ROWS, 0, "rows is");
+        assert_attribute_refused((enum op_kind)kind, ROWS, 3, "'tensor");
+    }
+    assert_attribute_refused(OP_REDUCE, REDUCE_FUNCTION, REDUCE_FUNCTION_COUNT, "function is");
 }
 
 static void test_window_outside_the_picture_is_refused(void **state)

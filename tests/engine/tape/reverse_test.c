@@ -393,6 +393,45 @@ static void test_gradient_of_row_sum_and_norms(void **state)
     gradient_check(write_rms_norm_wide);
 }
 
+static uint32_t write_maximum(struct net *net)
+{
+    return build_extreme(net->builder, REDUCE_MAX, net_cube(net, 2, 3, 7), NULL);
+}
+
+/* Rows of two parts. */
+static uint32_t write_minimum(struct net *net)
+{
+    return build_extreme(net->builder, REDUCE_MIN, net_matrix(net, 2, 1300), NULL);
+}
+
+static uint32_t write_gather_elements(struct net *net)
+{
+    return build_gather_elements(net->builder, net_matrix(net, 9, 5), net_index(net, 9, 5));
+}
+
+/* The gradient of a gradient: one element of each row is placed in a row of zeros. */
+static uint32_t write_scatter_elements(struct net *net)
+{
+    uint32_t inputs[2] = {net_index(net, 9, 5), net_vector(net, 9)};
+    struct op op = op_begin(OP_GATHER_ELEMENTS_GRAD, 2, inputs);
+    struct output_shape shape = shape_matrix(DTYPE_F32, 9, 5);
+
+    op_attribute(&op, 9);
+    op_attribute(&op, 5);
+    op.output_count = 1;
+    build_op(net->builder, &op, &shape);
+    return op.outputs[0];
+}
+
+static void test_gradient_of_extremes_and_of_one_element_a_row(void **state)
+{
+    (void)state;
+    gradient_check_spread(write_maximum, 0.01);
+    gradient_check_spread(write_minimum, 0.001);
+    gradient_check(write_gather_elements);
+    gradient_check(write_scatter_elements);
+}
+
 static uint32_t write_softmax(struct net *net)
 {
     return build_softmax(net->builder, net_matrix(net, 5, 13), 2.5f, 0, TENSOR_NONE);
@@ -750,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_gradient_of_patches_and_their_adjoint),
         cmocka_unit_test(test_gradient_of_pools),
         cmocka_unit_test(test_gradient_of_row_sum_and_norms),
+        cmocka_unit_test(test_gradient_of_extremes_and_of_one_element_a_row),
         cmocka_unit_test(test_gradient_of_softmax_plain_and_causal),
         cmocka_unit_test(test_gradient_of_cross_entropy),
         cmocka_unit_test(test_rows_outside_the_mask_do_not_count),

@@ -383,6 +383,28 @@ static void make_norm(struct maker *maker)
     }
 }
 
+static void make_one_of_rows(struct maker *maker, uint64_t rows, uint64_t columns)
+{
+    uint64_t chunks = rows * fold_chunks(columns);
+
+    if (maker->op->kind == OP_REDUCE) {
+        attribute(maker, below(maker, REDUCE_FUNCTION_COUNT));
+        input(maker, DTYPE_F32, rows * columns);
+        output(maker, DTYPE_F32, chunks);
+        output(maker, DTYPE_U32, chunks);
+        output(maker, DTYPE_F32, rows);
+        output(maker, DTYPE_U32, rows);
+    } else if (maker->op->kind == OP_GATHER_ELEMENTS) {
+        input(maker, DTYPE_F32, rows * columns);
+        input(maker, DTYPE_U32, rows);
+        output(maker, DTYPE_F32, rows);
+    } else {
+        input(maker, DTYPE_U32, rows);
+        input(maker, DTYPE_F32, rows);
+        output(maker, DTYPE_F32, rows * columns);
+    }
+}
+
 static void make_rows(struct maker *maker)
 {
     enum op_kind kind = maker->op->kind;
@@ -394,6 +416,10 @@ static void make_rows(struct maker *maker)
 
     uint64_t reach = 0;
 
+    if (kind >= OP_REDUCE && kind <= OP_GATHER_ELEMENTS_GRAD) {
+        make_one_of_rows(maker, rows, columns);
+        return;
+    }
     if (kind == OP_SOFTMAX || kind == OP_SOFTMAX_GRAD) {
         uint64_t period = attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
 

@@ -456,6 +456,9 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_SELECT] = reference_select,
     [OP_MOVE] = reference_move,
     [OP_PLACE] = reference_place,
+    [OP_REDUCE] = reference_reduce,
+    [OP_GATHER_ELEMENTS] = reference_gather_elements,
+    [OP_GATHER_ELEMENTS_GRAD] = reference_gather_elements_grad,
 };
 
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode)
