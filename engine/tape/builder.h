@@ -113,6 +113,18 @@ void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint3
 uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
                           float epsilon);
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
+/*
+ * Normalizes each channel over the whole batch, by its mean and its variance (divided by the count),
+ * then times gain and plus bias, one of each a channel. Element i has the channel (i / inner) %
+ * channels: inner is height*width where channels stand before them, 1 where they stand last. The
+ * mean and the variance go to statistics, for running averages; NULL is allowed.
+ */
+uint32_t build_batch_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
+                          uint64_t inner, float epsilon, uint32_t statistics[2]);
+/* Normalizes the channels of each group of each picture (batch, channels, inner) together; with as
+ * many groups as channels it is the normalization of instances. */
+uint32_t build_group_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
+                          uint64_t inner, uint64_t groups, float epsilon);
 /* Rows are the last axis; causal is 0 or the period of op.h. reach: how many columns before its own
  * a row sees at most, u32 (sequences, period); or TENSOR_NONE. */
 uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,

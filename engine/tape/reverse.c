@@ -402,6 +402,40 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     }
 }
 
+/*
+ * A sum of each row gives its gradient to all of the row. The view is a permutation, so an element
+ * i has the index (i / stride) % length along an axis; rows of more than one axis have no short form.
+ */
+static void grad_contract_ones(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    struct view view;
+    uint64_t div = 1;
+    uint32_t axes = 0;
+
+    if (!is_quantized(reverse, 0)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a sum of what no operation quantized");
+        return;
+    }
+    uint32_t x = quantize_of(reverse, 0, &view)->inputs[0];
+
+    for (uint32_t axis = 0; axis < 4; axis++) {
+        if (view.dims[axis] > 1) {
+            div = view.strides[axis];
+            axes++;
+        }
+    }
+    if (axes > 1) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "no gradient of sums over rows of %u axes", axes);
+        return;
+    }
+    if (reverse->wanted[x]) {
+        const struct tensor shape = *builder_tensor(builder, x);
+
+        add_to(reverse, x, build_expand(builder, dy, div, shape.rank, shape.dims));
+    }
+}
+
 static void grad_row_sum(struct reverse *reverse, uint32_t dy)
 {
     const struct tensor shape = *input_tensor(reverse, 0);
@@ -520,6 +554,7 @@ static const struct gradient_rule rules[OP_KIND_COUNT] = {
     [OP_ROTARY] = {grad_rotary, 0},
     [OP_SQUARED_ERROR] = {grad_squared_error, 0},
     [OP_CONTRACT] = {grad_contract, 0},
+    [OP_CONTRACT_ONES] = {grad_contract_ones, 0},
     [OP_ROW_SUM] = {grad_row_sum, 1},
     [OP_LAYER_NORM] = {grad_norm, 4},
     [OP_RMS_NORM] = {grad_norm, 2},
