@@ -93,6 +93,9 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "N",
      .help = "elements that share a scale; 0: a whole row (default: 128, with 22 bits 0)",
      .maximum = 1048576},
+    {.name = "equilibrate",
+     .kind = OPTION_FLAG,
+     .help = "in gradients of weights, shift each token so that large ones cost others no bits"},
     {.name = "batch",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -247,6 +250,7 @@ static const struct {
     {"seed", FROM_MODEL | FROM_TAPE},
     {"bits", FROM_MODEL},
     {"block", FROM_MODEL},
+    {"equilibrate", FROM_MODEL},
     {"batch", FROM_MODEL},
     {"accumulate", FROM_MODEL},
     {"accumulate-group", FROM_MODEL},
@@ -355,6 +359,7 @@ static void read_options(struct model_options *model, const struct options *opti
     model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
     model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
     take_number(&model->precision.block, options, "block");
+    model->equilibrate = options_flag(options, "equilibrate");
     take_number(&model->batch, options, "batch");
     take_number(&model->accumulate, options, "accumulate");
     take_number(&model->group, options, "accumulate-group");

@@ -35,6 +35,7 @@ enum schedule {
 struct model_options {
     enum model_kind kind;
     struct precision precision;
+    bool equilibrate; /* gradients of weights shift their tokens: builder.h */
     uint64_t seed;
     uint32_t batch;      /* of a micro-batch */
     uint32_t accumulate; /* micro-batches of a step */

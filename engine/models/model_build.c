@@ -115,6 +115,9 @@ enum status model_build(struct model *model, const struct model_options *options
     if (writer.builder == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
     }
+    if (options->equilibrate) {
+        builder_equilibrate(writer.builder);
+    }
     control = float_control_take(); /* the writers compute tables of constants */
     writers[options->kind](&writer);
     float_control_give_back(control);

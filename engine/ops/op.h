@@ -61,8 +61,8 @@ enum op_kind {
     OP_SQUARED_ERROR,      /* in a, b; (a-b)^2                                                   */
     OP_SQUARED_ERROR_GRAD, /* in a, b, dy; 2*(a-b)*dy                                            */
     /* ---- exact contraction ---- */
-    OP_QUANTIZE,        /* in x; out peaks i16(rows,pieces), exponents i16(rows,blocks),
-                           q i16|i32(rows,K)                                                     */
+    OP_QUANTIZE,        /* in x[, c i16(batches,K)]; out peaks i16(rows,pieces), exponents
+                           i16(rows,blocks), q i16|i32(rows,K)                                   */
     OP_CONTRACT,        /* in qa, ea, qb, eb; out (batch,M,N) through a permuted view            */
     OP_CONTRACT_ONES,   /* in q, e; out (rows): sum over K                                       */
     OP_CONTRACT_ONEHOT, /* in index u32(K), q(C,K), e; out (V,C): sum over k with index[k]==v     */
@@ -99,6 +99,8 @@ enum op_kind {
                                 index u32(R): the first maximum or minimum of each row           */
     OP_GATHER_ELEMENTS,      /* in x(R,N), index u32(R); out x[r,index[r]]; NaN past the row     */
     OP_GATHER_ELEMENTS_GRAD, /* in index u32(R), dy(R); out (R,N): dy[r] at index[r], else +0    */
+    /* ---- exact contraction, continued ---- */
+    OP_EQUILIBRATE, /* in e i16(rows,A)[, f i16(rows,B)]; out c i16(rows), -c                    */
     OP_KIND_COUNT,
 };
 
@@ -178,6 +180,15 @@ enum {
     QUANTIZE_BLOCK,
     QUANTIZE_ATTRIBUTES
 };
+/*
+ * With c, element k of a row of batch b counts as x * 2^-c[b*K+k]. The other operand of a product
+ * has -c, so the product is that of x, and elements that are large or small along K in one operand
+ * and not in the other leave each other bits. EQUILIBRATE makes such a pair for K rows of two
+ * tensors, of their QUANTIZEs' exponents: c = (top of e's row - top of f's row) / 2, rounded down;
+ * without f, c = the top of e's row.
+ */
+#define QUANTIZE_SHIFT_MAX 126
+enum { EQUILIBRATE_ROWS, EQUILIBRATE_E, EQUILIBRATE_F, EQUILIBRATE_ATTRIBUTES };
 /*
  * CONTRACT: out element (b0,b1,m0,m1,n0,n1) is stored at the sum of index*stride, a permutation of
  * out. Row of A is ((b0*B1+b1)*M0+m0)*M1+m1, of B likewise with n. With CAUSAL = T > 0, elements

@@ -73,6 +73,7 @@ op_check_function op_check_rotary;
 op_check_function op_check_squared_error_grad;
 op_check_function op_check_squared_error;
 op_check_function op_check_quantize;
+op_check_function op_check_equilibrate;
 op_check_function op_check_contract;
 op_check_function op_check_contract_ones;
 op_check_function op_check_contract_onehot;

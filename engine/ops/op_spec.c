@@ -49,8 +49,8 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
     [OP_SQUARED_ERROR] = {"squared-error", "a b", "out", "", FIXED(2, 1, 0, squared_error)},
     [OP_SQUARED_ERROR_GRAD] = {"squared-error-grad", "a b dy", "da", "",
                                FIXED(3, 1, 0, squared_error_grad)},
-    [OP_QUANTIZE] = {"quantize", "x", "peaks exponents q", VIEW_NAMES " bits block",
-                     FIXED(1, 3, QUANTIZE_ATTRIBUTES, quantize)},
+    [OP_QUANTIZE] = {"quantize", "x c", "peaks exponents q", VIEW_NAMES " bits block", 1, 3,
+                     QUANTIZE_ATTRIBUTES, COUNTS_OPTIONAL, op_check_quantize},
     [OP_CONTRACT] = {"contract", "qa ea qb eb", "out",
                      "b0 b1 m0 m1 n0 n1 sb0 sb1 sm0 sm1 sn0 sn1 k bits block causal",
                      FIXED(4, 1, CONTRACT_ATTRIBUTES, contract)},
@@ -110,6 +110,8 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                             FIXED(2, 1, GATHER_ELEMENTS_ATTRIBUTES, gather_elements)},
     [OP_GATHER_ELEMENTS_GRAD] = {"gather-elements-grad", "index dy", "dx", "rows columns",
                                  FIXED(2, 1, GATHER_ELEMENTS_ATTRIBUTES, gather_elements_grad)},
+    [OP_EQUILIBRATE] = {"equilibrate", "e f", "c minus_c", "rows e_width f_width", 1, 2,
+                        EQUILIBRATE_ATTRIBUTES, COUNTS_OPTIONAL, op_check_equilibrate},
 };
 
 const struct op_spec *op_spec(enum op_kind kind)

@@ -341,9 +341,16 @@ static void take_quantize(struct cut *cut, uint32_t axis)
     static const uint32_t axes[4] = {0, 1, 2, 3};
     const struct op *op = &cut->whole->op;
 
+    const uint64_t k = (uint64_t)contraction_shape_of(op).k;
+    const uint64_t *dims = (const uint64_t *)&op->attributes[QUANTIZE_DIMS];
+
     take_view(cut, 0, 6, QUANTIZE_DIMS, QUANTIZE_STRIDES, axis);
-    for (uint32_t i = 1; i < 4; i++) {
-        take_lines(cut, i, (uint64_t)quantize_rows(op), &op->attributes[QUANTIZE_DIMS], axes, axis);
+    if (quantize_is_shifted(op) && axis < 2) {
+        view_units(cut, 1, dims[axis], axis == 0 ? dims[1] * k : k);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        take_lines(cut, output_place(op, i), (uint64_t)quantize_rows(op),
+                   &op->attributes[QUANTIZE_DIMS], axes, axis);
     }
 }
 
@@ -497,6 +504,7 @@ static enum family family_of(enum op_kind kind)
         return FAMILY_GATHER;
     case OP_SPLIT:
     case OP_CONCAT:
+    case OP_EQUILIBRATE:
         return FAMILY_PARTS;
     case OP_IM2COL:
     case OP_COL2IM:

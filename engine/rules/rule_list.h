@@ -97,7 +97,9 @@
     ENTRY(OP_REDUCE, 2, rule_reduce) \
     ENTRY(OP_REDUCE, 3, rule_reduce_index) \
     ENTRY(OP_GATHER_ELEMENTS, 0, rule_gather_elements) \
-    ENTRY(OP_GATHER_ELEMENTS_GRAD, 0, rule_gather_elements_grad)
+    ENTRY(OP_GATHER_ELEMENTS_GRAD, 0, rule_gather_elements_grad) \
+    ENTRY(OP_EQUILIBRATE, 0, rule_equilibrate) \
+    ENTRY(OP_EQUILIBRATE, 1, rule_equilibrate_minus)
 /* clang-format on */
 
 #endif /* ENGINE_RULES_RULE_LIST_H */

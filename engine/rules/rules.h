@@ -41,6 +41,8 @@ RULE rule_function rule_squared_error_grad;
 RULE rule_function rule_quantize_peak;
 RULE rule_function rule_quantize_exponent;
 RULE rule_function rule_quantize_integer;
+RULE rule_function rule_equilibrate;
+RULE rule_function rule_equilibrate_minus;
 RULE rule_function rule_contract;
 RULE rule_function rule_contract_ones;
 RULE rule_function rule_contract_onehot;

@@ -27,6 +27,12 @@ struct view {
 
 /* Returns NULL when there is no memory. */
 struct builder *builder_new(struct precision precision);
+
+/*
+ * From now on gradients of products shift the rows that they sum over (build_equilibrate()): tokens
+ * that are much larger than others, with gradients that are much smaller, cost no bits.
+ */
+void builder_equilibrate(struct builder *builder);
 void builder_free(struct builder *builder); /* NULL is allowed */
 
 /* Returns the tape. The caller frees it, and the builder, which takes no further calls. */
@@ -166,6 +172,24 @@ struct quantized {
 };
 struct quantized build_quantize(struct builder *builder, uint32_t x, const struct view *view,
                                 struct precision precision);
+/* The same of elements that are shifted along K; SHIFT_NONE: they are not. */
+#define SHIFT_NONE UINT32_MAX
+struct quantized build_quantize_shifted(struct builder *builder, uint32_t x,
+                                        const struct view *view, struct precision precision,
+                                        uint32_t shift);
+
+/*
+ * The shifts that make a product's operands alike along K: down for one, up for the other. e and f
+ * are the exponents of two quantizations whose rows are the product's K elements, batch by batch;
+ * f may be SHIFT_NONE: then one operand alone is made even. Channels of a job's choice are e with
+ * one number a row.
+ */
+struct shifts {
+    uint32_t down;
+    uint32_t up;
+};
+#define SHIFTS_NONE ((struct shifts){SHIFT_NONE, SHIFT_NONE})
+struct shifts build_equilibrate(struct builder *builder, uint64_t rows, uint32_t e, uint32_t f);
 
 /*
  * out[b,m,n] = sum over k of a[b,m,k] * b[b,n,k], stored with out_strides (six axes b0 b1 m0 m1 n0
@@ -174,6 +198,10 @@ struct quantized build_quantize(struct builder *builder, uint32_t x, const struc
 uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
                         const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
                         uint32_t rank, const uint64_t *dims);
+/* The same with a's elements shifted down and b's up. */
+uint32_t build_contract_shifted(struct builder *builder, uint32_t a, const struct view *a_view,
+                                uint32_t b, const struct view *b_view, const uint64_t *out_strides,
+                                struct shifts shifts, uint32_t rank, const uint64_t *dims);
 
 /* x (..., k) times the transpose of weight (n, k): (..., n). */
 uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);

@@ -25,6 +25,7 @@ struct builder {
     uint32_t step;  /* the state "step", or TENSOR_NONE */
     uint32_t micro; /* the state "micro" of a tape with a repeat, or TENSOR_NONE */
     uint32_t carry_room;
+    bool equilibrates;
     struct error error; /* the first failure */
     char scope[TENSOR_NAME_MAX + 1];
 };
@@ -50,5 +51,9 @@ void op_attribute_float(struct op *op, float value);
 struct output_shape shape_like(const struct builder *builder, uint32_t id);
 struct output_shape shape_vector(enum dtype dtype, uint64_t count);
 struct output_shape shape_matrix(enum dtype dtype, uint64_t rows, uint64_t columns);
+
+/* The exponents of a QUANTIZE of x without shifts that exists already, or SHIFT_NONE. */
+uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view,
+                        struct precision precision);
 
 #endif /* ENGINE_TAPE_BUILDER_CORE_H */

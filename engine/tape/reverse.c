@@ -350,6 +350,26 @@ static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct v
 }
 
 /*
+ * What the gradient of a weight sums over is the rows m of a and dy: tokens. Each gives them its
+ * own size; the rows that another product has quantized already tell which.
+ */
+static struct shifts token_shifts(struct reverse *reverse, uint32_t dy, uint32_t exponents,
+                                  const struct view *rows_k, const struct view *rows_m)
+{
+    struct builder *builder = reverse->builder;
+    const uint64_t tokens = rows_k->dims[4] * rows_k->dims[5];
+    uint32_t other;
+    struct shifts shifts;
+
+    if (!builder->equilibrates || rows_k->dims[0] * rows_k->dims[1] != 1 || tokens == 1) {
+        return SHIFTS_NONE;
+    }
+    other = find_exponents(builder, dy, rows_m, builder->precision);
+    shifts = build_equilibrate(builder, tokens, exponents, other);
+    return (struct shifts){.down = shifts.up, .up = shifts.down}; /* dy is the first operand */
+}
+
+/*
  * out[b,m,n] = sum_k a[b,m,k] b[b,n,k] gives
  *
  *     da[b,m,k] = sum_n dout[b,m,n] b[b,n,k]    db[b,n,k] = sum_m dout[b,m,n] a[b,m,k]
@@ -369,6 +389,7 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     }
     /* The table of operations moves as it grows, so copy from it first. */
     uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
+    const uint32_t exponents = reverse->op->inputs[1]; /* of a's rows */
     uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
     struct view out_view;
 
@@ -381,8 +402,9 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
                      "no gradient of a causal product that no causal softmax reads");
         return;
     }
+    const struct view rows_m = pick(&out_view, 1, 2);
+
     if (reverse->wanted[a]) {
-        struct view rows_m = pick(&out_view, 1, 2);
         struct view rows_k = pick(&b_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, a);
         uint64_t causal = causal_period(reverse, a, &a_view);
@@ -396,9 +418,11 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
         struct view rows_k = pick(&a_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, b);
 
+        const struct shifts shifts = token_shifts(reverse, dy, exponents, &rows_k, &rows_m);
+
         add_to(reverse, b,
-               build_contract(builder, dy, &rows_n, a, &rows_k, b_view.strides, 0, shape.rank,
-                              shape.dims));
+               build_contract_shifted(builder, dy, &rows_n, a, &rows_k, b_view.strides, shifts,
+                                      shape.rank, shape.dims));
     }
 }
 

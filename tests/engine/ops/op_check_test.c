@@ -135,6 +135,7 @@ static const struct sample samples[] = {
     {OP_REDUCE, 3, {2, 1030, REDUCE_MIN}, {{F, 2060}}, {{F, 4}, {U, 4}, {F, 2}, {U, 2}}},
     {OP_GATHER_ELEMENTS, 2, {2, 1030}, {{F, 2060}, {U, 2}}, {{F, 2}}},
     {OP_GATHER_ELEMENTS_GRAD, 2, {2, 1030}, {{U, 2}, {F, 2}}, {{F, 2060}}},
+    {OP_EQUILIBRATE, 3, {3, 2, 4}, {{E, 6}, {E, 12}}, {{E, 3}, {E, 3}}},
 };
 #define SAMPLE_COUNT (sizeof(samples) / sizeof(samples[0]))
 

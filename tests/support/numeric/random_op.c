@@ -519,9 +519,26 @@ static void make_quantize(struct maker *maker)
     struct contraction_shape shape = contraction_shape_of(maker->op);
 
     input(maker, DTYPE_F32, rows * (uint64_t)shape.k);
+    if (below(maker, 2) == 0) {
+        input(maker, DTYPE_I16, dims[0] * dims[1] * (uint64_t)shape.k);
+    }
     output(maker, DTYPE_I16, rows * (uint64_t)shape.pieces);
     output(maker, DTYPE_I16, rows * (uint64_t)shape.blocks);
     output(maker, integer_type(&shape), rows * (uint64_t)shape.k);
+}
+
+static void make_equilibrate(struct maker *maker)
+{
+    uint64_t rows = attribute(maker, from(maker, 1, 60));
+    uint64_t e = attribute(maker, from(maker, 1, 40));
+    uint64_t f = attribute(maker, below(maker, 3) == 0 ? 0 : from(maker, 1, 40));
+
+    input(maker, DTYPE_I16, rows * e);
+    if (f > 0) {
+        input(maker, DTYPE_I16, rows * f);
+    }
+    output(maker, DTYPE_I16, rows);
+    output(maker, DTYPE_I16, rows);
 }
 
 static void quantized(struct maker *maker, uint64_t rows)
@@ -755,6 +772,9 @@ static void make_shaped(struct maker *maker)
     case OP_QUANTIZE:
         make_quantize(maker);
         break;
+    case OP_EQUILIBRATE:
+        make_equilibrate(maker);
+        break;
     case OP_CONTRACT:
         make_contract(maker);
         break;
@@ -868,7 +888,7 @@ static uint32_t signed_value(uint64_t *random, enum random_mood mood, const stru
         (op->kind == OP_CONTRACT && (tensor == op->inputs[0] || tensor == op->inputs[2])) ||
         (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[0]) ||
         (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[1]);
-    int bits = (int)contraction_shape_of(op).bits;
+    int bits = op->kind == OP_EQUILIBRATE ? 14 : (int)contraction_shape_of(op).bits;
     int32_t limit = (1 << (bits - 1)) - 1;
 
     if (mood == MOOD_WILD && random_op_below(random, 4) == 0) {

@@ -432,6 +432,7 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_SQUARED_ERROR] = each,
     [OP_SQUARED_ERROR_GRAD] = each,
     [OP_QUANTIZE] = reference_quantize,
+    [OP_EQUILIBRATE] = reference_equilibrate,
     [OP_CONTRACT] = reference_contract,
     [OP_CONTRACT_ONES] = reference_contract_ones,
     [OP_CONTRACT_ONEHOT] = reference_contract_onehot,

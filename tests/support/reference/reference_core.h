@@ -37,6 +37,7 @@ double reference_constant(const struct reference_op *run, int position);
 void *reference_room(size_t count, size_t size);
 
 reference_function reference_quantize;
+reference_function reference_equilibrate;
 reference_function reference_contract;
 reference_function reference_contract_ones;
 reference_function reference_contract_onehot;
