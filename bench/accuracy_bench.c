@@ -24,11 +24,15 @@ enum rows_kind {
     ROWS_LOGNORMAL, /* sigma 2, with signs */
     ROWS_GRADIENT,  /* softmax minus one-hot over the whole row */
     ROWS_ATTENTION, /* softmax of normal scores, sigma 2 */
+    ROWS_OUTLIERS,  /* every 64th channel a hundred times larger, with weights that compensate */
     ROWS_KINDS,
 };
 
-static const char *const kind_names[ROWS_KINDS] = {"normal", "student-t", "log-normal",
-                                                   "softmax gradient", "attention"};
+#define OUTLIER_EVERY  64
+#define OUTLIER_FACTOR 100.0F
+
+static const char *const kind_names[ROWS_KINDS] = {
+    "normal", "student-t", "log-normal", "softmax gradient", "attention", "outlier channels"};
 
 struct precision {
     const char *name;
@@ -76,6 +80,7 @@ static void fill_row(float *row, int64_t count, enum rows_kind kind, uint64_t se
     fill_normal(row, (size_t)count, seed);
     switch (kind) {
     case ROWS_NORMAL:
+    case ROWS_OUTLIERS: /* see scale_channels() */
         break;
     case ROWS_STUDENT:
         fill_student(row, count, seed);
@@ -97,6 +102,15 @@ static void fill_row(float *row, int64_t count, enum rows_kind kind, uint64_t se
         break;
     case ROWS_KINDS:
         break;
+    }
+}
+
+static void scale_channels(float *rows, int64_t row_count, int64_t k, float factor)
+{
+    for (int64_t r = 0; r < row_count; r++) {
+        for (int64_t i = 0; i < k; i += OUTLIER_EVERY) {
+            rows[r * k + i] *= factor;
+        }
     }
 }
 
@@ -161,6 +175,10 @@ static void measure(struct bench *bench, enum rows_kind kind, int64_t k)
         fill_row(a + r * k, k, kind, (uint64_t)r + 100);
     }
     fill_normal(b, (size_t)(COLUMNS * k), 5);
+    if (kind == ROWS_OUTLIERS) {
+        scale_channels(a, ROWS, k, OUTLIER_FACTOR);
+        scale_channels(b, COLUMNS, k, 1.0F / OUTLIER_FACTOR);
+    }
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         exact[i] = exact_dot(a + i / COLUMNS * k, b + i % COLUMNS * k, k);
         peer[i] = peer_dot(a + i / COLUMNS * k, b + i % COLUMNS * k, k);

@@ -1,7 +1,8 @@
 """The same GPT-2 training step in PyTorch on the CPU, as a child of step_bench.
 
 argv: threads batch length positions vocabulary layers heads width rate beta1 beta2 epsilon decay
-clip. Standard input holds the parameters (float32, in the order of the published names), then for
+clip type. The type is that of the products: float32, or bfloat16 by autocast, as people train; the
+parameters and their update are float32. Standard input holds the parameters (float32, in the order of the published names), then for
 each step the batch's tokens and targets (uint32). The answer to each step is a line of JSON.
 """
 import json
@@ -29,6 +30,7 @@ except ImportError as error:
 
 BATCH, LENGTH, POSITIONS, VOCABULARY, LAYERS, HEADS, WIDTH = map(int, sys.argv[2:9])
 RATE, BETA1, BETA2, EPSILON, DECAY, CLIP = map(float, sys.argv[9:15])
+BFLOAT16 = sys.argv[15] == "bfloat16"
 INPUT = sys.stdin.buffer
 
 
@@ -104,7 +106,8 @@ def main():
         targets = read("<u4", BATCH, LENGTH)
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = model(tokens, targets)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=BFLOAT16):
+            loss = model(tokens, targets)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, CLIP)
         optimizer.step()

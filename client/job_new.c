@@ -93,11 +93,27 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "N",
      .help = "elements that share a scale; 0: a whole row (default: 128, with 22 bits 0)",
      .maximum = 1048576},
+    {.name = "equilibrate",
+     .kind = OPTION_FLAG,
+     .help = "in gradients of weights, shift each token so that large ones cost others no bits"},
     {.name = "batch",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "sequences (default: 8) or samples (32) of a step"},
+     .help = "sequences (default: 8) or samples (32) of a step, or of a micro-batch"},
+    {.name = "accumulate",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "micro-batches of a step (default: 1): the gradient is their mean"},
+    {.name = "accumulate-group",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "micro-batches that are summed in order (default: all); the groups, 2, 4, 8, ... of "
+             "them, are summed as a tree"},
     {.name = "length",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -234,7 +250,10 @@ static const struct {
     {"seed", FROM_MODEL | FROM_TAPE},
     {"bits", FROM_MODEL},
     {"block", FROM_MODEL},
+    {"equilibrate", FROM_MODEL},
     {"batch", FROM_MODEL},
+    {"accumulate", FROM_MODEL},
+    {"accumulate-group", FROM_MODEL},
     {"length", FROM_LANGUAGE},
     {"positions", FROM_GPT2},
     {"vocabulary", FROM_LANGUAGE},
@@ -340,7 +359,10 @@ static void read_options(struct model_options *model, const struct options *opti
     model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
     model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
     take_number(&model->precision.block, options, "block");
+    model->equilibrate = options_flag(options, "equilibrate");
     take_number(&model->batch, options, "batch");
+    take_number(&model->accumulate, options, "accumulate");
+    take_number(&model->group, options, "accumulate-group");
     take_number(&model->length, options, "length");
     take_number(&model->positions, options, "positions");
     take_number(&model->vocabulary, options, "vocabulary");
@@ -626,14 +648,23 @@ static void print_shapes(FILE *out, const struct tape *tape)
 static void print_job(FILE *out, const struct job *job)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
+    const struct tape *brief = job->tape->brief;
     char id[HEX_SIZE(DIGEST_SIZE)];
 
     hex_encode(id, job->id.bytes, DIGEST_SIZE);
     fprintf(out, "job          %s\n", id);
     fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
             job_segments(job), job->segment_length);
-    fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
-            job->tape->tensor_count);
+    if (brief != NULL) {
+        fprintf(out,
+                "program      %u operations on %u tensors; %u micro-batches of %u of them, in "
+                "groups of %u\n",
+                brief->op_count, brief->tensor_count, brief->repeat.times, brief->repeat.op_count,
+                brief->repeat.group);
+    } else {
+        fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
+                job->tape->tensor_count);
+    }
     fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
             job->tape->state_count, (double)footprint.state / 1048576.0);
     fprintf(out, "data         %.2f MiB", (double)footprint.data / 1048576.0);

@@ -2,6 +2,7 @@
 #include "bench/support/gpt2_torch.h"
 #include "tests/support/numeric/model_state.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static const char *python(void)
 }
 
 /* Only returns on failure. */
-static void run_script(const struct gpt2_case *one, int threads)
+static void run_script(const struct gpt2_case *one, int threads, bool bfloat16)
 {
     const struct model_options *o = &one->model.options;
     const double numbers[] = {threads,   o->batch,   o->length, o->positions, o->vocabulary,
@@ -32,17 +33,20 @@ static void run_script(const struct gpt2_case *one, int threads)
     char texts[NUMBERS][ARGUMENT_MAX];
     char interpreter[] = "python3";
     char script[] = SCRIPT;
-    char *arguments[NUMBERS + 3] = {interpreter, script};
+    char type[] = "bfloat16";
+    char float_type[] = "float32";
+    char *arguments[NUMBERS + 4] = {interpreter, script};
 
     for (int i = 0; i < NUMBERS; i++) {
         (void)snprintf(texts[i], sizeof(texts[i]), "%.17g", numbers[i]);
         arguments[2 + i] = texts[i];
     }
+    arguments[2 + NUMBERS] = bfloat16 ? type : float_type;
     execv(python(), arguments);
 }
 
 static enum status start(struct gpt2_torch *torch, const struct gpt2_case *one, int threads,
-                         struct error *error)
+                         bool bfloat16, struct error *error)
 {
     int down[2];
     int up[2];
@@ -50,7 +54,8 @@ static enum status start(struct gpt2_torch *torch, const struct gpt2_case *one, 
     if (access(SCRIPT, R_OK) != 0 || access(python(), X_OK) != 0) {
         return error_set(error, STATUS_USAGE, "%s or %s is not here", SCRIPT, python());
     }
-    if (pipe(down) != 0 || pipe(up) != 0) {
+    /* Closed in other children: an end that they hold would keep this one waiting for more. */
+    if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
         return error_set_errno(error, "cannot make a pipe");
     }
     torch->child = fork();
@@ -61,7 +66,7 @@ static enum status start(struct gpt2_torch *torch, const struct gpt2_case *one, 
         close(down[1]);
         close(up[0]);
         close(up[1]);
-        run_script(one, threads);
+        run_script(one, threads, bfloat16);
         _exit(127);
     }
     close(down[0]);
@@ -121,7 +126,7 @@ static enum status send_parameters(struct gpt2_torch *torch, const struct gpt2_c
 }
 
 enum status gpt2_torch_open(struct gpt2_torch *torch, const struct gpt2_case *one, int threads,
-                            struct error *error)
+                            bool bfloat16, struct error *error)
 {
     json_t *ready = NULL;
     const char *version = "";
@@ -129,7 +134,7 @@ enum status gpt2_torch_open(struct gpt2_torch *torch, const struct gpt2_case *on
 
     *torch = (struct gpt2_torch){.child = -1};
     (void)signal(SIGPIPE, SIG_IGN);
-    TRY_OUT(start(torch, one, threads, error));
+    TRY_OUT(start(torch, one, threads, bfloat16, error));
     TRY_OUT(send_parameters(torch, one, error));
     ready = answer(torch, error);
     TRY_OUT(ready == NULL ? error->status : STATUS_OK);

@@ -5,6 +5,7 @@
 #ifndef BENCH_SUPPORT_GPT2_TORCH_H
 #define BENCH_SUPPORT_GPT2_TORCH_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -20,11 +21,11 @@ struct gpt2_torch {
 };
 
 /*
- * Starts the child at the case's first state. Call from the repository's root. Fails if Python,
+ * Starts the child at the case's first state. bfloat16: products in that type, by autocast. Call from the repository's root. Fails if Python,
  * PyTorch or the script is missing, and the error says which.
  */
 MUST_CHECK enum status gpt2_torch_open(struct gpt2_torch *torch, const struct gpt2_case *one,
-                                       int threads, struct error *error);
+                                       int threads, bool bfloat16, struct error *error);
 void gpt2_torch_close(struct gpt2_torch *torch);
 
 /* One step on the case's batch. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {Repeats} from "./Repeats.sol";
+
 /// @title Evidence
 /// @notice Reads the bytes of evidence (docs/FORMATS.md) where they lie, in calldata.
 /// @dev It checks that the bytes are whole and says where everything is. It checks no hash and no
@@ -77,6 +79,8 @@ library Evidence {
         uint256 pathSize;
         uint256 descriptor; // offset
         uint256 descriptorSize;
+        bool repeated; // an operation of a repeat
+        uint256 instance; // of it
         uint256 rest; // offset of what follows
         uint256 end; // offset of the end of the evidence
     }
@@ -140,6 +144,12 @@ library Evidence {
         head.descriptor = offset + 2;
         head.rest = head.descriptor + head.descriptorSize;
         _need(head, head.rest, 0);
+        head.repeated = head.descriptorSize >= 2 && Repeats.isRepeated(_uint(head.descriptor, 2));
+        if (head.repeated) {
+            _need(head, head.rest, 4);
+            head.instance = _uint(head.rest, 4);
+            head.rest += 4;
+        }
     }
 
     /// @notice All of the evidence that an element is false, or a part of one.
@@ -334,7 +344,7 @@ library Evidence {
         if (head.descriptorSize < 5) {
             revert BadDescriptor();
         }
-        shown.operation = _uint(offset, 2);
+        shown.operation = _uint(offset, 2) & ~Repeats.FLAG;
         shown.attributeCount = _uint(offset + 2, 1);
         shown.inputs = _uint(offset + 3, 1);
         shown.outputs = _uint(offset + 4, 1);
@@ -344,10 +354,15 @@ library Evidence {
             shown.attributeCount > ATTRIBUTES_MAX || shown.inputs > INPUTS_MAX
                 || shown.outputs > OUTPUTS_MAX
                 || head.descriptorSize != 5 + 8 * shown.attributeCount + OPERAND_SIZE * count
+                    + (head.repeated ? Repeats.LAYOUT_SIZE + Repeats.WAY_SIZE * count : 0)
         ) {
             revert BadDescriptor();
         }
         offset += 5 + 8 * shown.attributeCount;
+        uint256 shape = offset + OPERAND_SIZE * count;
+        if (head.repeated && !Repeats.exists(shape, count, head.instance)) {
+            revert BadTarget(0, 0, head.instance);
+        }
         shown.operands = new Operand[](count);
         for (uint256 i = 0; i < count; i++) {
             Operand memory operand = shown.operands[i];
@@ -355,6 +370,9 @@ library Evidence {
             operand.elementType = _uint(offset, 1);
             operand.role = _uint(offset + 1, 1);
             operand.place = _uint(offset + 2, 4);
+            if (head.repeated) {
+                operand.place = Repeats.placeOf(shape, i, operand.place, head.instance);
+            }
             operand.elements = _uint(offset + 6, 8);
             operand.labelHash = offset + 14;
             operand.lastLeaf = NO_LEAF;

@@ -3,10 +3,12 @@ pragma solidity 0.8.37;
 
 import {Commitments} from "./Commitments.sol";
 import {IExaminer} from "./IExaminer.sol";
+import {Repeats} from "./Repeats.sol";
 
 /// @title ProgramItem
 /// @notice A descriptor that is proven to be in a program, and the proofs that stand behind it.
-/// @dev Item (4), items (4), items of a trace (4), path, size (2), descriptor. A path is the number
+/// @dev Item (4), items (4), items of a trace (4), path, size (2), descriptor; of an operation of a
+/// repeat its instance (4). A path is the number
 /// of its siblings (1) and the siblings. Offsets are into calldata; what would be read past the end
 /// reverts.
 library ProgramItem {
@@ -20,6 +22,8 @@ library ProgramItem {
         uint256 traceCount; // items of a trace
         uint256 descriptor;
         uint256 descriptorSize;
+        bool repeated; // an operation of a repeat
+        uint256 instance; // of it
         uint256 rest; // what stands behind it
         uint256 end;
     }
@@ -49,6 +53,11 @@ library ProgramItem {
             Commitments.listRoot(Commitments.PROGRAM_TAG, treeRoot, item.traceCount, count)
                 != programRoot
         ) revert IExaminer.BadProgram();
+        if (Repeats.isRepeated(number(item, item.descriptor, 2))) {
+            item.repeated = true;
+            item.instance = number(item, item.rest, 4);
+            item.rest += 4;
+        }
     }
 
     ////////////////////////////////////////////////////////////////
@@ -92,8 +101,16 @@ library ProgramItem {
             revert IExaminer.BadTensor(place);
         }
         uint256 operand = number(item, offset + 3, 1) + output;
-        offset += 5 + 8 * number(item, offset + 2, 1) + OPERAND_SIZE * operand;
-        if (number(item, offset + 2, 4) != place) revert IExaminer.BadTensor(place);
+        uint256 count = number(item, offset + 3, 1) + number(item, offset + 4, 1);
+        offset += 5 + 8 * number(item, offset + 2, 1);
+        uint256 shape = offset + OPERAND_SIZE * count;
+        offset += OPERAND_SIZE * operand;
+        uint256 found = number(item, offset + 2, 4);
+        if (item.repeated) {
+            if (!Repeats.exists(shape, count, item.instance)) revert IExaminer.BadTensor(place);
+            found = Repeats.placeOf(shape, operand, found, item.instance);
+        }
+        if (found != place) revert IExaminer.BadTensor(place);
         return word(item, offset + 14);
     }
 

@@ -25,12 +25,16 @@ contract RulesContraction is IParts {
     uint256 internal constant OP_CONTRACT = 25;
     uint256 internal constant OP_CONTRACT_ONES = 26;
     uint256 internal constant OP_CONTRACT_ONEHOT = 27;
+    uint256 internal constant OP_EQUILIBRATE = 52;
 
     uint256 internal constant VIEW_STRIDES = 6; // behind the six dims, in both views
     uint256 internal constant QUANTIZE_BITS = 12; // then the block
     uint256 internal constant CONTRACT_K = 12; // then bits and block, as in ones and one-hot
     uint256 internal constant CONTRACT_CAUSAL = 15;
     uint256 internal constant ONES_K = 1;
+    int256 internal constant SHIFT_MAX = 126;
+    uint256 internal constant INFINITE = 0x7f800000;
+    uint256 internal constant MAGNITUDE = 0x7fffffff;
     uint256 internal constant ONEHOT_WIDTH = 1;
     uint256 internal constant ONEHOT_K = 2;
 
@@ -94,6 +98,7 @@ contract RulesContraction is IParts {
     function element(bytes calldata evidence) external pure returns (uint256 bits) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         if (shown.operation == OP_QUANTIZE && shown.output == 2) return _integer(shown);
+        if (shown.operation == OP_EQUILIBRATE) return _equilibrium(shown);
         Part memory whole = _fold(shown, Range(0, _length(shown), false, 0));
         return whole.settled ? whole.bits : _joined(whole.fold, whole.exponent, whole.value);
     }
@@ -101,7 +106,7 @@ contract RulesContraction is IParts {
     /// @inheritdoc IParts
     function partsOf(bytes calldata evidence) external pure returns (uint256 fold, uint256 count) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (shown.operation == OP_QUANTIZE && shown.output == 2) return (0, 0);
+        if (!_hasAxis(shown)) return (0, 0);
         fold = shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM;
         (, count) = _parts(shown, _length(shown));
     }
@@ -109,7 +114,7 @@ contract RulesContraction is IParts {
     /// @inheritdoc IParts
     function part(bytes calldata evidence) external pure returns (Part memory found) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (shown.operation == OP_QUANTIZE && shown.output == 2) shown.badTarget();
+        if (!_hasAxis(shown)) shown.badTarget();
         uint256 length = _length(shown);
         (uint256 size, uint256 count) = _parts(shown, length);
         if (shown.part >= count) shown.badTarget();
@@ -117,6 +122,11 @@ contract RulesContraction is IParts {
         uint256 to = length - from < size ? length : from + size;
         found = _fold(shown, Range(from, to, true, _replied(shown)));
         found.count = count;
+    }
+
+    function _hasAxis(Evidence.Exhibit memory shown) private pure returns (bool) {
+        return shown.operation != OP_EQUILIBRATE
+            && (shown.operation != OP_QUANTIZE || shown.output != 2);
     }
 
     /// @dev The exponent in the reply: its first four bytes. An empty one proves nothing later.
@@ -234,9 +244,15 @@ contract RulesContraction is IParts {
         uint256 innerStride = view_[11];
         uint256 outer = view_[4];
         uint256 outerStride = view_[10];
+        uint256 shift = _shifts(shown, view_, row, k, end - k);
         for (; k < end; k++) {
             uint256 place = base + k % inner * innerStride + k / inner % outer * outerStride;
-            int256 exponent = _exponentOf(x.get(place));
+            uint256 bits = x.get(place);
+            if (shift != 0) {
+                bits = _shiftedBy(bits, _short(shift, 0));
+                shift += 2;
+            }
+            int256 exponent = _exponentOf(bits);
             if (exponent > peak) {
                 peak = exponent;
             }
@@ -254,8 +270,9 @@ contract RulesContraction is IParts {
         uint256 span = (shape.block + shape.piece - 1) / shape.piece;
         uint256 first = shown.element % shape.blocks * span;
         uint256 to = range.to;
-        uint256 offset =
-            _shorts(shown.operands[1], row * shape.pieces + range.from, to - range.from);
+        uint256 offset = _shorts(
+            shown.operands[shown.inputs], row * shape.pieces + range.from, to - range.from
+        );
         int256 window = int256(_window(shape));
         int256 most = type(int32).min;
         unchecked {
@@ -278,15 +295,69 @@ contract RulesContraction is IParts {
         uint256 row = shown.element / shape.k;
         uint256 k = shown.element % shape.k;
         uint256 exponentAt = row * shape.blocks + k / shape.block;
-        int256 exponent = _short(_shorts(shown.operands[2], exponentAt, 1), 0);
+        int256 exponent = _short(_shorts(shown.operands[shown.inputs + 1], exponentAt, 1), 0);
         uint256[12] memory view_ = _view(shown);
         uint256 x = shown.operands[0].get(_rowPlace(view_, row) + _axisPlace(view_, k));
+        uint256 shift = _shifts(shown, view_, row, k, 1);
+        if (shift != 0) {
+            x = _shiftedBy(x, _short(shift, 0));
+        }
         if (exponent == EXPONENT_POISON) {
             return 0;
         }
         // An infinity or NaN here means that the exponent is a lie; it counts as a number.
         int256 scale = int256(shape.bits) - 1 - exponent;
         return _bits(Binary32.toInteger(x, scale, (1 << (shape.bits - 1)) - 1));
+    }
+
+    /// @dev Where the shifts of elements k.. of a row stand; 0: there are none.
+    function _shifts(
+        Evidence.Exhibit memory shown,
+        uint256[12] memory view_,
+        uint256 row,
+        uint256 k,
+        uint256 count
+    ) private pure returns (uint256) {
+        if (shown.inputs == 1) return 0;
+        uint256 batch = row / (view_[2] * view_[3]);
+        return _shorts(shown.operands[1], batch * view_[4] * view_[5] + k, count);
+    }
+
+    /// @dev x * 2^-c, of which no more than 126 places count; a finite x stays finite.
+    function _shiftedBy(uint256 x, int256 c) private pure returns (uint256 shifted) {
+        if (c > SHIFT_MAX) c = SHIFT_MAX;
+        if (c < -SHIFT_MAX) c = -SHIFT_MAX;
+        shifted = Binary32.mul(x, uint256(127 - c) << 23);
+        if (shifted & MAGNITUDE == INFINITE && x & MAGNITUDE < INFINITE) shifted--;
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                        Equilibrate                         //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev Half of how far apart the tops of two rows are, rounded down; or the top of the row.
+    function _equilibrium(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        int256 c = _top(shown.operands[0], shown.element, shown.size(1));
+        if (shown.inputs == 2) {
+            c = (c - _top(shown.operands[1], shown.element, shown.size(2))) >> 1;
+        }
+        return _bits(int16(shown.output == 0 ? c : -c));
+    }
+
+    function _top(Evidence.Operand memory exponents, uint256 row, uint256 width)
+        private
+        pure
+        returns (int256 top)
+    {
+        uint256 offset = _shorts(exponents, row * width, width);
+        top = type(int16).min;
+        unchecked {
+            for (uint256 i = 0; i < width; i++) {
+                int256 exponent = _short(offset, 0);
+                offset += 2;
+                if (exponent > top) top = exponent;
+            }
+        }
     }
 
     /// @dev E(x): the smallest e with |x| < 2^e.

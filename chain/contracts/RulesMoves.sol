@@ -35,6 +35,8 @@ contract RulesMoves is IRules {
     uint256 internal constant OP_MAX_POOL_GRAD = 38;
     uint256 internal constant OP_MEAN_POOL = 39;
     uint256 internal constant OP_MEAN_POOL_GRAD = 40;
+    uint256 internal constant OP_MOVE = 47;
+    uint256 internal constant OP_PLACE = 48;
 
     uint256 internal constant BATCH_LENGTH = 1;
     uint256 internal constant BATCH_STREAM = 2;
@@ -46,6 +48,8 @@ contract RulesMoves is IRules {
     uint256 internal constant SPLIT_WIDTHS = 1;
     uint256 internal constant MEAN_POOL_COUNTS_PADDING = 14;
     uint256 internal constant KERNEL_MAX = 64;
+    uint256 internal constant MOVE_AXES = 5; // dims, then strides, then the offset
+    uint256 internal constant MOVE_OFFSET = 10;
 
     ////////////////////////////////////////////////////////////////
     //                           Types                            //
@@ -117,7 +121,92 @@ contract RulesMoves is IRules {
         if (operation == OP_MAX_POOL_GRAD || operation == OP_MEAN_POOL_GRAD) {
             return _poolGrad(shown, operation == OP_MAX_POOL_GRAD);
         }
+        if (operation == OP_MOVE) {
+            return _moved(shown);
+        }
+        if (operation == OP_PLACE) {
+            return _placed(shown);
+        }
         revert Evidence.BadDescriptor();
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                       Moves and places                     //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev x at the offset and the sums of index * stride.
+    function _moved(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        int256 place = shown.attribute(MOVE_OFFSET);
+        uint256 index = shown.element;
+        for (uint256 axis = MOVE_AXES; axis > 0; axis--) {
+            uint256 length = shown.size(axis - 1);
+            place += int256(index % length) * shown.attribute(MOVE_AXES + axis - 1);
+            index /= length;
+        }
+        if (place < 0) {
+            revert Evidence.BadDescriptor();
+        }
+        return shown.operands[0].get(uint256(place));
+    }
+
+    function _placed(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        (bool found, uint256 place) = _placedElement(shown);
+        if (found) {
+            return shown.operands[0].get(place);
+        }
+        Evidence.Operand memory base = shown.operands[1];
+        return base.get(base.elements == 1 ? 0 : shown.element);
+    }
+
+    /// @dev The element of x that lies at the output's element, if there is one.
+    function _placedElement(Evidence.Exhibit memory shown)
+        private
+        pure
+        returns (bool found, uint256 place)
+    {
+        int256[MOVE_AXES] memory strides;
+        uint256[MOVE_AXES] memory inner; // elements of x under each axis
+        int256 left = int256(shown.element) - shown.attribute(MOVE_OFFSET);
+        uint256 count = 1;
+        for (uint256 i = MOVE_AXES; i > 0; i--) {
+            uint256 length = shown.size(i - 1);
+            int256 stride = shown.attribute(MOVE_AXES + i - 1);
+            strides[i - 1] = length > 1 ? stride : int256(0);
+            inner[i - 1] = count;
+            count *= length;
+            if (stride < 0) left += int256(length - 1) * -stride;
+        }
+        if (left < 0) {
+            return (false, 0);
+        }
+        // From the widest stride to the least.
+        while (true) {
+            uint256 axis = _widest(strides);
+            int256 stride = strides[axis];
+            if (stride == 0) {
+                return (left == 0, place);
+            }
+            strides[axis] = 0;
+            uint256 length = shown.size(axis);
+            uint256 index = uint256(left) / _magnitude(stride);
+            if (index >= length) {
+                return (false, 0);
+            }
+            left -= int256(index * _magnitude(stride));
+            place += (stride < 0 ? length - 1 - index : index) * inner[axis];
+        }
+    }
+
+    function _widest(int256[MOVE_AXES] memory strides) private pure returns (uint256 widest) {
+        for (uint256 axis = 1; axis < MOVE_AXES; axis++) {
+            if (_magnitude(strides[axis]) > _magnitude(strides[widest])) {
+                widest = axis;
+            }
+        }
+    }
+
+    function _magnitude(int256 value) private pure returns (uint256) {
+        return uint256(value < 0 ? -value : value);
     }
 
     ////////////////////////////////////////////////////////////////

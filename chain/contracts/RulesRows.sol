@@ -13,6 +13,7 @@ import {Vectors} from "./Vectors.sol";
 contract RulesRows is FloatRules {
     using Binary32 for uint256;
     using Evidence for Evidence.Exhibit;
+    using Evidence for Evidence.Operand;
     using Vectors for Vectors.Vector;
 
     ////////////////////////////////////////////////////////////////
@@ -30,11 +31,17 @@ contract RulesRows is FloatRules {
     uint256 internal constant OP_CROSS_ENTROPY = 35;
     uint256 internal constant OP_CROSS_ENTROPY_GRAD = 36;
 
+    uint256 internal constant OP_REDUCE = 49;
+    uint256 internal constant OP_GATHER_ELEMENTS = 50;
+    uint256 internal constant OP_GATHER_ELEMENTS_GRAD = 51;
+
     uint256 internal constant ROWS = 0;
     uint256 internal constant COLUMNS = 1;
     uint256 internal constant NORM_EPSILON = 2;
     uint256 internal constant SOFTMAX_CAUSAL = 2;
     uint256 internal constant SOFTMAX_SCALE = 3;
+    uint256 internal constant REDUCE_FUNCTION = 2;
+    uint256 internal constant REDUCE_MIN = 1;
 
     uint256 internal constant CHUNK = 1024; // elements of a part
     uint256 internal constant TARGET_IGNORED = type(uint32).max;
@@ -55,6 +62,16 @@ contract RulesRows is FloatRules {
         if (operation == OP_CROSS_ENTROPY) return _crossEntropy(shown);
         if (operation == OP_CROSS_ENTROPY_GRAD && shown.output == 0) {
             return _crossEntropyGrad(shown);
+        }
+        if (operation == OP_REDUCE) return _reduce(shown);
+        if (operation == OP_GATHER_ELEMENTS && shown.output == 0) {
+            uint256 column = _input(shown, 1, shown.element);
+            if (column >= _columns(shown)) return Binary32.NAN;
+            return _input(shown, 0, shown.element * _columns(shown) + column);
+        }
+        if (operation == OP_GATHER_ELEMENTS_GRAD && shown.output == 0) {
+            (uint256 row, uint256 column) = _place(shown);
+            return _input(shown, 0, row) == column ? _input(shown, 1, row) : 0;
         }
         if (operation == OP_ROW_SUM) {
             if (shown.output == 0) return _chunk(shown, 0).sum();
@@ -386,5 +403,43 @@ contract RulesRows is FloatRules {
         p = p.mul(Binary32.ONE.div(_input(shown, 3, row)));
         if (column == target) p = p.sub(Binary32.ONE);
         return p.mul(_input(shown, 4, row));
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                     Extremes of rows                       //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev Input x; outputs part, part_index, y, index.
+    function _reduce(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        uint256 columns = _columns(shown);
+        if (shown.output < 2) {
+            (uint256 first, uint256 count) = _span(shown.element, columns, 0, columns);
+            (uint256 value, uint256 place) = _extreme(shown, 0, first, count);
+            return shown.output == 0 ? value : (first + place) % columns;
+        }
+        if (shown.output > 3) revert Evidence.BadDescriptor();
+        uint256 chunks = _chunks(columns);
+        (uint256 best, uint256 part) =
+            _extreme(shown, shown.inputs, shown.element * chunks, chunks);
+        return shown.output == 2 ? best : _output(shown, 1, shown.element * chunks + part);
+    }
+
+    /// @dev The first extreme of an operand's elements, or its first NaN, and its place there.
+    function _extreme(Evidence.Exhibit memory shown, uint256 operand, uint256 first, uint256 count)
+        internal
+        pure
+        returns (uint256 best, uint256 place)
+    {
+        bool least = shown.natural(REDUCE_FUNCTION) == REDUCE_MIN;
+        Evidence.Operand memory values = shown.operands[operand];
+        best = values.get(first);
+        for (uint256 i = 1; i < count; i++) {
+            uint256 value = values.get(first + i);
+            bool beyond = least ? value.isLess(best) : best.isLess(value);
+            if (beyond || (value.isNan() && !best.isNan())) {
+                best = value;
+                place = i;
+            }
+        }
     }
 }

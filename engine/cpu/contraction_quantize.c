@@ -24,7 +24,8 @@ struct quantizer {
     const struct op *op;
     struct packed_layout layout;
     const float *x;
-    int16_t *peaks; /* may be NULL */
+    const int16_t *shifts; /* c; NULL: none */
+    int16_t *peaks;        /* may be NULL */
     int16_t *exponents;
     bool stream;      /* q is larger than the caches */
     int64_t k_stride; /* 0: the two axes of k do not join into one */
@@ -74,6 +75,7 @@ static void row_places(int64_t *places, const struct op *op, int64_t row, int co
 /* The rows of one panel in x. */
 struct panel_view {
     int64_t places[PANEL_ROWS];
+    const int16_t *shifts[PANEL_ROWS]; /* of element 0 of each row */
     int64_t first_row;
     int row_count;
     bool adjacent;
@@ -90,7 +92,48 @@ static struct panel_view panel_view(const struct quantizer *quantizer, int64_t p
     for (int r = 1; r < view.row_count; r++) {
         view.adjacent &= view.places[r] == view.places[0] + r;
     }
+    for (int r = 0; quantizer->shifts != NULL && r < view.row_count; r++) {
+        view.shifts[r] =
+            quantizer->shifts +
+            quantize_shift_place(quantizer->op, (uint64_t)view.first_row + (uint64_t)r, 0);
+        view.adjacent &= view.shifts[r] == view.shifts[0];
+    }
     return view;
+}
+
+/* Takes a piece of adjacent rows, shifted, to local lines of PANEL_ROWS elements. */
+static void shift_lines(struct piece_source *source, float *local, const int16_t *shifts)
+{
+    for (int64_t k = 0; k < source->count; k++) {
+        const float *x = source->rows[0] + k * source->stride;
+        const float factor = quantize_factor(shifts[k]);
+
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            local[k * PANEL_ROWS + r] = quantize_shifted(x[r], factor);
+        }
+    }
+    source->rows[0] = local;
+    source->stride = PANEL_ROWS;
+}
+
+/* Takes a piece of other rows, shifted, to local rows of CONTRACTION_PIECE elements. */
+static void shift_rows(struct piece_source *source, float *local, const struct panel_view *view,
+                       int64_t start)
+{
+    float factors[CONTRACTION_PIECE];
+
+    for (int r = 0; r < view->row_count; r++) {
+        float *row = local + r * CONTRACTION_PIECE;
+
+        for (int64_t k = 0; k < source->count && (r == 0 || view->shifts[r] != view->shifts[r - 1]);
+             k++) {
+            factors[k] = quantize_factor(view->shifts[r][start + k]);
+        }
+        for (int64_t k = 0; k < source->count; k++) {
+            row[k] = quantize_shifted(source->rows[r][k], factors[k]);
+        }
+        source->rows[r] = row;
+    }
 }
 
 /* Copies a piece of any view to local rows of CONTRACTION_PIECE elements. */
@@ -115,7 +158,7 @@ static void gather(float *local, const struct quantizer *quantizer, const struct
     }
 }
 
-/* Fills source with a piece; gathers into local if the view needs it. */
+/* Fills source with a piece; gathers or shifts it into local if it must. */
 static void piece_open(struct piece_source *source, float *local, const struct quantizer *quantizer,
                        const struct panel_view *view, int64_t start)
 {
@@ -126,6 +169,9 @@ static void piece_open(struct piece_source *source, float *local, const struct q
     source->stride = quantizer->k_stride;
     if (source->adjacent) {
         source->rows[0] = quantizer->x + view->places[0] + start * quantizer->k_stride;
+        if (quantizer->shifts != NULL) {
+            shift_lines(source, local, view->shifts[0] + start);
+        }
         return;
     }
     if (quantizer->k_stride != 1) {
@@ -139,6 +185,9 @@ static void piece_open(struct piece_source *source, float *local, const struct q
         } else {
             source->rows[r] = local + r * CONTRACTION_PIECE;
         }
+    }
+    if (quantizer->shifts != NULL) {
+        shift_rows(source, local, view, start);
     }
 }
 
@@ -223,7 +272,8 @@ static void quantize_piece(const struct quantizer *quantizer, char *panel,
     struct piece_source source;
 
     piece_open(&source, local, quantizer, view, start);
-    quantizer->isa->magnitudes(largest, &source, local);
+    /* A shifted piece is a copy already. */
+    quantizer->isa->magnitudes(largest, &source, quantizer->shifts == NULL ? local : NULL);
     if (source.adjacent) {
         source.rows[0] = local;
         source.stride = PANEL_ROWS;
@@ -373,6 +423,7 @@ void contraction_quantize(const struct contraction_isa *isa, const struct kernel
         .op = call->op,
         .layout = packed_layout(&shape, quantize_rows(call->op)),
         .x = call->inputs[0],
+        .shifts = quantize_is_shifted(call->op) ? call->inputs[1] : NULL,
         .peaks = call->outputs[0],
         .exponents = call->outputs[1],
         .k_stride = joined_stride(call->op),

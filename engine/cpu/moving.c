@@ -10,6 +10,8 @@
 
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
+#include "engine/cpu/parallel.h"
+#include "engine/ops/extreme.h"
 #include "engine/ops/philox.h"
 #include "engine/ops/real.h"
 
@@ -332,6 +334,200 @@ static void run_concat(const struct kernel_call *call)
     }
 }
 
+/* ---- moves and places ----------------------------------------------------- */
+
+/* Elements along the innermost axis that has more than one. */
+struct move_run {
+    int64_t place;  /* in the addressed tensor */
+    int64_t stride; /* of the next element there */
+    uint64_t count;
+};
+
+/* The run that begins at element i of the dense side, and ends before `end`. */
+static struct move_run move_run_at(const struct op *op, uint64_t i, uint64_t end)
+{
+    const int64_t *attributes = op->attributes;
+    struct move_run run = {attributes[MOVE_OFFSET], 0, 0};
+    uint64_t rest = i;
+
+    for (uint32_t axis = MOVE_AXES; axis > 0; axis--) {
+        uint64_t length = (uint64_t)attributes[MOVE_DIMS + axis - 1];
+        int64_t stride = attributes[MOVE_STRIDES + axis - 1];
+
+        if (run.count == 0 && (length > 1 || axis == 1)) {
+            run.count = length - rest % length;
+            run.stride = stride;
+        }
+        run.place += (int64_t)(rest % length) * stride;
+        rest /= length;
+    }
+    run.count = run.count < end - i ? run.count : end - i;
+    return run;
+}
+
+static void span_move(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const uint32_t *x = call->inputs[0];
+    uint32_t *y = call->outputs[0];
+
+    for (size_t i = begin; i < end;) {
+        struct move_run run = move_run_at(call->op, i, end);
+        const uint32_t *from = x + run.place;
+
+        if (run.stride == 1) {
+            memcpy(y + i, from, run.count * sizeof(*y));
+        } else {
+            for (uint64_t k = 0; k < run.count; k++) {
+                y[i + k] = from[(int64_t)k * run.stride];
+            }
+        }
+        i += run.count;
+    }
+}
+
+static void span_base(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const uint32_t *base = call->inputs[1];
+    uint32_t *y = call->outputs[0];
+
+    if (input_tensor(call, 1)->count == 1) {
+        for (size_t i = begin; i < end; i++) {
+            y[i] = base[0];
+        }
+    } else if (base != y) {
+        memcpy(y + begin, base + begin, (end - begin) * sizeof(*y));
+    }
+}
+
+static void span_place(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const uint32_t *x = call->inputs[0];
+    uint32_t *y = call->outputs[0];
+
+    for (size_t i = begin; i < end;) {
+        struct move_run run = move_run_at(call->op, i, end);
+        uint32_t *to = y + run.place;
+
+        for (uint64_t k = 0; k < run.count; k++) {
+            to[(int64_t)k * run.stride] = x[i + k];
+        }
+        i += run.count;
+    }
+}
+
+static void run_move(const struct kernel_call *call)
+{
+    if (call->outputs[0] != NULL) {
+        parallel_spans(call, call->tensors[call->op->outputs[0]].count, span_move);
+    }
+}
+
+static void run_place(const struct kernel_call *call)
+{
+    if (call->outputs[0] != NULL) {
+        parallel_spans(call, call->tensors[call->op->outputs[0]].count, span_base);
+        parallel_spans(call, input_tensor(call, 0)->count, span_place);
+    }
+}
+
+/* ---- rows ---- */
+
+/* The extreme of [from, end), from >= 0: its column. */
+static size_t extreme_between(const float *x, size_t from, size_t end, int64_t function)
+{
+    size_t holder = from;
+
+    for (size_t c = from + 1; c < end; c++) {
+        if (extreme_takes(function, x[holder], x[c])) {
+            holder = c;
+        }
+    }
+    return holder;
+}
+
+static void put_real(float *to, size_t at, float value)
+{
+    if (to != NULL) {
+        to[at] = real_stored(value);
+    }
+}
+
+static void put_index(uint32_t *to, size_t at, size_t value)
+{
+    if (to != NULL) {
+        to[at] = (uint32_t)value;
+    }
+}
+
+static void span_reduce(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const int64_t function = call->op->attributes[REDUCE_FUNCTION];
+    const size_t columns = attribute(call, COLUMNS);
+    const size_t chunks = fold_chunks(columns);
+
+    for (size_t r = begin; r < end; r++) {
+        const float *x = (const float *)call->inputs[0] + r * columns;
+        size_t holder = 0;
+
+        for (size_t k = 0; k < chunks; k++) {
+            const size_t from = k * FOLD_CHUNK;
+            const size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
+            const size_t own = extreme_between(x, from, to, function);
+
+            put_real(call->outputs[0], r * chunks + k, x[own]);
+            put_index(call->outputs[1], r * chunks + k, own);
+            holder = k == 0 || extreme_takes(function, x[holder], x[own]) ? own : holder;
+        }
+        put_real(call->outputs[2], r, x[holder]);
+        put_index(call->outputs[3], r, holder);
+    }
+}
+
+static void span_gather_elements(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const size_t columns = attribute(call, COLUMNS);
+    const float *x = call->inputs[0];
+    const uint32_t *index = call->inputs[1];
+
+    for (size_t r = begin; r < end; r++) {
+        put_real(call->outputs[0], r,
+                 index[r] < columns ? x[r * columns + index[r]] : real_from_bits(FLOAT_NAN_BITS));
+    }
+}
+
+static void span_gather_elements_grad(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const size_t columns = attribute(call, COLUMNS);
+    const uint32_t *index = call->inputs[0];
+    const float *dy = call->inputs[1];
+    float *dx = call->outputs[0];
+
+    if (dx == NULL) {
+        return;
+    }
+    memset(dx + begin * columns, 0, (end - begin) * columns * sizeof(*dx));
+    for (size_t r = begin; r < end; r++) {
+        if (index[r] < columns) {
+            dx[r * columns + index[r]] = real_stored(dy[r]);
+        }
+    }
+}
+
+static void run_reduce(const struct kernel_call *call)
+{
+    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_reduce);
+}
+
+static void run_gather_elements(const struct kernel_call *call)
+{
+    parallel_rows(call, attribute(call, ROWS), 1, span_gather_elements);
+}
+
+static void run_gather_elements_grad(const struct kernel_call *call)
+{
+    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_gather_elements_grad);
+}
+
 void moving_kernels(struct kernel_table *table)
 {
     table->kernels[OP_STEP_NEXT].run = run_step_next;
@@ -342,5 +538,10 @@ void moving_kernels(struct kernel_table *table)
     table->kernels[OP_GATHER].run = run_gather;
     table->kernels[OP_SPLIT].run = run_split;
     table->kernels[OP_CONCAT].run = run_concat;
+    table->kernels[OP_MOVE].run = run_move;
+    table->kernels[OP_PLACE].run = run_place;
+    table->kernels[OP_REDUCE].run = run_reduce;
+    table->kernels[OP_GATHER_ELEMENTS].run = run_gather_elements;
+    table->kernels[OP_GATHER_ELEMENTS_GRAD].run = run_gather_elements_grad;
     moving_image_kernels(table);
 }

@@ -67,6 +67,16 @@ static void cover_find(struct cover *cover, const struct image_axis *axis, int64
     int64_t start = position + axis->before;
 
     cover->count = 0;
+    if (axis->stride == 1 && axis->dilation == 1) { /* the usual convolution: all in one run */
+        int64_t first = start < axis->out ? 0 : start - axis->out + 1;
+        int64_t end = start < axis->kernel ? start + 1 : axis->kernel;
+
+        for (int64_t k = first; k < end; k++) {
+            cover->places[cover->count] = (int32_t)k;
+            cover->windows[cover->count++] = start - k;
+        }
+        return;
+    }
     for (int64_t k = 0; k < axis->kernel && start >= 0; k++, start -= axis->dilation) {
         int64_t window = axis->stride == 1 ? start : start / axis->stride;
 

@@ -109,27 +109,42 @@ static enum status split_open(struct machine **machine, const struct tape *tape,
     return machine_split_open(machine, tape, options, error);
 }
 
-/* The sum over all parts. */
-static enum status split_size(uint64_t *size, const struct tape *tape,
-                              const struct machine_options *options, struct error *error)
+enum status machine_split_cost(struct machine_split_cost *cost, const struct tape *tape,
+                               const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
     struct division division;
     enum status status;
 
-    *size = 0;
+    *cost = (struct machine_split_cost){0};
     TRY(division_build(&division, tape, options->device_count, options->trace, error));
     for (uint32_t part = 0; part < division.part_count; part++) {
         const struct machine_options own = part_options(options, part);
-        uint64_t some = 0;
 
-        TRY_OUT(backend->size(&some, division.parts[part].tape, &own, error));
-        *size += some;
+        TRY_OUT(backend->size(&cost->memory[part], division.parts[part].tape, &own, error));
     }
+    for (uint32_t i = 0; i < division.move_count; i++) {
+        cost->moved += tensor_size(&tape->tensors[division.moves[i].tensor]);
+    }
+    cost->moves = division.move_count;
     status = STATUS_OK;
 out:
     division_release(&division);
     return status;
+}
+
+/* The sum over all parts. */
+static enum status split_size(uint64_t *size, const struct tape *tape,
+                              const struct machine_options *options, struct error *error)
+{
+    struct machine_split_cost cost;
+
+    *size = 0;
+    TRY(machine_split_cost(&cost, tape, options, error));
+    for (uint32_t part = 0; part < options->device_count; part++) {
+        *size += cost.memory[part];
+    }
+    return STATUS_OK;
 }
 
 /* ---- a step --------------------------------------------------------------------- */

@@ -18,4 +18,16 @@ MUST_CHECK enum status machine_split_open(struct machine **machine, const struct
                                           const struct machine_options *options,
                                           struct error *error);
 
+/* What a split costs, by the plan alone: no device is opened. */
+struct machine_split_cost {
+    uint64_t memory[MACHINE_DEVICES_MAX]; /* bytes that each device must have for its part */
+    uint64_t moved;                       /* bytes from one device to another in a step */
+    uint32_t moves;                       /* tensors, in a step */
+};
+
+/* For options->device_count devices, from 1 on. STATUS_USAGE: the tape cannot be cut so often. */
+MUST_CHECK enum status machine_split_cost(struct machine_split_cost *cost, const struct tape *tape,
+                                          const struct machine_options *options,
+                                          struct error *error);
+
 #endif /* ENGINE_MACHINE_MACHINE_SPLIT_H */

@@ -35,9 +35,12 @@ enum schedule {
 struct model_options {
     enum model_kind kind;
     struct precision precision;
+    bool equilibrate; /* gradients of weights shift their tokens: builder.h */
     uint64_t seed;
-    uint32_t batch;
-    bool inference; /* forward only: inputs instead of data, outputs instead of an update */
+    uint32_t batch;      /* of a micro-batch */
+    uint32_t accumulate; /* micro-batches of a step */
+    uint32_t group;      /* micro-batches that are summed in order; 0: all of them */
+    bool inference;      /* forward only: inputs instead of data, outputs instead of an update */
     /* A job that evaluates: forward only, without dropout. Its state holds the logits of the batch
      * ("answers") and the sum of all losses ("loss_sum"), so each step commits to them. */
     bool evaluation;

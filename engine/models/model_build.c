@@ -23,6 +23,7 @@ void model_options_default(struct model_options *options, enum model_kind kind)
     *options = (struct model_options){.kind = kind,
                                       .precision = PRECISION_DEFAULT,
                                       .seed = 1,
+                                      .accumulate = 1,
                                       .batch = language ? 8 : 32,
                                       .data_dtype = DTYPE_U8,
                                       .optimizer = OPTIMIZER_ADAMW,
@@ -70,6 +71,11 @@ static enum status check_options(const struct model_options *options, struct err
         return error_set(error, STATUS_USAGE, "%u steps; must be from 1 to %u", options->steps,
                          STEPS_MAX);
     }
+    if (options->accumulate == 0 || options->group > options->accumulate) {
+        return error_set(error, STATUS_USAGE,
+                         "%u micro-batches in groups of %u; there must be one or more",
+                         options->accumulate, options->group);
+    }
     if (!(options->rate >= 0.0 && options->rate <= 1e6 && options->rate_min >= 0.0 &&
           options->rate_min <= 1e6)) {
         return error_set(error, STATUS_USAGE, "a learning rate of %g to %g", options->rate,
@@ -108,6 +114,9 @@ enum status model_build(struct model *model, const struct model_options *options
     writer.builder = builder_new(options->precision);
     if (writer.builder == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
+    }
+    if (options->equilibrate) {
+        builder_equilibrate(writer.builder);
     }
     control = float_control_take(); /* the writers compute tables of constants */
     writers[options->kind](&writer);

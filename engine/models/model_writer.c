@@ -83,6 +83,15 @@ uint32_t write_constant(struct model_writer *writer, const char *name, enum dtyp
 
 /* ---- batches ------------------------------------------------------------ */
 
+/* Everything from here to the gradients is done for each micro-batch. */
+static void begin_batches(struct model_writer *writer)
+{
+    const struct model_options *options = writer->options;
+    uint32_t times = options->evaluation ? 1 : options->accumulate;
+
+    build_repeat(writer->builder, times, options->group == 0 ? times : options->group);
+}
+
 static void seed_attributes(struct model_writer *writer, struct op *op)
 {
     op_attribute(op, writer->stream++);
@@ -106,7 +115,8 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
     }
     writer->model->data =
         build_tensor(builder, "data", options->data_dtype, ROLE_DATA, 1, &options->data_count);
-    uint32_t inputs[2] = {writer->model->data, build_step(builder)};
+    begin_batches(writer);
+    uint32_t inputs[2] = {writer->model->data, build_counter(builder)};
     struct op op = op_begin(OP_BATCH_TOKENS, 2, inputs);
     op_attribute(&op, options->batch);
     op_attribute(&op, options->length);
@@ -140,7 +150,8 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
         build_tensor(builder, "data", options->data_dtype, ROLE_DATA, rank, samples);
     writer->model->labels =
         build_tensor(builder, "labels", DTYPE_U8, ROLE_DATA, 1, &options->data_count);
-    uint32_t inputs[3] = {writer->model->data, writer->model->labels, build_step(builder)};
+    begin_batches(writer);
+    uint32_t inputs[3] = {writer->model->data, writer->model->labels, build_counter(builder)};
     struct op op = op_begin(OP_BATCH_SAMPLES, 3, inputs);
     op_attribute(&op, options->batch);
     op_attribute(&op, width);
@@ -329,6 +340,35 @@ static void write_answers(struct model_writer *writer, uint32_t logits, uint32_t
     writer->model->output = logits;
 }
 
+/* The loss of the step is the mean of the micro-batches', and so are the gradients. */
+static void write_gradients(struct model_writer *writer, uint32_t *gradients,
+                            const uint32_t *parameters, uint32_t loss)
+{
+    struct builder *builder = writer->builder;
+    uint32_t count = writer->model->parameter_count;
+    float share = 1.0f / (float)writer->options->accumulate;
+    char name[TENSOR_NAME_MAX + 8];
+    bool repeats = writer->options->accumulate > 1;
+
+    build_gradients(builder, gradients, repeats ? build_scale(builder, loss, share) : loss,
+                    parameters, count);
+    for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
+        const char *parameter = builder_tensor(builder, parameters[i])->name;
+
+        if (gradients[i] == TENSOR_NONE) {
+            builder_fail(builder, STATUS_REFUSED, "no gradient reaches '%s'", parameter);
+            return;
+        }
+        (void)snprintf(name, sizeof(name), "g.%s", parameter);
+        gradients[i] = build_accumulated(builder, name, gradients[i]);
+    }
+    loss = build_accumulated(builder, "losses", loss);
+    build_repeat_end(builder);
+    loss = repeats ? build_scale(builder, loss, share) : loss;
+    build_output(builder, "loss", loss);
+    build_loss(builder, loss);
+}
+
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
 {
     struct builder *builder = writer->builder;
@@ -347,9 +387,9 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
         return;
     }
     loss = build_cross_entropy(builder, logits, targets);
-    build_output(builder, "loss", loss);
-    build_loss(builder, loss);
     if (writer->options->evaluation) {
+        build_output(builder, "loss", loss);
+        build_loss(builder, loss);
         if (!builder_failed(builder)) {
             write_answers(writer, logits, loss);
         }
@@ -363,13 +403,7 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
     for (uint32_t i = 0; i < count; i++) {
         ids[count + i] = model->parameters[i];
     }
-    build_gradients(builder, ids, loss, ids + count, count);
-    for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
-        if (ids[i] == TENSOR_NONE) {
-            builder_fail(builder, STATUS_REFUSED, "no gradient reaches '%s'",
-                         builder_tensor(builder, ids[count + i])->name);
-        }
-    }
+    write_gradients(writer, ids, ids + count, loss);
     if (!builder_failed(builder)) {
         write_update(writer, ids);
     }

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "engine/ops/op.h"
+#include "engine/ops/real.h"
 
 #define CONTRACTION_PIECE     128 /* longest piece */
 #define CONTRACTION_BLOCK_MIN 16
@@ -98,6 +99,43 @@ static RULE inline int64_t quantize_rows(const struct op *op)
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
 
     return dims[0] * dims[1] * dims[2] * dims[3];
+}
+
+/* Does a quantize operation read its elements shifted? */
+static RULE inline bool quantize_is_shifted(const struct op *op)
+{
+    return op->kind == OP_QUANTIZE && op->input_count == 2;
+}
+
+/* Where the shift of element k of a row stands in c. */
+static RULE inline uint64_t quantize_shift_place(const struct op *op, uint64_t row, uint64_t k)
+{
+    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+
+    return row / (uint64_t)(dims[2] * dims[3]) * (uint64_t)(dims[4] * dims[5]) + k;
+}
+
+/* 2^-c, of which no more than QUANTIZE_SHIFT_MAX places count. */
+static RULE inline float quantize_factor(int c)
+{
+    int place = c > QUANTIZE_SHIFT_MAX    ? -QUANTIZE_SHIFT_MAX
+                : c < -QUANTIZE_SHIFT_MAX ? QUANTIZE_SHIFT_MAX
+                                          : -c;
+
+    return real_from_bits((uint32_t)(place + 127) << 23);
+}
+
+/* x * factor, rounded once; a finite x stays finite. A NaN or an infinity stays one of the two. */
+static RULE inline float quantize_shifted(float x, float factor)
+{
+    float shifted = x * factor;
+    uint32_t infinity = real_to_bits(shifted) & UINT32_C(0x7fffffff);
+
+    if (infinity == UINT32_C(0x7f800000) &&
+        (real_to_bits(x) & UINT32_C(0x7fffffff)) < UINT32_C(0x7f800000)) {
+        return real_from_bits(real_to_bits(shifted) - 1);
+    }
+    return shifted;
 }
 
 /* Place in x of element k of row, through the operation's view. */

@@ -107,6 +107,9 @@ static RULE inline struct image_span image_places(const struct image_axis *axis,
     int64_t left = axis->size - start; /* from the window's beginning to the picture's end */
     struct image_span span = {0, 0};
 
+    if (start >= 0 && left >= image_extent(axis)) { /* the usual window, without a division */
+        return (struct image_span){0, axis->kernel};
+    }
     if (start < 0) {
         span.first = (-start + axis->dilation - 1) / axis->dilation;
     }

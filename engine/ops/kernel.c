@@ -43,6 +43,8 @@ static const struct in_place in_place_table[OP_KIND_COUNT] = {
     [OP_ADAMW] = {{BIT(0), BIT(2), BIT(3)}},
     /* Not BINARY and SELECT: a view may read an element at another index. */
     [OP_MAP] = {{BIT(0)}},
+    /* out over base */
+    [OP_PLACE] = {{BIT(1)}},
 };
 
 bool op_in_place(enum op_kind kind, uint32_t output, uint32_t input)

@@ -34,7 +34,7 @@ enum op_kind {
     /* ---- step number, schedules, batches, randomness ---- */
     OP_STEP_NEXT = 0, /* in step u32(1); out step+1                                             */
     OP_SCHEDULE,      /* in table(rows*columns), step; out (1): table[min(step,rows-1)][column] */
-    OP_FILL,          /* out (count): the constant                                              */
+    OP_FILL,          /* out f32|u32(count): the constant                                      */
     OP_BATCH_TOKENS,  /* in data u8|u16|u32(n), step; out tokens u32(B,T), targets u32(B,T)     */
     OP_BATCH_SAMPLES, /* in samples u8|f32(n,width), labels u8|u16|u32(n), step;
                          out x f32(B,width) = sample*scale, y u32(B)                             */
@@ -61,8 +61,8 @@ enum op_kind {
     OP_SQUARED_ERROR,      /* in a, b; (a-b)^2                                                   */
     OP_SQUARED_ERROR_GRAD, /* in a, b, dy; 2*(a-b)*dy                                            */
     /* ---- exact contraction ---- */
-    OP_QUANTIZE,        /* in x; out peaks i16(rows,pieces), exponents i16(rows,blocks),
-                           q i16|i32(rows,K)                                                     */
+    OP_QUANTIZE,        /* in x[, c i16(batches,K)]; out peaks i16(rows,pieces), exponents
+                           i16(rows,blocks), q i16|i32(rows,K)                                   */
     OP_CONTRACT,        /* in qa, ea, qb, eb; out (batch,M,N) through a permuted view            */
     OP_CONTRACT_ONES,   /* in q, e; out (rows): sum over K                                       */
     OP_CONTRACT_ONEHOT, /* in index u32(K), q(C,K), e; out (V,C): sum over k with index[k]==v     */
@@ -90,7 +90,17 @@ enum op_kind {
     /* ---- general: a function code over views of up to four axes ---- */
     OP_MAP,    /* in x; out function(x), element by element                                      */
     OP_BINARY, /* in a, b; out function(a, b), each read through strides that may repeat it      */
-    OP_SELECT, /* in c f32|u8, a, b, read likewise; out c != 0 ? a : b, the bits                 */
+    OP_SELECT, /* in c f32|u32|u8, a, b, read likewise; out c != 0 ? a : b, the bits; a, b and
+                  out are all f32 or all u32                                                    */
+    OP_MOVE,  /* in x; out[i] = x at offset + sums of index*stride: permute, slice, flip, repeat  */
+    OP_PLACE, /* in x, base(1) or base(out); out = base, and x over it at such a place: pad, join */
+    /* ---- the extreme of a row, and one element of each ---- */
+    OP_REDUCE,               /* in x(R,N); out part(R,chunks), part_index u32(R,chunks), y(R),
+                                index u32(R): the first maximum or minimum of each row           */
+    OP_GATHER_ELEMENTS,      /* in x(R,N), index u32(R); out x[r,index[r]]; NaN past the row     */
+    OP_GATHER_ELEMENTS_GRAD, /* in index u32(R), dy(R); out (R,N): dy[r] at index[r], else +0    */
+    /* ---- exact contraction, continued ---- */
+    OP_EQUILIBRATE, /* in e i16(rows,A)[, f i16(rows,B)]; out c i16(rows), -c                    */
     OP_KIND_COUNT,
 };
 
@@ -171,6 +181,15 @@ enum {
     QUANTIZE_ATTRIBUTES
 };
 /*
+ * With c, element k of a row of batch b counts as x * 2^-c[b*K+k]. The other operand of a product
+ * has -c, so the product is that of x, and elements that are large or small along K in one operand
+ * and not in the other leave each other bits. EQUILIBRATE makes such a pair for K rows of two
+ * tensors, of their QUANTIZEs' exponents: c = (top of e's row - top of f's row) / 2, rounded down;
+ * without f, c = the top of e's row.
+ */
+#define QUANTIZE_SHIFT_MAX 126
+enum { EQUILIBRATE_ROWS, EQUILIBRATE_E, EQUILIBRATE_F, EQUILIBRATE_ATTRIBUTES };
+/*
  * CONTRACT: out element (b0,b1,m0,m1,n0,n1) is stored at the sum of index*stride, a permutation of
  * out. Row of A is ((b0*B1+b1)*M0+m0)*M1+m1, of B likewise with n. With CAUSAL = T > 0, elements
  * whose n > m % T (m, n flat) are +0 and not computed.
@@ -198,6 +217,8 @@ enum { SOFTMAX_CAUSAL = 2, SOFTMAX_SCALE_BITS, SOFTMAX_ATTRIBUTES };
 enum { CROSS_ENTROPY_ATTRIBUTES = 2 };
 /* A target that takes no part. */
 #define TARGET_IGNORED UINT32_MAX
+enum reduce_function { REDUCE_MAX = 0, REDUCE_MIN, REDUCE_FUNCTION_COUNT };
+enum { REDUCE_FUNCTION = 2, REDUCE_ATTRIBUTES, GATHER_ELEMENTS_ATTRIBUTES = 2 };
 enum { CLIP_LIMIT_BITS, CLIP_ATTRIBUTES };
 enum { SGD_MOMENTUM_BITS, SGD_DECAY_BITS, SGD_ATTRIBUTES };
 enum {
@@ -267,6 +288,16 @@ enum {
     SELECT_B_STRIDES = SELECT_A_STRIDES + VIEW_AXES,
     SELECT_ATTRIBUTES = SELECT_B_STRIDES + VIEW_AXES,
 };
+
+/*
+ * MOVE and PLACE address a tensor through MOVE_AXES axes with signed strides, and the OFFSET of the
+ * element whose indexes are all 0. MOVE's out has these axes in row-major order, and x is
+ * addressed; PLACE's x has them, and out is addressed. No element is addressed twice, but a stride
+ * of 0 in MOVE repeats: in order of size, each stride is above the sum of (length-1)*stride of those
+ * below it.
+ */
+#define MOVE_AXES 5
+enum { MOVE_DIMS = 0, MOVE_STRIDES = MOVE_AXES, MOVE_OFFSET = 2 * MOVE_AXES, MOVE_ATTRIBUTES };
 
 struct op {
     enum op_kind kind;

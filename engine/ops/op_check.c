@@ -139,6 +139,11 @@ static uint64_t output_count(const struct op_checker *checker, uint32_t slot)
     return checker->tensors[checker->op->outputs[slot]].count;
 }
 
+static enum dtype output_dtype(const struct op_checker *checker, uint32_t slot)
+{
+    return checker->tensors[checker->op->outputs[slot]].dtype;
+}
+
 static enum status check_ids(const struct op *op, uint32_t tensor_count, struct error *error)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -214,8 +219,12 @@ void op_check_schedule(struct op_checker *checker)
 
 void op_check_fill(struct op_checker *checker)
 {
-    check_float(checker, FILL_VALUE_BITS);
-    check_output(checker, 0, DTYPES_F32, output_count(checker, 0));
+    if (output_dtype(checker, 0) == DTYPE_U32) {
+        (void)check_attribute(checker, FILL_VALUE_BITS, 0, UINT32_MAX);
+    } else {
+        check_float(checker, FILL_VALUE_BITS);
+    }
+    check_output(checker, 0, DTYPES_F32 | DTYPES_U32, output_count(checker, 0));
 }
 
 static void check_seed(struct op_checker *checker, uint32_t stream, uint32_t low)
@@ -463,11 +472,103 @@ void op_check_general_binary(struct op_checker *checker)
 
 void op_check_select(struct op_checker *checker)
 {
-    check_input(checker, 0, DTYPES_F32 | DTYPES(DTYPE_U8),
+    const uint32_t dtypes = output_dtype(checker, 0) == DTYPE_U32 ? DTYPES_U32 : DTYPES_F32;
+
+    check_input(checker, 0, DTYPES_F32 | DTYPES_U32 | DTYPES(DTYPE_U8),
                 check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_C_STRIDES, true));
-    check_input(checker, 1, DTYPES_F32,
+    check_input(checker, 1, dtypes,
                 check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_A_STRIDES, true));
-    check_input(checker, 2, DTYPES_F32,
+    check_input(checker, 2, dtypes,
                 check_view(checker, VIEW_AXES, SELECT_DIMS, SELECT_B_STRIDES, true));
-    check_output(checker, 0, DTYPES_F32, check_dims(checker, SELECT_DIMS, VIEW_AXES));
+    check_output(checker, 0, dtypes, check_dims(checker, SELECT_DIMS, VIEW_AXES));
+}
+
+/* A stride of either sign, as its size. */
+static uint64_t check_signed_stride(struct op_checker *checker, uint32_t position)
+{
+    int64_t value = checker->op->attributes[position];
+    int64_t most = (int64_t)TENSOR_COUNT_MAX;
+
+    if (value < -most || value > most) {
+        char name[64];
+
+        op_spec_name(name, sizeof(name), op_spec(checker->op->kind)->attributes, position);
+        check_fail(checker, "%s is %lld, must be from %lld to %lld", name, (long long)value,
+                   (long long)-most, (long long)most);
+        return 0;
+    }
+    return (uint64_t)(value < 0 ? -value : value);
+}
+
+/* The axes of a MOVE or PLACE over a tensor of count elements. */
+static void check_move_axes(struct op_checker *checker, uint64_t count, bool repeats)
+{
+    uint64_t dims[MOVE_AXES];
+    uint64_t sizes[MOVE_AXES]; /* of the strides */
+    bool placed[MOVE_AXES];
+    uint64_t span = 0;  /* of the axes placed so far */
+    uint64_t first = 0; /* distance from the offset to the first element addressed, */
+    uint64_t last = 0;  /* and to the last */
+    uint64_t offset = check_attribute(checker, MOVE_OFFSET, 0, TENSOR_COUNT_MAX);
+
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        dims[axis] = check_attribute(checker, MOVE_DIMS + axis, 1, TENSOR_COUNT_MAX);
+        sizes[axis] = check_signed_stride(checker, MOVE_STRIDES + axis);
+        placed[axis] = dims[axis] == 1 || (sizes[axis] == 0 && repeats);
+    }
+    for (uint32_t i = 0; i < MOVE_AXES && checker->status == STATUS_OK; i++) {
+        uint32_t least = MOVE_AXES;
+
+        for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+            if (!placed[axis] && (least == MOVE_AXES || sizes[axis] < sizes[least])) {
+                least = axis;
+            }
+        }
+        if (least == MOVE_AXES) {
+            break;
+        }
+        if (sizes[least] <= span) {
+            check_fail(checker, "s%u is %lld: elements would be addressed twice", least,
+                       (long long)checker->op->attributes[MOVE_STRIDES + least]);
+        }
+        uint64_t length = check_product(checker, dims[least] - 1, sizes[least]);
+
+        span += length;
+        *(checker->op->attributes[MOVE_STRIDES + least] < 0 ? &first : &last) += length;
+        placed[least] = true;
+    }
+    if (offset < first || offset >= count || last >= count - offset) {
+        check_fail(checker, "offset %llu: elements %lld to %llu are addressed of %llu",
+                   (unsigned long long)offset, (long long)offset - (long long)first,
+                   (unsigned long long)(offset + last), (unsigned long long)count);
+    }
+}
+
+/* Words of 4 bytes: the output has the input's type. */
+static uint32_t check_moved_type(struct op_checker *checker)
+{
+    enum dtype dtype = checker->tensors[checker->op->inputs[0]].dtype;
+
+    (void)check_any_input(checker, 0, DTYPES_F32 | DTYPES_U32, 1);
+    return DTYPES(dtype);
+}
+
+void op_check_move(struct op_checker *checker)
+{
+    uint32_t dtypes = check_moved_type(checker);
+
+    check_move_axes(checker, checker->tensors[checker->op->inputs[0]].count, true);
+    check_output(checker, 0, dtypes, check_dims(checker, MOVE_DIMS, MOVE_AXES));
+}
+
+void op_check_place(struct op_checker *checker)
+{
+    uint32_t dtypes = check_moved_type(checker);
+    uint64_t count = output_count(checker, 0);
+
+    check_move_axes(checker, count, false);
+    check_input(checker, 0, dtypes, check_dims(checker, MOVE_DIMS, MOVE_AXES));
+    check_input(checker, 1, dtypes,
+                checker->tensors[checker->op->inputs[1]].count == 1 ? 1 : count);
+    check_output(checker, 0, dtypes, count);
 }

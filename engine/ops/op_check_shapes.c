@@ -180,6 +180,36 @@ void op_check_cross_entropy_grad(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, shape.all);
 }
 
+void op_check_reduce(struct op_checker *checker)
+{
+    struct rows_shape shape = check_rows(checker);
+
+    (void)check_attribute(checker, REDUCE_FUNCTION, 0, REDUCE_FUNCTION_COUNT - 1);
+    check_input(checker, 0, DTYPES_F32, shape.all);
+    check_output(checker, 0, DTYPES_F32, shape.chunks);
+    check_output(checker, 1, DTYPES_U32, shape.chunks);
+    check_output(checker, 2, DTYPES_F32, shape.rows);
+    check_output(checker, 3, DTYPES_U32, shape.rows);
+}
+
+void op_check_gather_elements(struct op_checker *checker)
+{
+    struct rows_shape shape = check_rows(checker);
+
+    check_input(checker, 0, DTYPES_F32, shape.all);
+    check_input(checker, 1, DTYPES_U32, shape.rows);
+    check_output(checker, 0, DTYPES_F32, shape.rows);
+}
+
+void op_check_gather_elements_grad(struct op_checker *checker)
+{
+    struct rows_shape shape = check_rows(checker);
+
+    check_input(checker, 0, DTYPES_U32, shape.rows);
+    check_input(checker, 1, DTYPES_F32, shape.rows);
+    check_output(checker, 0, DTYPES_F32, shape.all);
+}
+
 /* ---- exact contraction -------------------------------------------------- */
 
 /* Checks bits and block of a contraction over k elements, and that its sum fits 64 bits. */
@@ -206,6 +236,21 @@ static uint32_t integer_dtypes(struct op_checker *checker, uint32_t bits_at)
     return checker->op->attributes[bits_at] == 22 ? DTYPES(DTYPE_I32) : DTYPES_I16;
 }
 
+void op_check_equilibrate(struct op_checker *checker)
+{
+    const bool pair = checker->op->input_count == 2;
+    uint64_t rows = check_attribute(checker, EQUILIBRATE_ROWS, 1, TENSOR_COUNT_MAX);
+    uint64_t e = check_attribute(checker, EQUILIBRATE_E, 1, TENSOR_COUNT_MAX);
+    uint64_t f = check_attribute(checker, EQUILIBRATE_F, pair ? 1 : 0, pair ? TENSOR_COUNT_MAX : 0);
+
+    check_input(checker, 0, DTYPES_I16, check_product(checker, rows, e));
+    if (pair) {
+        check_input(checker, 1, DTYPES_I16, check_product(checker, rows, f));
+    }
+    check_output(checker, 0, DTYPES_I16, rows);
+    check_output(checker, 1, DTYPES_I16, rows);
+}
+
 void op_check_quantize(struct op_checker *checker)
 {
     uint64_t count = check_view(checker, 6, QUANTIZE_DIMS, QUANTIZE_STRIDES, false);
@@ -223,6 +268,9 @@ void op_check_quantize(struct op_checker *checker)
         return;
     }
     struct contraction_shape cut = contraction_shape_of(checker->op);
+    if (quantize_is_shifted(checker->op)) {
+        check_input(checker, 1, DTYPES_I16, (uint64_t)dims[0] * (uint64_t)dims[1] * k);
+    }
     check_input(checker, 0, DTYPES_F32, count);
     check_output(checker, 0, DTYPES_I16, rows * (uint64_t)cut.pieces);
     check_output(checker, 1, DTYPES_I16, rows * (uint64_t)cut.blocks);

@@ -73,6 +73,7 @@ op_check_function op_check_rotary;
 op_check_function op_check_squared_error_grad;
 op_check_function op_check_squared_error;
 op_check_function op_check_quantize;
+op_check_function op_check_equilibrate;
 op_check_function op_check_contract;
 op_check_function op_check_contract_ones;
 op_check_function op_check_contract_onehot;
@@ -85,6 +86,9 @@ op_check_function op_check_softmax;
 op_check_function op_check_softmax_grad;
 op_check_function op_check_cross_entropy;
 op_check_function op_check_cross_entropy_grad;
+op_check_function op_check_reduce;
+op_check_function op_check_gather_elements;
+op_check_function op_check_gather_elements_grad;
 op_check_function op_check_max_pool;
 op_check_function op_check_max_pool_grad;
 op_check_function op_check_mean_pool;
@@ -95,5 +99,7 @@ op_check_function op_check_adamw;
 op_check_function op_check_map;
 op_check_function op_check_general_binary;
 op_check_function op_check_select;
+op_check_function op_check_move;
+op_check_function op_check_place;
 
 #endif /* ENGINE_OPS_OP_CHECKER_H */

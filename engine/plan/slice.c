@@ -207,6 +207,12 @@ static const char *row_tensors(const struct slice *slice)
         return "arpraprr";
     case OP_CROSS_ENTROPY_GRAD:
         return "arrrra";
+    case OP_REDUCE:
+        return "apprr";
+    case OP_GATHER_ELEMENTS:
+        return "arr";
+    case OP_GATHER_ELEMENTS_GRAD:
+        return "rra";
     default:
         return NULL;
     }
@@ -335,9 +341,16 @@ static void take_quantize(struct cut *cut, uint32_t axis)
     static const uint32_t axes[4] = {0, 1, 2, 3};
     const struct op *op = &cut->whole->op;
 
+    const uint64_t k = (uint64_t)contraction_shape_of(op).k;
+    const uint64_t *dims = (const uint64_t *)&op->attributes[QUANTIZE_DIMS];
+
     take_view(cut, 0, 6, QUANTIZE_DIMS, QUANTIZE_STRIDES, axis);
-    for (uint32_t i = 1; i < 4; i++) {
-        take_lines(cut, i, (uint64_t)quantize_rows(op), &op->attributes[QUANTIZE_DIMS], axes, axis);
+    if (quantize_is_shifted(op) && axis < 2) {
+        view_units(cut, 1, dims[axis], axis == 0 ? dims[1] * k : k);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        take_lines(cut, output_place(op, i), (uint64_t)quantize_rows(op),
+                   &op->attributes[QUANTIZE_DIMS], axes, axis);
     }
 }
 
@@ -410,6 +423,20 @@ static void take_general(struct cut *cut, uint32_t axis)
     }
 }
 
+/* The operand stays whole: the part begins at another offset of it. */
+static void take_move(struct cut *cut, uint32_t axis)
+{
+    const int64_t *attributes = cut->whole->op.attributes;
+    uint64_t inner = 1;
+
+    for (uint32_t i = axis + 1; i < MOVE_AXES; i++) {
+        inner *= (uint64_t)attributes[MOVE_DIMS + i];
+    }
+    view_units(cut, 1, (uint64_t)attributes[MOVE_DIMS + axis], inner);
+    cut->part->op.attributes[MOVE_DIMS + axis] = (int64_t)(cut->last - cut->first);
+    cut->part->op.attributes[MOVE_OFFSET] += (int64_t)cut->first * attributes[MOVE_STRIDES + axis];
+}
+
 /* ---- all kinds ---------------------------------------------------------------------- */
 
 /* Kinds that are cut in the same way. */
@@ -427,6 +454,7 @@ enum family {
     FAMILY_ONES,
     FAMILY_ONEHOT,
     FAMILY_GENERAL,
+    FAMILY_MOVE,
 };
 
 static enum family family_of(enum op_kind kind)
@@ -438,6 +466,7 @@ static enum family family_of(enum op_kind kind)
     case OP_BATCH_SAMPLES:
     case OP_DROPOUT:
     case OP_CLIP_FACTOR:
+    case OP_PLACE:
     case OP_KIND_COUNT:
         return FAMILY_NONE;
     case OP_ADD:
@@ -467,11 +496,15 @@ static enum family family_of(enum op_kind kind)
     case OP_SOFTMAX_GRAD:
     case OP_CROSS_ENTROPY:
     case OP_CROSS_ENTROPY_GRAD:
+    case OP_REDUCE:
+    case OP_GATHER_ELEMENTS:
+    case OP_GATHER_ELEMENTS_GRAD:
         return FAMILY_ROWS;
     case OP_GATHER:
         return FAMILY_GATHER;
     case OP_SPLIT:
     case OP_CONCAT:
+    case OP_EQUILIBRATE:
         return FAMILY_PARTS;
     case OP_IM2COL:
     case OP_COL2IM:
@@ -493,6 +526,8 @@ static enum family family_of(enum op_kind kind)
     case OP_BINARY:
     case OP_SELECT:
         return FAMILY_GENERAL;
+    case OP_MOVE:
+        return FAMILY_MOVE;
     }
     return FAMILY_NONE;
 }
@@ -552,6 +587,12 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
             lengths[axis] = (uint64_t)attributes[general_dims(op) + axis];
         }
         break;
+    case FAMILY_MOVE:
+        count = MOVE_AXES;
+        for (uint32_t axis = 0; axis < count; axis++) {
+            lengths[axis] = (uint64_t)attributes[MOVE_DIMS + axis];
+        }
+        break;
     }
     return count;
 }
@@ -597,6 +638,9 @@ static void take(struct cut *cut, uint32_t axis)
         break;
     case FAMILY_GENERAL:
         take_general(cut, axis);
+        break;
+    case FAMILY_MOVE:
+        take_move(cut, axis);
         break;
     }
 }

@@ -83,9 +83,10 @@ static void contraction_reads(struct reads *reads, const struct op *op, uint32_t
         row_reads(reads, op, 1, part);
     } else if (output == 0) {
         reads[0] = (struct reads){part, 1}; /* through a view */
+        reads[1] = (struct reads){op->input_count - 1, part};
     } else if (output == 1) {
+        all_read(reads, op->input_count, 0, 0);
         reads[peaks] = (struct reads){1, part};
-        reads[0] = (struct reads){0, 0};
     } else {
         reads[peaks + 1] = (struct reads){1, 1};
     }
@@ -117,6 +118,10 @@ static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const s
     case OP_CONTRACT_ONEHOT:
         contraction_reads(reads, op, output);
         break;
+    case OP_EQUILIBRATE:
+        reads[0] = (struct reads){1, (uint64_t)op->attributes[EQUILIBRATE_E]};
+        reads[1] = (struct reads){op->input_count - 1, (uint64_t)op->attributes[EQUILIBRATE_F]};
+        break;
     case OP_ROW_SUM:
     case OP_LAYER_NORM:
     case OP_LAYER_NORM_GRAD:
@@ -126,6 +131,7 @@ static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const s
     case OP_SOFTMAX_GRAD:
     case OP_CROSS_ENTROPY:
     case OP_CROSS_ENTROPY_GRAD:
+    case OP_REDUCE:
         all_read(reads, before, 1, FOLD_CHUNK);
         break;
     default: /* one element of each input */

@@ -89,7 +89,17 @@
     ENTRY(OP_ADAMW, 2, rule_adamw_moment2) \
     ENTRY(OP_MAP, 0, rule_map) \
     ENTRY(OP_BINARY, 0, rule_binary) \
-    ENTRY(OP_SELECT, 0, rule_select)
+    ENTRY(OP_SELECT, 0, rule_select) \
+    ENTRY(OP_MOVE, 0, rule_move) \
+    ENTRY(OP_PLACE, 0, rule_place) \
+    ENTRY(OP_REDUCE, 0, rule_reduce_part) \
+    ENTRY(OP_REDUCE, 1, rule_reduce_part_index) \
+    ENTRY(OP_REDUCE, 2, rule_reduce) \
+    ENTRY(OP_REDUCE, 3, rule_reduce_index) \
+    ENTRY(OP_GATHER_ELEMENTS, 0, rule_gather_elements) \
+    ENTRY(OP_GATHER_ELEMENTS_GRAD, 0, rule_gather_elements_grad) \
+    ENTRY(OP_EQUILIBRATE, 0, rule_equilibrate) \
+    ENTRY(OP_EQUILIBRATE, 1, rule_equilibrate_minus)
 /* clang-format on */
 
 #endif /* ENGINE_RULES_RULE_LIST_H */

@@ -119,9 +119,12 @@ void rule_element_part(struct rule_part *part, const struct rule_call *call, uin
     uint64_t from = number * axis.part;
     uint64_t left = axis.length - from;
 
+    uint64_t control = float_control_take();
+
     *part = (struct rule_part){.fold = axis.fold, .exponent = exponent};
     part_rule(call->op->kind, output)(part, call, index, from,
                                       from + (left < axis.part ? left : axis.part));
+    float_control_give_back(control);
 }
 
 void rule_part_join(struct rule_part *part, int64_t value)

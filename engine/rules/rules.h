@@ -41,6 +41,8 @@ RULE rule_function rule_squared_error_grad;
 RULE rule_function rule_quantize_peak;
 RULE rule_function rule_quantize_exponent;
 RULE rule_function rule_quantize_integer;
+RULE rule_function rule_equilibrate;
+RULE rule_function rule_equilibrate_minus;
 RULE rule_function rule_contract;
 RULE rule_function rule_contract_ones;
 RULE rule_function rule_contract_onehot;
@@ -99,6 +101,14 @@ RULE rule_function rule_cross_entropy_sum;
 RULE rule_function rule_cross_entropy;
 RULE rule_function rule_cross_entropy_grad;
 
+/* rules_reduce.c */
+RULE rule_function rule_reduce_part;
+RULE rule_function rule_reduce_part_index;
+RULE rule_function rule_reduce;
+RULE rule_function rule_reduce_index;
+RULE rule_function rule_gather_elements;
+RULE rule_function rule_gather_elements_grad;
+
 /* rules_image.c */
 RULE rule_function rule_im2col;
 RULE rule_function rule_col2im;
@@ -120,5 +130,7 @@ RULE rule_function rule_adamw_moment2;
 RULE rule_function rule_map;
 RULE rule_function rule_binary;
 RULE rule_function rule_select;
+RULE rule_function rule_move;
+RULE rule_function rule_place;
 
 #endif /* ENGINE_RULES_RULES_H */

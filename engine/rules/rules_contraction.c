@@ -22,9 +22,59 @@ RULE uint32_t rule_part_finish(const struct rule_part *part)
                                       : contraction_finish(part->value, part->exponent);
 }
 
+/* ---- equilibrate: exponents -> c, -c ---- */
+
+static RULE int top_of(const struct operand *exponents, uint64_t row, uint64_t width)
+{
+    int top = INT16_MIN;
+
+    for (uint64_t i = 0; i < width; i++) {
+        int exponent = exponent_at(exponents, row * width + i);
+
+        top = exponent > top ? exponent : top;
+    }
+    return top;
+}
+
+static RULE int equilibrium(const struct rule_call *call, uint64_t row)
+{
+    const int64_t *attributes = call->op->attributes;
+    int top = top_of(&call->inputs[0], row, (uint64_t)attributes[EQUILIBRATE_E]);
+    int apart;
+
+    if (call->op->input_count < 2) {
+        return top;
+    }
+    apart = top - top_of(&call->inputs[1], row, (uint64_t)attributes[EQUILIBRATE_F]);
+    return (apart - (apart & 1)) / 2;
+}
+
+RULE uint32_t rule_equilibrate(const struct rule_call *call, uint64_t index)
+{
+    return (uint32_t)equilibrium(call, index);
+}
+
+RULE uint32_t rule_equilibrate_minus(const struct rule_call *call, uint64_t index)
+{
+    return (uint32_t)-equilibrium(call, index);
+}
+
 /* ---- quantize: x -> peaks, exponents, integers ---- */
 
 enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
+
+/* Element k of a row as it counts: with its shift, if there is one. */
+static RULE uint32_t quantize_read(const struct rule_call *call, uint64_t row, uint64_t k)
+{
+    uint32_t x = operand_get(&call->inputs[0], quantize_place(call->op, row, k));
+
+    if (!quantize_is_shifted(call->op)) {
+        return x;
+    }
+    int c = exponent_at(&call->inputs[1], quantize_shift_place(call->op, row, k));
+
+    return real_to_bits(quantize_shifted(real_from_bits(x), quantize_factor(c)));
+}
 
 /* Elements of the piece whose peak is at index. */
 static RULE uint64_t piece_length(const struct contraction_shape *shape, uint64_t index)
@@ -44,8 +94,7 @@ RULE void rule_quantize_peak_part(struct rule_part *part, const struct rule_call
     part->fold = RULE_MAXIMUM;
     part->value = EXPONENT_ZERO;
     for (uint64_t k = start + from; k < start + to; k++) {
-        int exponent =
-            exponent_of_bits(operand_get(&call->inputs[0], quantize_place(call->op, row, k)));
+        int exponent = exponent_of_bits(quantize_read(call, row, k));
 
         part->value = exponent > part->value ? exponent : part->value;
     }
@@ -119,7 +168,7 @@ RULE uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index
     uint64_t k = index % (uint64_t)shape.k;
     uint64_t block = row * (uint64_t)shape.blocks + k / (uint64_t)shape.block;
     int exponent = exponent_at(&call->outputs[QUANTIZE_EXPONENTS_OUT], block);
-    uint32_t x = operand_get(&call->inputs[0], quantize_place(call->op, row, k));
+    uint32_t x = quantize_read(call, row, k);
 
     if (exponent == EXPONENT_POISON) {
         return 0;

@@ -1,5 +1,5 @@
 /*
- * rules_general.c - the rules of the general kinds: one function code, operands read through views.
+ * rules_general.c - the rules of the general kinds: function codes, views, moves and places.
  */
 #include "engine/ops/element.h"
 #include "engine/rules/rule_real.h"
@@ -45,4 +45,91 @@ RULE uint32_t rule_select(const struct rule_call *call, uint64_t index)
 
     at = view_place(call, SELECT_DIMS, first ? SELECT_A_STRIDES : SELECT_B_STRIDES, index);
     return operand_get(&call->inputs[first ? 1 : 2], at);
+}
+
+RULE uint32_t rule_move(const struct rule_call *call, uint64_t index)
+{
+    const int64_t *attributes = call->op->attributes;
+    int64_t at = attributes[MOVE_OFFSET];
+
+    for (uint32_t axis = MOVE_AXES; axis > 0; axis--) {
+        uint64_t length = (uint64_t)attributes[MOVE_DIMS + axis - 1];
+
+        at += (int64_t)(index % length) * attributes[MOVE_STRIDES + axis - 1];
+        index /= length;
+    }
+    return operand_get(&call->inputs[0], (uint64_t)at);
+}
+
+static RULE uint64_t stride_size(const int64_t *attributes, uint32_t axis)
+{
+    int64_t stride = attributes[MOVE_STRIDES + axis];
+
+    return (uint64_t)(stride < 0 ? -stride : stride);
+}
+
+/* The axis of the largest stride among those not in the set `placed`; MOVE_AXES: none is left. */
+static RULE uint32_t widest_axis(const int64_t *attributes, uint32_t placed)
+{
+    uint32_t widest = MOVE_AXES;
+
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        if ((placed >> axis & 1) == 0 && attributes[MOVE_DIMS + axis] > 1 &&
+            (widest == MOVE_AXES ||
+             stride_size(attributes, axis) > stride_size(attributes, widest))) {
+            widest = axis;
+        }
+    }
+    return widest;
+}
+
+/* The element of x that is placed at the output's element `index`; x's count: none is. */
+static RULE uint64_t placed_element(const struct rule_call *call, uint64_t index)
+{
+    const int64_t *attributes = call->op->attributes;
+    uint64_t inner[MOVE_AXES]; /* elements of x under each axis */
+    int64_t left = (int64_t)index - attributes[MOVE_OFFSET];
+    uint64_t count = 1;
+    uint64_t at = 0;
+    uint32_t placed = 0;
+
+    /* From the first element addressed on, all distances are above zero. */
+    for (uint32_t axis = MOVE_AXES; axis > 0; axis--) {
+        int64_t length = attributes[MOVE_DIMS + axis - 1];
+        int64_t stride = attributes[MOVE_STRIDES + axis - 1];
+
+        inner[axis - 1] = count;
+        count *= (uint64_t)length;
+        left -= stride < 0 ? (length - 1) * stride : 0;
+    }
+    if (left < 0) {
+        return count;
+    }
+    for (;;) {
+        uint32_t axis = widest_axis(attributes, placed);
+
+        if (axis == MOVE_AXES) {
+            return left == 0 ? at : count;
+        }
+        uint64_t length = (uint64_t)attributes[MOVE_DIMS + axis];
+        uint64_t size = stride_size(attributes, axis);
+        uint64_t place = (uint64_t)left / size;
+
+        if (place >= length) {
+            return count;
+        }
+        left -= (int64_t)(place * size);
+        at += (attributes[MOVE_STRIDES + axis] < 0 ? length - 1 - place : place) * inner[axis];
+        placed |= 1u << axis;
+    }
+}
+
+RULE uint32_t rule_place(const struct rule_call *call, uint64_t index)
+{
+    uint64_t at = placed_element(call, index);
+
+    if (at < call->inputs[0].count) {
+        return operand_get(&call->inputs[0], at);
+    }
+    return operand_get(&call->inputs[1], call->inputs[1].count == 1 ? 0 : index);
 }

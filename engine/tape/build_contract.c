@@ -16,8 +16,12 @@ struct view view_transposed(uint64_t rows, uint64_t k)
 
 /* ---- quantize ----------------------------------------------------------- */
 
-static bool same_request(const struct op *op, const struct view *view, struct precision precision)
+static bool same_request(const struct op *op, const struct view *view, struct precision precision,
+                         uint32_t shift)
 {
+    if ((quantize_is_shifted(op) ? op->inputs[1] : SHIFT_NONE) != shift) {
+        return false;
+    }
     for (uint32_t axis = 0; axis < 6; axis++) {
         int64_t dim = op->attributes[QUANTIZE_DIMS + axis];
 
@@ -31,10 +35,33 @@ static bool same_request(const struct op *op, const struct view *view, struct pr
            op->attributes[QUANTIZE_BLOCK] == precision.block;
 }
 
-struct quantized build_quantize(struct builder *builder, uint32_t x, const struct view *view,
-                                struct precision precision)
+/* The QUANTIZE that serves the request already, or OP_NONE. */
+static uint32_t find_request(const struct builder *builder, uint32_t x, const struct view *view,
+                             struct precision precision, uint32_t shift)
 {
-    struct op op = op_begin(OP_QUANTIZE, 1, &x);
+    uint32_t at = builder->notes[x].last_quantize;
+
+    while (at != OP_NONE && !same_request(&builder->tape.ops[at], view, precision, shift)) {
+        at = builder->quantize_before[at];
+    }
+    return at;
+}
+
+uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view,
+                        struct precision precision)
+{
+    uint32_t at =
+        builder_failed(builder) ? OP_NONE : find_request(builder, x, view, precision, SHIFT_NONE);
+
+    return at == OP_NONE ? SHIFT_NONE : builder->tape.ops[at].outputs[1];
+}
+
+struct quantized build_quantize_shifted(struct builder *builder, uint32_t x,
+                                        const struct view *view, struct precision precision,
+                                        uint32_t shift)
+{
+    uint32_t inputs[2] = {x, shift};
+    struct op op = op_begin(OP_QUANTIZE, shift == SHIFT_NONE ? 1 : 2, inputs);
     uint64_t rows = 1;
     uint64_t k = view->dims[4] * view->dims[5];
     uint32_t before;
@@ -42,13 +69,11 @@ struct quantized build_quantize(struct builder *builder, uint32_t x, const struc
     if (builder_failed(builder)) {
         return (struct quantized){0, 0};
     }
-    for (before = builder->notes[x].last_quantize; before != OP_NONE;
-         before = builder->quantize_before[before]) {
+    before = find_request(builder, x, view, precision, shift);
+    if (before != OP_NONE) {
         const struct op *made = &builder->tape.ops[before];
 
-        if (same_request(made, view, precision)) {
-            return (struct quantized){made->outputs[2], made->outputs[1]};
-        }
+        return (struct quantized){made->outputs[2], made->outputs[1]};
     }
     for (uint32_t axis = 0; axis < 6; axis++) {
         op_attribute(&op, view->dims[axis]);
@@ -75,16 +100,43 @@ struct quantized build_quantize(struct builder *builder, uint32_t x, const struc
     return (struct quantized){op.outputs[2], op.outputs[1]};
 }
 
+struct quantized build_quantize(struct builder *builder, uint32_t x, const struct view *view,
+                                struct precision precision)
+{
+    return build_quantize_shifted(builder, x, view, precision, SHIFT_NONE);
+}
+
+void builder_equilibrate(struct builder *builder)
+{
+    builder->equilibrates = true;
+}
+
+struct shifts build_equilibrate(struct builder *builder, uint64_t rows, uint32_t e, uint32_t f)
+{
+    uint32_t inputs[2] = {e, f};
+    struct op op = op_begin(OP_EQUILIBRATE, f == SHIFT_NONE ? 1 : 2, inputs);
+    struct output_shape shapes[2] = {shape_vector(DTYPE_I16, rows), shape_vector(DTYPE_I16, rows)};
+
+    if (builder_failed(builder)) {
+        return SHIFTS_NONE;
+    }
+    op_attribute(&op, rows);
+    op_attribute(&op, builder_tensor(builder, e)->count / rows);
+    op_attribute(&op, f == SHIFT_NONE ? 0 : builder_tensor(builder, f)->count / rows);
+    op.output_count = 2;
+    build_op(builder, &op, shapes);
+    return (struct shifts){op.outputs[0], op.outputs[1]};
+}
+
 /* ---- contract ----------------------------------------------------------- */
 
-uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
-                        const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
-                        uint32_t rank, const uint64_t *dims)
+static uint32_t build_product(struct builder *builder, const struct quantized *qa,
+                              const struct view *a_view, const struct quantized *qb,
+                              const struct view *b_view, const uint64_t *out_strides,
+                              uint64_t causal, uint32_t rank, const uint64_t *dims)
 {
     struct precision precision = builder->precision;
-    struct quantized qa = build_quantize(builder, a, a_view, precision);
-    struct quantized qb = build_quantize(builder, b, b_view, precision);
-    uint32_t inputs[4] = {qa.q, qa.exponents, qb.q, qb.exponents};
+    uint32_t inputs[4] = {qa->q, qa->exponents, qb->q, qb->exponents};
     struct op op = op_begin(OP_CONTRACT, 4, inputs);
     struct output_shape shape = {DTYPE_F32, rank, {0}};
 
@@ -111,6 +163,28 @@ uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *
     op.output_count = 1;
     build_op(builder, &op, &shape);
     return op.outputs[0];
+}
+
+uint32_t build_contract_shifted(struct builder *builder, uint32_t a, const struct view *a_view,
+                                uint32_t b, const struct view *b_view, const uint64_t *out_strides,
+                                struct shifts shifts, uint32_t rank, const uint64_t *dims)
+{
+    struct precision precision = builder->precision;
+    struct quantized qa = build_quantize_shifted(builder, a, a_view, precision, shifts.down);
+    struct quantized qb = build_quantize_shifted(builder, b, b_view, precision, shifts.up);
+
+    return build_product(builder, &qa, a_view, &qb, b_view, out_strides, 0, rank, dims);
+}
+
+uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
+                        const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
+                        uint32_t rank, const uint64_t *dims)
+{
+    struct precision precision = builder->precision;
+    struct quantized qa = build_quantize(builder, a, a_view, precision);
+    struct quantized qb = build_quantize(builder, b, b_view, precision);
+
+    return build_product(builder, &qa, a_view, &qb, b_view, out_strides, causal, rank, dims);
 }
 
 static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32_t weight,

@@ -79,7 +79,7 @@ uint32_t build_fill(struct builder *builder, float value, uint32_t rank, const u
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
                        uint64_t seed)
 {
-    uint32_t inputs[2] = {x, build_step(builder)};
+    uint32_t inputs[2] = {x, build_counter(builder)};
     struct op op = op_begin(OP_DROPOUT, 2, inputs);
 
     if (!(share >= 0.0 && share < 1.0)) {
@@ -306,6 +306,54 @@ uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, floa
     return op.outputs[2];
 }
 
+/* x without its last axis; one number where it has no other. */
+static struct output_shape shape_of_rows(const struct builder *builder, uint32_t x)
+{
+    struct output_shape shape = shape_like(builder, x);
+
+    if (shape.rank > 1) {
+        shape.rank--;
+    } else {
+        shape.dims[0] = 1;
+        shape.rank = 1;
+    }
+    return shape;
+}
+
+uint32_t build_extreme(struct builder *builder, enum reduce_function function, uint32_t x,
+                       uint32_t *index)
+{
+    struct op op = op_begin(OP_REDUCE, 1, &x);
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    op_attribute(&op, function);
+    op.output_count = 4;
+    struct output_shape one = shape_of_rows(builder, x);
+    struct output_shape shapes[4] = {shape_matrix(DTYPE_F32, rows, chunks),
+                                     shape_matrix(DTYPE_U32, rows, chunks), one, one};
+
+    shapes[3].dtype = DTYPE_U32;
+    build_op(builder, &op, shapes);
+    if (index != NULL) {
+        *index = op.outputs[3];
+    }
+    return op.outputs[2];
+}
+
+uint32_t build_gather_elements(struct builder *builder, uint32_t x, uint32_t index)
+{
+    uint32_t inputs[2] = {x, index};
+    struct op op = op_begin(OP_GATHER_ELEMENTS, 2, inputs);
+    struct output_shape shape = shape_of_rows(builder, x);
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    return build_one(builder, &op, &shape);
+}
+
 /* The five outputs that softmax and cross-entropy share. */
 static void exponential_shapes(const struct builder *builder, struct output_shape *shapes,
                                uint32_t x, uint64_t rows, uint64_t chunks)
@@ -356,7 +404,8 @@ uint32_t build_mean(struct builder *builder, uint32_t x)
     return build_scale(builder, build_total(builder, x), share);
 }
 
-uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets)
+/* The loss of each row. */
+static uint32_t build_losses(struct builder *builder, uint32_t logits, uint32_t targets)
 {
     uint32_t inputs[2] = {logits, targets};
     struct op op = op_begin(OP_CROSS_ENTROPY, 2, inputs);
@@ -369,5 +418,33 @@ uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t 
     shapes[5] = shapes[1];
     op.output_count = 6;
     build_op(builder, &op, shapes);
-    return build_mean(builder, op.outputs[5]);
+    return op.outputs[5];
+}
+
+uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets)
+{
+    return build_mean(builder, build_losses(builder, logits, targets));
+}
+
+uint32_t build_share(struct builder *builder, uint32_t mask)
+{
+    static const uint64_t one = 1;
+    uint32_t ones = build_select(builder, mask, build_fill(builder, 1.0f, 1, &one),
+                                 build_fill(builder, 0.0f, 1, &one));
+    uint32_t least = build_fill(builder, 1.0f, 1, &one);
+
+    return build_map(builder, MAP_RECIPROCAL,
+                     build_binary(builder, BINARY_MAX, build_total(builder, ones), least));
+}
+
+uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,
+                                    uint32_t mask, uint32_t share)
+{
+    struct output_shape shape = shape_vector(DTYPE_U32, 1);
+    struct op op = op_begin(OP_FILL, 0, NULL);
+
+    op_attribute(&op, TARGET_IGNORED);
+    targets = build_select(builder, mask, targets, build_one(builder, &op, &shape));
+    return build_mul(builder, build_total(builder, build_losses(builder, logits, targets)), share,
+                     1);
 }

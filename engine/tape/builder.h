@@ -27,6 +27,12 @@ struct view {
 
 /* Returns NULL when there is no memory. */
 struct builder *builder_new(struct precision precision);
+
+/*
+ * From now on gradients of products shift the rows that they sum over (build_equilibrate()): tokens
+ * that are much larger than others, with gradients that are much smaller, cost no bits.
+ */
+void builder_equilibrate(struct builder *builder);
 void builder_free(struct builder *builder); /* NULL is allowed */
 
 /* Returns the tape. The caller frees it, and the builder, which takes no further calls. */
@@ -82,6 +88,30 @@ uint32_t build_binary(struct builder *builder, enum binary_function function, ui
                       uint32_t b);
 /* c != 0 ? a : b, element by element; shapes as in build_binary(). */
 uint32_t build_select(struct builder *builder, uint32_t c, uint32_t a, uint32_t b);
+
+/* The axes of a MOVE or a PLACE: see op.h. */
+struct move {
+    int64_t dims[MOVE_AXES];
+    int64_t strides[MOVE_AXES];
+    int64_t offset;
+};
+/* The elements of x at the places of the move, in a tensor of shape dims. */
+uint32_t build_move(struct builder *builder, uint32_t x, const struct move *move, uint32_t rank,
+                    const uint64_t *dims);
+/* base, and x over it at the places of the move. A base of one element fills a tensor of shape
+ * dims. */
+uint32_t build_place(struct builder *builder, uint32_t x, uint32_t base, const struct move *move,
+                     uint32_t rank, const uint64_t *dims);
+/* Axis i of the result is axis order[i] of x. */
+uint32_t build_permute(struct builder *builder, uint32_t x, const uint32_t *order);
+/* counts[i] elements along axis i: starts[i], starts[i] + steps[i], ...; a step may be negative. */
+uint32_t build_slice(struct builder *builder, uint32_t x, const uint64_t *starts,
+                     const uint64_t *counts, const int64_t *steps);
+/* x with before[i] and after[i] elements of the value around it along axis i. */
+uint32_t build_pad(struct builder *builder, uint32_t x, const uint64_t *before,
+                   const uint64_t *after, float value);
+/* The parts one after the other along an axis; their other axes are alike. */
+uint32_t build_join(struct builder *builder, const uint32_t *parts, uint32_t count, uint32_t axis);
 uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_t rank,
                       const uint64_t *dims);
 /* Splits the last axis into count parts of equal width. */
@@ -89,6 +119,18 @@ void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint3
 uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
                           float epsilon);
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
+/*
+ * Normalizes each channel over the whole batch, by its mean and its variance (divided by the count),
+ * then times gain and plus bias, one of each a channel. Element i has the channel (i / inner) %
+ * channels: inner is height*width where channels stand before them, 1 where they stand last. The
+ * mean and the variance go to statistics, for running averages; NULL is allowed.
+ */
+uint32_t build_batch_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
+                          uint64_t inner, float epsilon, uint32_t statistics[2]);
+/* Normalizes the channels of each group of each picture (batch, channels, inner) together; with as
+ * many groups as channels it is the normalization of instances. */
+uint32_t build_group_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
+                          uint64_t inner, uint64_t groups, float epsilon);
 /* Rows are the last axis; causal is 0 or the period of op.h. reach: how many columns before its own
  * a row sees at most, u32 (sequences, period); or TENSOR_NONE. */
 uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,
@@ -103,6 +145,16 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes);
 /* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */
 uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets);
+/*
+ * The same over the rows whose mask, u8 or u32, is not 0. share is build_share() of the mask, or of
+ * the mask of all micro-batches of a step, whose losses then sum to the step's. Without a row in the
+ * mask the loss and its gradient are 0.
+ */
+uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,
+                                    uint32_t mask, uint32_t share);
+/* 1 over the number of elements that are not 0, or 1 if all are: one number. At most 2^20 elements.
+ */
+uint32_t build_share(struct builder *builder, uint32_t mask);
 /* Mean of all elements: one number. */
 uint32_t build_mean(struct builder *builder, uint32_t x);
 
@@ -120,6 +172,24 @@ struct quantized {
 };
 struct quantized build_quantize(struct builder *builder, uint32_t x, const struct view *view,
                                 struct precision precision);
+/* The same of elements that are shifted along K; SHIFT_NONE: they are not. */
+#define SHIFT_NONE UINT32_MAX
+struct quantized build_quantize_shifted(struct builder *builder, uint32_t x,
+                                        const struct view *view, struct precision precision,
+                                        uint32_t shift);
+
+/*
+ * The shifts that make a product's operands alike along K: down for one, up for the other. e and f
+ * are the exponents of two quantizations whose rows are the product's K elements, batch by batch;
+ * f may be SHIFT_NONE: then one operand alone is made even. Channels of a job's choice are e with
+ * one number a row.
+ */
+struct shifts {
+    uint32_t down;
+    uint32_t up;
+};
+#define SHIFTS_NONE ((struct shifts){SHIFT_NONE, SHIFT_NONE})
+struct shifts build_equilibrate(struct builder *builder, uint64_t rows, uint32_t e, uint32_t f);
 
 /*
  * out[b,m,n] = sum over k of a[b,m,k] * b[b,n,k], stored with out_strides (six axes b0 b1 m0 m1 n0
@@ -128,6 +198,10 @@ struct quantized build_quantize(struct builder *builder, uint32_t x, const struc
 uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
                         const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
                         uint32_t rank, const uint64_t *dims);
+/* The same with a's elements shifted down and b's up. */
+uint32_t build_contract_shifted(struct builder *builder, uint32_t a, const struct view *a_view,
+                                uint32_t b, const struct view *b_view, const uint64_t *out_strides,
+                                struct shifts shifts, uint32_t rank, const uint64_t *dims);
 
 /* x (..., k) times the transpose of weight (n, k): (..., n). */
 uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);
@@ -140,8 +214,34 @@ uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view)
 /* Sum over all axes of x but one: out[c] = sum of x[i] with (i/div) % mod == c, exactly. */
 uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod);
 
+/* The extreme of each row, along the last axis, which is dropped; its column goes to *index, which
+ * may be NULL. The gradient goes to that column alone. */
+uint32_t build_extreme(struct builder *builder, enum reduce_function function, uint32_t x,
+                       uint32_t *index);
+/* x[r, index[r]] of each row of the last axis, which is dropped. */
+uint32_t build_gather_elements(struct builder *builder, uint32_t x, uint32_t index);
+
 /* Sum of the squares of all elements: one number. */
 uint32_t build_square_sum(struct builder *builder, uint32_t x);
+
+/* ---- micro-batches (repeat.h) ------------------------------------------- */
+
+/* What is appended until build_repeat_end() is done for each of `times` micro-batches, in groups of
+ * `group`. times 1: there is no repeat. One per tape, and the step exists before it. */
+void build_repeat(struct builder *builder, uint32_t times, uint32_t group);
+void build_repeat_end(struct builder *builder);
+
+/* The number that batches and dropout are drawn by: the state "micro", which counts the micro-batches
+ * of all steps, or without a repeat the step. */
+uint32_t build_counter(struct builder *builder);
+
+/* Hands `after` to the next micro-batch, which reads it as `start`, a tensor from before the
+ * micro-batches; `after` gets its name. What follows the repeat reads `after` as the last value. */
+void build_carry(struct builder *builder, uint32_t start, uint32_t after);
+
+/* The sum of a term over all micro-batches, for what follows the repeat; without a repeat the term
+ * itself. Its order is that of repeat.h. */
+uint32_t build_accumulated(struct builder *builder, const char *name, uint32_t term);
 
 /* ---- the reverse pass --------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 
 #include "engine/ops/op_spec.h"
 #include "engine/tape/builder_core.h"
+#include "engine/tape/repeat.h"
 
 /* A longer scope would leave no room for the operation's name. */
 #define SCOPE_MAX 28
@@ -18,6 +19,7 @@ struct builder *builder_new(struct precision precision)
     if (builder != NULL) {
         builder->precision = precision;
         builder->step = TENSOR_NONE;
+        builder->micro = TENSOR_NONE;
         builder->tape.loss = TENSOR_NONE;
     }
     return builder;
@@ -29,6 +31,7 @@ void builder_free(struct builder *builder)
         free(builder->tape.tensors);
         free(builder->tape.ops);
         free(builder->tape.states);
+        free(builder->tape.repeat.carries);
         free(builder->notes);
         free(builder->quantize_before);
         free(builder);
@@ -55,8 +58,7 @@ void builder_fail(struct builder *builder, enum status status, const char *forma
 
 /* ---- tables ------------------------------------------------------------- */
 
-/* Makes room for one more entry of size bytes. Without memory the builder fails: false. */
-static bool grow(struct builder *builder, void *table, size_t size, uint32_t count, uint32_t room)
+bool builder_grow(struct builder *builder, void *table, size_t size, uint32_t count, uint32_t room)
 {
     void **entries = table;
     void *larger;
@@ -73,7 +75,7 @@ static bool grow(struct builder *builder, void *table, size_t size, uint32_t cou
     return true;
 }
 
-static uint32_t next_room(uint32_t count, uint32_t room)
+uint32_t builder_next_room(uint32_t count, uint32_t room)
 {
     if (count < room) {
         return room;
@@ -89,13 +91,13 @@ static uint32_t add_tensor(struct builder *builder, const struct tensor *tensor)
         builder_fail(builder, STATUS_OVER_LIMIT, "a tape has at most %u tensors", TAPE_TENSORS_MAX);
     }
     if (builder_failed(builder) ||
-        !grow(builder, &tape->tensors, sizeof(*tape->tensors), tape->tensor_count,
-              builder->tensor_room) ||
-        !grow(builder, &builder->notes, sizeof(*builder->notes), tape->tensor_count,
-              builder->tensor_room)) {
+        !builder_grow(builder, &tape->tensors, sizeof(*tape->tensors), tape->tensor_count,
+                      builder->tensor_room) ||
+        !builder_grow(builder, &builder->notes, sizeof(*builder->notes), tape->tensor_count,
+                      builder->tensor_room)) {
         return 0;
     }
-    builder->tensor_room = next_room(tape->tensor_count, builder->tensor_room);
+    builder->tensor_room = builder_next_room(tape->tensor_count, builder->tensor_room);
     tape->tensors[tape->tensor_count] = *tensor;
     builder->notes[tape->tensor_count] = (struct tensor_note){OP_NONE, OP_NONE};
     return tape->tensor_count++;
@@ -145,9 +147,9 @@ uint32_t build_tensor(struct builder *builder, const char *name, enum dtype dtyp
     }
     id = add_tensor(builder, &tensor);
     if (role == ROLE_STATE && !builder_failed(builder) &&
-        grow(builder, &tape->states, sizeof(*tape->states), tape->state_count,
-             builder->state_room)) {
-        builder->state_room = next_room(tape->state_count, builder->state_room);
+        builder_grow(builder, &tape->states, sizeof(*tape->states), tape->state_count,
+                     builder->state_room)) {
+        builder->state_room = builder_next_room(tape->state_count, builder->state_room);
         tape->states[tape->state_count++] = (struct state_pair){.before = id, .after = id};
     }
     return id;
@@ -273,12 +275,12 @@ void build_op(struct builder *builder, struct op *op, const struct output_shape 
         }
     }
     if (builder_failed(builder) ||
-        !grow(builder, &tape->ops, sizeof(*tape->ops), tape->op_count, builder->op_room) ||
-        !grow(builder, &builder->quantize_before, sizeof(*builder->quantize_before), tape->op_count,
-              builder->op_room)) {
+        !builder_grow(builder, &tape->ops, sizeof(*tape->ops), tape->op_count, builder->op_room) ||
+        !builder_grow(builder, &builder->quantize_before, sizeof(*builder->quantize_before),
+                      tape->op_count, builder->op_room)) {
         return;
     }
-    builder->op_room = next_room(tape->op_count, builder->op_room);
+    builder->op_room = builder_next_room(tape->op_count, builder->op_room);
     if (op_check(op, tape->tensors, tape->tensor_count, &builder->error) != STATUS_OK) {
         (void)error_wrap(&builder->error, "%s: operation %u",
                          builder->scope[0] == '\0' ? "tape" : builder->scope, tape->op_count);
@@ -331,8 +333,7 @@ enum status builder_finish(struct tape **result, struct builder *builder, struct
     }
     *tape = builder->tape;
     memset(&builder->tape, 0, sizeof(builder->tape));
-    builder->tensor_room = builder->op_room = builder->state_room = 0;
+    builder->tensor_room = builder->op_room = builder->state_room = builder->carry_room = 0;
     builder_fail(builder, STATUS_USAGE, "the builder has finished its tape");
-    *result = tape;
-    return STATUS_OK;
+    return repeat_unroll(result, tape, error);
 }

@@ -22,7 +22,10 @@ struct builder {
     uint32_t op_room;
     uint32_t state_room;
     struct precision precision;
-    uint32_t step;      /* the state "step", or TENSOR_NONE */
+    uint32_t step;  /* the state "step", or TENSOR_NONE */
+    uint32_t micro; /* the state "micro" of a tape with a repeat, or TENSOR_NONE */
+    uint32_t carry_room;
+    bool equilibrates;
     struct error error; /* the first failure */
     char scope[TENSOR_NAME_MAX + 1];
 };
@@ -32,6 +35,11 @@ void builder_fail(struct builder *builder, enum status status, const char *forma
     __attribute__((format(printf, 3, 4)));
 
 bool builder_failed(const struct builder *builder);
+
+/* Makes room for one more entry of size bytes in the table at *table. Without memory the builder
+ * fails: false. Then count the room anew. */
+bool builder_grow(struct builder *builder, void *table, size_t size, uint32_t count, uint32_t room);
+uint32_t builder_next_room(uint32_t count, uint32_t room);
 
 /* An operation with inputs and without attributes. */
 struct op op_begin(enum op_kind kind, uint32_t input_count, const uint32_t *inputs);
@@ -43,5 +51,9 @@ void op_attribute_float(struct op *op, float value);
 struct output_shape shape_like(const struct builder *builder, uint32_t id);
 struct output_shape shape_vector(enum dtype dtype, uint64_t count);
 struct output_shape shape_matrix(enum dtype dtype, uint64_t rows, uint64_t columns);
+
+/* The exponents of a QUANTIZE of x without shifts that exists already, or SHIFT_NONE. */
+uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view,
+                        struct precision precision);
 
 #endif /* ENGINE_TAPE_BUILDER_CORE_H */

@@ -350,6 +350,26 @@ static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct v
 }
 
 /*
+ * What the gradient of a weight sums over is the rows m of a and dy: tokens. Each gives them its
+ * own size; the rows that another product has quantized already tell which.
+ */
+static struct shifts token_shifts(struct reverse *reverse, uint32_t dy, uint32_t exponents,
+                                  const struct view *rows_k, const struct view *rows_m)
+{
+    struct builder *builder = reverse->builder;
+    const uint64_t tokens = rows_k->dims[4] * rows_k->dims[5];
+    uint32_t other;
+    struct shifts shifts;
+
+    if (!builder->equilibrates || rows_k->dims[0] * rows_k->dims[1] != 1 || tokens == 1) {
+        return SHIFTS_NONE;
+    }
+    other = find_exponents(builder, dy, rows_m, builder->precision);
+    shifts = build_equilibrate(builder, tokens, exponents, other);
+    return (struct shifts){.down = shifts.up, .up = shifts.down}; /* dy is the first operand */
+}
+
+/*
  * out[b,m,n] = sum_k a[b,m,k] b[b,n,k] gives
  *
  *     da[b,m,k] = sum_n dout[b,m,n] b[b,n,k]    db[b,n,k] = sum_m dout[b,m,n] a[b,m,k]
@@ -369,6 +389,7 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     }
     /* The table of operations moves as it grows, so copy from it first. */
     uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
+    const uint32_t exponents = reverse->op->inputs[1]; /* of a's rows */
     uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
     struct view out_view;
 
@@ -381,8 +402,9 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
                      "no gradient of a causal product that no causal softmax reads");
         return;
     }
+    const struct view rows_m = pick(&out_view, 1, 2);
+
     if (reverse->wanted[a]) {
-        struct view rows_m = pick(&out_view, 1, 2);
         struct view rows_k = pick(&b_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, a);
         uint64_t causal = causal_period(reverse, a, &a_view);
@@ -396,9 +418,45 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
         struct view rows_k = pick(&a_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, b);
 
+        const struct shifts shifts = token_shifts(reverse, dy, exponents, &rows_k, &rows_m);
+
         add_to(reverse, b,
-               build_contract(builder, dy, &rows_n, a, &rows_k, b_view.strides, 0, shape.rank,
-                              shape.dims));
+               build_contract_shifted(builder, dy, &rows_n, a, &rows_k, b_view.strides, shifts,
+                                      shape.rank, shape.dims));
+    }
+}
+
+/*
+ * A sum of each row gives its gradient to all of the row. The view is a permutation, so an element
+ * i has the index (i / stride) % length along an axis; rows of more than one axis have no short form.
+ */
+static void grad_contract_ones(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    struct view view;
+    uint64_t div = 1;
+    uint32_t axes = 0;
+
+    if (!is_quantized(reverse, 0)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a sum of what no operation quantized");
+        return;
+    }
+    uint32_t x = quantize_of(reverse, 0, &view)->inputs[0];
+
+    for (uint32_t axis = 0; axis < 4; axis++) {
+        if (view.dims[axis] > 1) {
+            div = view.strides[axis];
+            axes++;
+        }
+    }
+    if (axes > 1) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "no gradient of sums over rows of %u axes", axes);
+        return;
+    }
+    if (reverse->wanted[x]) {
+        const struct tensor shape = *builder_tensor(builder, x);
+
+        add_to(reverse, x, build_expand(builder, dy, div, shape.rank, shape.dims));
     }
 }
 
@@ -445,6 +503,29 @@ static void grad_norm(struct reverse *reverse, uint32_t dy)
     }
 }
 
+/* A row's gradient goes to one element: the extreme, or the one that was gathered. */
+static void grad_one_of_row(struct reverse *reverse, uint32_t dy)
+{
+    const struct op *forward = reverse->op;
+    bool reduce = forward->kind == OP_REDUCE;
+    uint32_t inputs[2] = {reduce ? forward->outputs[3] : forward->inputs[1], dy};
+    struct op op = op_begin(OP_GATHER_ELEMENTS_GRAD, 2, inputs);
+    struct output_shape shape = shape_like(reverse->builder, forward->inputs[0]);
+
+    build_with_attributes(reverse, &op, GATHER_ELEMENTS_ATTRIBUTES, &shape, 1);
+    reverse_add(reverse, 0, op.outputs[0]);
+}
+
+static void grad_gather_elements_grad(struct reverse *reverse, uint32_t dy)
+{
+    uint32_t inputs[2] = {dy, reverse->op->inputs[0]};
+    struct op op = op_begin(OP_GATHER_ELEMENTS, 2, inputs);
+    struct output_shape shape = shape_like(reverse->builder, reverse->op->inputs[1]);
+
+    build_with_attributes(reverse, &op, GATHER_ELEMENTS_ATTRIBUTES, &shape, 1);
+    reverse_add(reverse, 1, op.outputs[0]);
+}
+
 static void grad_softmax(struct reverse *reverse, uint32_t dy)
 {
     const bool reach = reverse->op->input_count > 1;
@@ -480,19 +561,37 @@ struct gradient_rule {
 
 /* Kinds without a rule carry integers, draw batches, or belong to the reverse pass. */
 static const struct gradient_rule rules[OP_KIND_COUNT] = {
-    [OP_DROPOUT] = {grad_dropout, 0},   [OP_GATHER] = {grad_gather, 0},
-    [OP_CONCAT] = {grad_concat, 0},     [OP_EXPAND] = {grad_expand, 0},
-    [OP_IM2COL] = {grad_image, 0},      [OP_COL2IM] = {grad_image, 0},
-    [OP_MAX_POOL] = {grad_image, 0},    [OP_MEAN_POOL] = {grad_image, 0},
-    [OP_ADD] = {grad_add, 0},           [OP_MUL] = {grad_mul, 0},
-    [OP_SCALE] = {grad_scale, 0},       [OP_RELU] = {grad_unary, 0},
-    [OP_GELU] = {grad_unary, 0},        [OP_SILU] = {grad_unary, 0},
-    [OP_ROTARY] = {grad_rotary, 0},     [OP_SQUARED_ERROR] = {grad_squared_error, 0},
-    [OP_CONTRACT] = {grad_contract, 0}, [OP_ROW_SUM] = {grad_row_sum, 1},
-    [OP_LAYER_NORM] = {grad_norm, 4},   [OP_RMS_NORM] = {grad_norm, 2},
-    [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
-    [OP_MAP] = {grad_map, 0},           [OP_BINARY] = {grad_binary, 0},
+    [OP_DROPOUT] = {grad_dropout, 0},
+    [OP_GATHER] = {grad_gather, 0},
+    [OP_CONCAT] = {grad_concat, 0},
+    [OP_EXPAND] = {grad_expand, 0},
+    [OP_IM2COL] = {grad_image, 0},
+    [OP_COL2IM] = {grad_image, 0},
+    [OP_MAX_POOL] = {grad_image, 0},
+    [OP_MEAN_POOL] = {grad_image, 0},
+    [OP_ADD] = {grad_add, 0},
+    [OP_MUL] = {grad_mul, 0},
+    [OP_SCALE] = {grad_scale, 0},
+    [OP_RELU] = {grad_unary, 0},
+    [OP_GELU] = {grad_unary, 0},
+    [OP_SILU] = {grad_unary, 0},
+    [OP_ROTARY] = {grad_rotary, 0},
+    [OP_SQUARED_ERROR] = {grad_squared_error, 0},
+    [OP_CONTRACT] = {grad_contract, 0},
+    [OP_CONTRACT_ONES] = {grad_contract_ones, 0},
+    [OP_ROW_SUM] = {grad_row_sum, 1},
+    [OP_LAYER_NORM] = {grad_norm, 4},
+    [OP_RMS_NORM] = {grad_norm, 2},
+    [OP_SOFTMAX] = {grad_softmax, 5},
+    [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
+    [OP_MAP] = {grad_map, 0},
+    [OP_BINARY] = {grad_binary, 0},
     [OP_SELECT] = {grad_select, 0},
+    [OP_MOVE] = {grad_move, 0},
+    [OP_PLACE] = {grad_place, 0},
+    [OP_REDUCE] = {grad_one_of_row, 2},
+    [OP_GATHER_ELEMENTS] = {grad_one_of_row, 0},
+    [OP_GATHER_ELEMENTS_GRAD] = {grad_gather_elements_grad, 0},
 };
 
 /* Marks every tensor of the forward tape that depends on one of `of`. */

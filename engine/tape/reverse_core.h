@@ -27,5 +27,7 @@ void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient);
 void grad_map(struct reverse *reverse, uint32_t dy);
 void grad_binary(struct reverse *reverse, uint32_t dy);
 void grad_select(struct reverse *reverse, uint32_t dy);
+void grad_move(struct reverse *reverse, uint32_t dy);
+void grad_place(struct reverse *reverse, uint32_t dy);
 
 #endif /* ENGINE_TAPE_REVERSE_CORE_H */

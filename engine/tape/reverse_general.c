@@ -146,6 +146,20 @@ static bool lies_alike(const int64_t *dims, const int64_t *strides)
     return alike;
 }
 
+/* The elements of a gradient in the order in which the operand has them. */
+static uint32_t reordered(struct reverse *reverse, uint32_t slot, uint32_t gradient,
+                          const struct view *view)
+{
+    const struct tensor like = *builder_tensor(reverse->builder, reverse->op->inputs[slot]);
+    struct move move = {{1, 1, 1, 1, 1}, {0}, 0};
+
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        move.dims[axis] = (int64_t)view->dims[axis];
+        move.strides[axis] = (int64_t)view->strides[axis];
+    }
+    return build_move(reverse->builder, gradient, &move, like.rank, like.dims);
+}
+
 /* Adds what the copies of the operand get to its gradient. */
 static void add_viewed(struct reverse *reverse, uint32_t slot, uint32_t gradient,
                        const int64_t *dims, const int64_t *strides)
@@ -158,11 +172,11 @@ static void add_viewed(struct reverse *reverse, uint32_t slot, uint32_t gradient
     }
     kept_axes(&view, dims, strides);
     if (repeated_axes(&view, dims, strides) == 0) {
-        builder_fail(reverse->builder, STATUS_BAD_FORMAT,
-                     "no gradient of an operand that is read in another order");
-        return;
+        gradient = reordered(reverse, slot, gradient, &view);
+    } else {
+        gradient = build_sum(reverse->builder, gradient, &view);
     }
-    reverse_add(reverse, slot, build_sum(reverse->builder, gradient, &view));
+    reverse_add(reverse, slot, gradient);
 }
 
 /* ---- MAP --------------------------------------------------------------------- */
@@ -429,5 +443,79 @@ void grad_select(struct reverse *reverse, uint32_t dy)
 
         add_viewed(reverse, 2, build_choice(reverse, dims, c, zero, all), dims,
                    &attributes[SELECT_B_STRIDES]);
+    }
+}
+
+/* ---- MOVE and PLACE ----------------------------------------------------------------- */
+
+static struct move move_of(const struct reverse *reverse)
+{
+    const int64_t *attributes = reverse->op->attributes;
+    struct move move = {.offset = attributes[MOVE_OFFSET]};
+
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        move.dims[axis] = attributes[MOVE_DIMS + axis];
+        move.strides[axis] = attributes[MOVE_STRIDES + axis];
+    }
+    return move;
+}
+
+/* Sums the gradient over the axes that the move repeats, one group of neighbours after the other;
+ * they then have length 1. */
+static uint32_t sum_repeated(struct reverse *reverse, uint32_t gradient, struct move *move)
+{
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        struct view view = {{1, 1, 1, 1, 1, 1}, {0, 0, 0, 1, 0, 1}};
+
+        if (move->dims[axis] == 1 || move->strides[axis] != 0) {
+            continue;
+        }
+        for (uint32_t other = 0; other < axis; other++) {
+            view.dims[2] *= (uint64_t)move->dims[other];
+        }
+        uint32_t behind = axis;
+
+        while (behind < MOVE_AXES && move->strides[behind] == 0) {
+            view.dims[5] *= (uint64_t)move->dims[behind];
+            move->dims[behind] = 1;
+            behind++;
+        }
+        for (; behind < MOVE_AXES; behind++) {
+            view.dims[3] *= (uint64_t)move->dims[behind];
+        }
+        view.strides[5] = view.dims[3];
+        view.strides[2] = view.dims[3] * view.dims[5];
+        gradient = build_sum(reverse->builder, gradient, &view);
+    }
+    return gradient;
+}
+
+void grad_move(struct reverse *reverse, uint32_t dy)
+{
+    const struct tensor x = *builder_tensor(reverse->builder, reverse->op->inputs[0]);
+    struct move move = move_of(reverse);
+    uint32_t gradient = sum_repeated(reverse, dy, &move);
+
+    reverse_add(
+        reverse, 0,
+        build_place(reverse->builder, gradient, number(reverse, 0.0f), &move, x.rank, x.dims));
+}
+
+void grad_place(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    const struct tensor x = *builder_tensor(builder, reverse->op->inputs[0]);
+    const struct tensor base = *builder_tensor(builder, reverse->op->inputs[1]);
+    const struct tensor out = *builder_tensor(builder, reverse->op->outputs[0]);
+    struct move move = move_of(reverse);
+
+    if (reverse_wants(reverse, 0)) {
+        reverse_add(reverse, 0, build_move(builder, dy, &move, x.rank, x.dims));
+    }
+    if (reverse_wants(reverse, 1)) {
+        uint32_t zeros = build_fill(builder, 0.0f, x.rank, x.dims);
+        uint32_t rest = build_place(builder, zeros, dy, &move, out.rank, out.dims);
+
+        reverse_add(reverse, 1, base.count == out.count ? rest : build_reduce(builder, rest, 1, 1));
     }
 }

@@ -13,6 +13,9 @@ void tape_free(struct tape *tape)
         free(tape->tensors);
         free(tape->ops);
         free(tape->states);
+        free(tape->repeat.carries);
+        free(tape->origins);
+        tape_free(tape->brief);
         free(tape);
     }
 }
@@ -112,6 +115,35 @@ static bool same_cut(const struct op *a, const struct op *b)
 }
 
 /*
+ * What one operand is shifted by, the other must be shifted back by: both have c of one EQUILIBRATE
+ * with opposite signs, or none is shifted. A sum of one operand's numbers has none.
+ */
+static enum status check_shifts(const struct tape *tape, const uint32_t *makers, uint32_t at,
+                                const struct op *const operands[2], uint32_t count,
+                                struct error *error)
+{
+    const bool shifted = quantize_is_shifted(operands[0]);
+    uint32_t c[2] = {0, 0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (quantize_is_shifted(operands[i]) != shifted || (shifted && count == 1)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s): the shift of one operand is not taken back", at,
+                             op_kind_name(tape->ops[at].kind));
+        }
+        c[i] = shifted ? operands[i]->inputs[1] : 0;
+    }
+    if (shifted && (makers[c[0]] == OP_NONE || makers[c[0]] != makers[c[1]] || c[0] == c[1] ||
+                    tape->ops[makers[c[0]]].kind != OP_EQUILIBRATE)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "operation %u (%s): '%s' and '%s' are not c and -c of one equilibrate", at,
+                         op_kind_name(tape->ops[at].kind), tape->tensors[c[0]].name,
+                         tape->tensors[c[1]].name);
+    }
+    return STATUS_OK;
+}
+
+/*
  * A contraction must read the integers and the exponents of one QUANTIZE with the same bits, length
  * and block. Machines keep quantized operands in a layout of their own and trust the bounds that
  * QUANTIZE guarantees.
@@ -120,6 +152,7 @@ static enum status check_operands(const struct tape *tape, const uint32_t *maker
                                   struct error *error)
 {
     const struct op *op = &tape->ops[at];
+    const struct op *operands[2] = {NULL, NULL};
     uint32_t slots[2];
     uint32_t count = operand_slots(slots, op->kind);
 
@@ -136,8 +169,9 @@ static enum status check_operands(const struct tape *tape, const uint32_t *maker
                              at, op_kind_name(op->kind), tape->tensors[q].name,
                              tape->tensors[exponents].name);
         }
+        operands[i] = maker;
     }
-    return STATUS_OK;
+    return count == 0 ? STATUS_OK : check_shifts(tape, makers, at, operands, count, error);
 }
 
 static enum status check_inputs(const struct tape *tape, const uint32_t *makers, uint32_t at,
@@ -311,12 +345,13 @@ enum status tape_check(const struct tape *tape, struct error *error)
 {
     enum status status;
     uint32_t *makers;
+    uint32_t tensors_max = tape->brief == NULL ? TAPE_TENSORS_MAX : REPEAT_TENSORS_MAX;
+    uint32_t ops_max = tape->brief == NULL ? TAPE_OPS_MAX : REPEAT_OPS_MAX;
 
-    if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||
+    if (tape->tensor_count > tensors_max || tape->op_count > ops_max ||
         tape->state_count > tape->tensor_count) {
         return error_set(error, STATUS_OVER_LIMIT,
-                         "a tape has at most %u tensors and %u operations", TAPE_TENSORS_MAX,
-                         TAPE_OPS_MAX);
+                         "a tape has at most %u tensors and %u operations", tensors_max, ops_max);
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         TRY(check_tensor(&tape->tensors[id], id, error));

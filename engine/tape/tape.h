@@ -16,9 +16,12 @@
 #include "engine/ops/op.h"
 #include "engine/tape/init.h"
 
-#define TAPE_TENSORS_MAX 1000000u
-#define TAPE_OPS_MAX     500000u
-#define TAPE_BYTES_MAX   (UINT64_C(256) << 20)
+#define TAPE_TENSORS_MAX   1000000u
+#define TAPE_OPS_MAX       500000u
+#define TAPE_BYTES_MAX     (UINT64_C(256) << 20)
+/* Of a tape whose repeat is unrolled. */
+#define REPEAT_TENSORS_MAX 2500000u
+#define REPEAT_OPS_MAX     1000000u
 
 /* No tensor. */
 #define TENSOR_NONE UINT32_MAX
@@ -29,6 +32,29 @@ struct state_pair {
     struct init init; /* how its first value is drawn, from the stream `before` */
 };
 
+/* What one micro-batch hands to the next: see repeat.h. */
+struct carry {
+    uint32_t start; /* a tensor from before the body */
+    uint32_t after; /* what the body makes of it, under the same name */
+    bool joined;    /* a sum that begins anew in each group; the groups are added in a tree */
+};
+
+struct repeat {
+    uint32_t times; /* micro-batches; 0: the tape has no repeat */
+    uint32_t group; /* micro-batches of a group */
+    uint32_t first; /* operations of the body */
+    uint32_t op_count;
+    uint32_t carry_count;
+    struct carry *carries;
+};
+
+/* Which operation of the short tape an operation of the unrolled one is: its number, or that of a
+ * join, counted on from the last operation; and of which micro-batch, or of which node. */
+struct op_origin {
+    uint32_t item;
+    uint32_t instance;
+};
+
 struct tape {
     uint32_t tensor_count;
     uint32_t op_count;
@@ -37,12 +63,19 @@ struct tape {
     struct tensor *tensors;
     struct op *ops;
     struct state_pair *states; /* in the order of the state tensors */
+    struct repeat repeat;      /* of a short tape */
+    /* Of a tape that was unrolled: the short one, whose tensors have the same ids, and for each
+     * operation where it comes from. Else NULL. */
+    struct tape *brief;
+    struct op_origin *origins;
+    uint32_t join_count; /* additions that join groups, of any node: the joined carries */
 };
 
 /* Frees a tape and its tables; NULL is allowed. */
 void tape_free(struct tape *tape);
 
-/* Is the tape sound? The error names the operation or the tensor that is not. */
+/* Is the tape sound, but for its repeat (repeat.h)? The error names the operation or the tensor that
+ * is not. */
 MUST_CHECK enum status tape_check(const struct tape *tape, struct error *error);
 
 /* Draws the first value of a state tensor that has a rule. */

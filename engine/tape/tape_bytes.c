@@ -19,18 +19,25 @@
  *     4+4   before, after
  *     1+4   how its first value is drawn: kind, bits of the value
  *
+ * Where micro-batches are repeated, then (repeat.h):
+ *     4x5   times, group, first operation, operations, carries
+ *           each carry:
+ *     4+4+1 start, after, joined (0 or 1)
+ *
  * No bytes follow.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tape/tape.h"
+#include "engine/tape/repeat.h"
 
 #define MAGIC_SIZE 8
 static const uint8_t magic[MAGIC_SIZE] = {'L', 'S', 'T', 'A', 'P', 'E', 0, 2};
 
-#define STATE_SIZE 13
+#define STATE_SIZE  13
+#define REPEAT_SIZE 20
+#define CARRY_SIZE  9
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -48,8 +55,9 @@ static uint64_t op_size(const struct op *op)
            4 * (uint64_t)op->output_count;
 }
 
-uint64_t tape_encoded_size(const struct tape *tape)
+uint64_t tape_encoded_size(const struct tape *unrolled)
 {
+    const struct tape *tape = unrolled->brief != NULL ? unrolled->brief : unrolled;
     uint64_t size = MAGIC_SIZE + 16 + STATE_SIZE * (uint64_t)tape->state_count;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -57,6 +65,9 @@ uint64_t tape_encoded_size(const struct tape *tape)
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         size += op_size(&tape->ops[at]);
+    }
+    if (tape->repeat.times != 0) {
+        size += REPEAT_SIZE + CARRY_SIZE * (uint64_t)tape->repeat.carry_count;
     }
     return size;
 }
@@ -73,8 +84,24 @@ static uint8_t *put_op_head(uint8_t *at, const struct op *op)
     return at;
 }
 
-void tape_encode(uint8_t *bytes, const struct tape *tape)
+static uint8_t *put_repeat(uint8_t *at, const struct repeat *repeat)
 {
+    at = put(at, repeat->times, 4);
+    at = put(at, repeat->group, 4);
+    at = put(at, repeat->first, 4);
+    at = put(at, repeat->op_count, 4);
+    at = put(at, repeat->carry_count, 4);
+    for (uint32_t i = 0; i < repeat->carry_count; i++) {
+        at = put(at, repeat->carries[i].start, 4);
+        at = put(at, repeat->carries[i].after, 4);
+        at = put(at, repeat->carries[i].joined, 1);
+    }
+    return at;
+}
+
+void tape_encode(uint8_t *bytes, const struct tape *unrolled)
+{
+    const struct tape *tape = unrolled->brief != NULL ? unrolled->brief : unrolled;
     uint8_t *at = bytes;
 
     memcpy(at, magic, MAGIC_SIZE);
@@ -112,6 +139,9 @@ void tape_encode(uint8_t *bytes, const struct tape *tape)
         at = put(at, tape->states[i].after, 4);
         at = put(at, (uint64_t)tape->states[i].init.kind, 1);
         at = put(at, tape->states[i].init.value_bits, 4);
+    }
+    if (tape->repeat.times != 0) {
+        at = put_repeat(at, &tape->repeat);
     }
     assert((uint64_t)(at - bytes) == tape_encoded_size(tape));
 }
@@ -213,6 +243,45 @@ static enum status read_op(struct tape_reader *reader, struct op *op, uint32_t i
     return reader->truncated ? truncated(reader, "operation", index, error) : STATUS_OK;
 }
 
+static enum status read_repeat(struct tape_reader *reader, struct repeat *repeat,
+                               struct error *error)
+{
+    uint64_t start = reader->at;
+    uint32_t count;
+
+    repeat->times = (uint32_t)take(reader, 4);
+    repeat->group = (uint32_t)take(reader, 4);
+    repeat->first = (uint32_t)take(reader, 4);
+    repeat->op_count = (uint32_t)take(reader, 4);
+    count = (uint32_t)take(reader, 4);
+    if (reader->truncated || repeat->times == 0 ||
+        count > (reader->size - reader->at) / CARRY_SIZE) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the repeat at byte %llu: %u micro-batches and %u accumulators do not fit "
+                         "in %llu bytes",
+                         (unsigned long long)start, repeat->times, count,
+                         (unsigned long long)(reader->size - start));
+    }
+    repeat->carries = calloc((size_t)count + 1, sizeof(*repeat->carries));
+    if (repeat->carries == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u accumulators", count);
+    }
+    for (; repeat->carry_count < count; repeat->carry_count++) {
+        struct carry *carry = &repeat->carries[repeat->carry_count];
+        uint64_t joined;
+
+        carry->start = (uint32_t)take(reader, 4);
+        carry->after = (uint32_t)take(reader, 4);
+        joined = take(reader, 1);
+        carry->joined = joined == 1;
+        if (joined > 1) {
+            return error_set(error, STATUS_BAD_FORMAT, "accumulator %u before byte %llu: flag %u",
+                             repeat->carry_count, (unsigned long long)reader->at, (unsigned)joined);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status read_tables(struct tape_reader *reader, struct tape *tape, struct error *error)
 {
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -229,6 +298,9 @@ static enum status read_tables(struct tape_reader *reader, struct tape *tape, st
     }
     if (reader->truncated) {
         return truncated(reader, "the states, of which there are", tape->state_count, error);
+    }
+    if (reader->at != reader->size) {
+        TRY(read_repeat(reader, &tape->repeat, error));
     }
     if (reader->at != reader->size) {
         return error_set(error, STATUS_BAD_FORMAT, "%llu bytes follow the end of the tape",
@@ -293,10 +365,9 @@ enum status tape_parse(struct tape **result, const uint8_t *bytes, uint64_t size
     }
     status = read_tables(&reader, tape, error);
 out:
-    if (status == STATUS_OK) {
-        *result = tape;
-    } else {
+    if (status != STATUS_OK) {
         tape_free(tape);
+        return status;
     }
-    return status;
+    return repeat_unroll(result, tape, error);
 }

@@ -152,15 +152,35 @@ static void say_lasting(struct tape_text *text, const struct tape *tape)
     }
 }
 
-enum status tape_text(char **result, const struct tape *tape, struct error *error)
+static void say_repeat(struct tape_text *text, const struct tape *tape)
 {
+    const struct repeat *repeat = &tape->repeat;
+
+    say(text, "repeat %u times in groups of %u:\n", repeat->times, repeat->group);
+    for (uint32_t i = 0; i < repeat->carry_count; i++) {
+        const struct carry *carry = &repeat->carries[i];
+
+        say(text, "%s '%s': %%%u becomes %%%u\n", carry->joined ? "sum" : "carry",
+            tape->tensors[carry->start].name, carry->start, carry->after);
+    }
+}
+
+enum status tape_text(char **result, const struct tape *unrolled, struct error *error)
+{
+    const struct tape *tape = unrolled->brief != NULL ? unrolled->brief : unrolled;
     struct tape_text text = {NULL, 0, 0, STATUS_OK};
 
     say(&text, "tape of %u tensors, %u operations, %u states\n", tape->tensor_count, tape->op_count,
         tape->state_count);
     say_lasting(&text, tape);
     for (uint32_t at = 0; at < tape->op_count && text.status == STATUS_OK; at++) {
+        if (tape->repeat.times != 0 && at == tape->repeat.first) {
+            say_repeat(&text, tape);
+        }
         say_op(&text, tape, &tape->ops[at]);
+        if (tape->repeat.times != 0 && at + 1 == tape->repeat.first + tape->repeat.op_count) {
+            say(&text, "end of the repeat\n");
+        }
     }
     if (tape->loss != TENSOR_NONE) {
         say(&text, "loss %%%u\n", tape->loss);

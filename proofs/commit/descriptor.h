@@ -15,10 +15,12 @@
 #define PROOFS_COMMIT_DESCRIPTOR_H
 
 #include "base/digest.h"
-#include "engine/tape/tape.h"
+#include "engine/tape/repeat.h"
 
 #define DESCRIPTOR_SIZE_MAX     1024
 #define DESCRIPTOR_OPERANDS_MAX (OP_INPUTS_MAX + OP_OUTPUTS_MAX)
+/* Added to the kind of an operation of a repeat. */
+#define DESCRIPTOR_REPEATED     0x4000
 /* In place of the kind of an operation. */
 #define DESCRIPTOR_STATE        0xffff
 #define DESCRIPTOR_STATE_SIZE   51
@@ -36,18 +38,31 @@ struct descriptor_places {
     const struct tape *tape; /* borrowed */
     uint32_t *of;
     uint32_t trace_items; /* N: states and outputs */
+    /* Where the tape was unrolled: */
+    struct repeat_layout layout;
+    uint32_t *carry_of; /* for each tensor the carry that it starts, or TENSOR_NONE */
+    uint32_t *joined;   /* the joined carries */
 };
 
 MUST_CHECK enum status descriptor_places_find(struct descriptor_places *places,
                                               const struct tape *tape, struct error *error);
 void descriptor_places_release(struct descriptor_places *places);
 
-/* Items of the program: operations and then states. */
+/* Items of the program: operations, joins of a repeat, states. */
 uint32_t descriptor_count(const struct tape *tape);
+
+/* The item of an operation; of which micro-batch or node of the joins it is, 0 outside of a repeat.
+ * The operation of an item; false: there is no such instance. The item of a state. */
+uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, uint32_t op);
+bool descriptor_find_op(uint32_t *op, const struct tape *tape, uint32_t item, uint32_t instance);
+uint32_t descriptor_of_state(const struct tape *tape, uint32_t state);
 
 /* Writes item number `item` of the program; returns its size. */
 size_t descriptor_write(uint8_t bytes[DESCRIPTOR_SIZE_MAX], const struct descriptor_places *places,
                         uint32_t item);
+
+/* Is the descriptor that of an operation of a repeat? At least two bytes. */
+bool descriptor_is_repeated(const uint8_t *bytes);
 
 /* The label of a sound tensor, its size, and the label's hash. */
 size_t descriptor_label(uint8_t label[DESCRIPTOR_LABEL_MAX], const struct tensor *tensor);
@@ -59,16 +74,32 @@ MUST_CHECK enum status descriptor_program_root(struct digest *root, const struct
 
 /* ---- reading ---- */
 
+/* How the place of an operand of a repeated operation depends on the instance. */
+enum descriptor_way {
+    DESCRIPTOR_FIXED = 0, /* `place` */
+    DESCRIPTOR_OWN,       /* item number `place` of the micro-batch */
+    DESCRIPTOR_CARRIED,   /* `place`; of later micro-batches item `other` of the one before */
+    DESCRIPTOR_SUMMED,    /* the same, and `place` again for the first of each group */
+    DESCRIPTOR_JOIN,      /* item number `place` of the node */
+    DESCRIPTOR_LEFT,      /* of its left child: the same, or item `other` of the group's last */
+    DESCRIPTOR_RIGHT,     /* of its right child */
+    DESCRIPTOR_WAYS,
+};
+
 struct descriptor_operand {
     enum dtype dtype;
     enum role role;
     uint32_t place;
     uint64_t count;
     struct digest label;
+    enum descriptor_way way;
+    uint32_t other; /* the item of a micro-batch that `way` leads to */
 };
 
 struct descriptor {
     bool is_state;
+    bool is_repeated; /* an operation of a repeat: places are of no use before descriptor_at() */
+    struct repeat_layout layout;
     /* Of an operation; its tensor ids are numbers of operands, inputs before outputs. */
     struct op op;
     uint32_t operand_count;
@@ -84,5 +115,8 @@ struct descriptor {
 /* Reads exactly size bytes; checks an operation as op_check() does. */
 MUST_CHECK enum status descriptor_read(struct descriptor *descriptor, const uint8_t *bytes,
                                        size_t size, struct error *error);
+
+/* Gives the operands of a repeated operation their places. False: there is no such instance. */
+MUST_CHECK bool descriptor_at(struct descriptor *descriptor, uint32_t instance);
 
 #endif /* PROOFS_COMMIT_DESCRIPTOR_H */

@@ -376,9 +376,15 @@ static bool range_is_shown(const struct evidence_reader *in, const struct rule_c
     if (target->axis.fold == RULE_SUM) {
         return sum_is_shown(in, call, target);
     }
+    const struct op *op = call->op;
+
+    if (op->kind == OP_EQUILIBRATE) {
+        return could_hold(in, 0, (uint64_t)op->attributes[EQUILIBRATE_E]) &&
+               (op->input_count < 2 || could_hold(in, 1, (uint64_t)op->attributes[EQUILIBRATE_F]));
+    }
     /* A piece is short; but a row has any number of peaks. */
-    return call->op->kind != OP_QUANTIZE || target->output != 1 ||
-           could_hold(in, 1, target->to - target->from);
+    return op->kind != OP_QUANTIZE || target->output != 1 ||
+           could_hold(in, op->input_count, target->to - target->from);
 }
 
 static void judge_whole(struct evidence_reader *in, const struct rule_call *call,

@@ -2,7 +2,8 @@
  * evidence_judge.c - judges evidence of every kind: see evidence.h.
  *
  * docs/FORMATS.md, section 9. Everything begins with: kind (1), item of the program (4), items of
- * the program (4), items of a trace (4), path, size of the descriptor (2), descriptor.
+ * the program (4), items of a trace (4), path, size of the descriptor (2), descriptor; of an
+ * operation of a repeat its instance (4).
  */
 #include "proofs/dispute/evidence.h"
 
@@ -52,6 +53,14 @@ static enum evidence_reason read_program_item(struct evidence_reader *in)
     if (descriptor_read(&in->descriptor, in->descriptor_bytes, in->descriptor_size, NULL) !=
         STATUS_OK) {
         return EVIDENCE_BAD_DESCRIPTOR;
+    }
+    if (in->descriptor.is_repeated) {
+        uint32_t instance = reader_u32(&in->reader);
+
+        if (in->reader.failed) {
+            return EVIDENCE_BAD_SIZE;
+        }
+        return descriptor_at(&in->descriptor, instance) ? EVIDENCE_FINE : EVIDENCE_BAD_TARGET;
     }
     return EVIDENCE_FINE;
 }

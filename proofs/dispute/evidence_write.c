@@ -123,7 +123,9 @@ static enum status program_path(struct merkle_path *path, struct writer *writer,
     return STATUS_OK;
 }
 
-static enum status put_program_item(struct writer *writer, enum evidence_kind kind, uint32_t item)
+/* instance: of an operation of a repeat. */
+static enum status put_program_item(struct writer *writer, enum evidence_kind kind, uint32_t item,
+                                    uint32_t instance)
 {
     uint8_t descriptor[DESCRIPTOR_SIZE_MAX];
     size_t size = descriptor_write(descriptor, &writer->places, item);
@@ -138,6 +140,9 @@ static enum status put_program_item(struct writer *writer, enum evidence_kind ki
     buffer_add(writer->bytes, path.siblings, (size_t)path.sibling_count * DIGEST_SIZE);
     buffer_add_u16(writer->bytes, (uint16_t)size);
     buffer_add(writer->bytes, descriptor, size);
+    if (descriptor_is_repeated(descriptor)) {
+        buffer_add_u32(writer->bytes, instance);
+    }
     return STATUS_OK;
 }
 
@@ -238,7 +243,10 @@ struct heading {
 
 static enum status put_heading(struct writer *writer, const struct heading *heading)
 {
-    TRY(put_program_item(writer, heading->kind, heading->target->op));
+    uint32_t instance;
+    uint32_t item = descriptor_of_op(&instance, writer->tape, heading->target->op);
+
+    TRY(put_program_item(writer, heading->kind, item, instance));
     TRY(put_list_root(writer, EVIDENCE_TRACE, writer->places.trace_items));
     buffer_add_u8(writer->bytes, (uint8_t)heading->target->output);
     buffer_add_u64(writer->bytes, heading->target->element);
@@ -542,7 +550,7 @@ static enum status write_state(struct writer *writer, enum evidence_kind kind, u
     uint32_t items = writer->places.trace_items;
     uint32_t item = first ? state : writer->places.of[writer->tape->states[state].after];
 
-    TRY(put_program_item(writer, kind, writer->tape->op_count + state));
+    TRY(put_program_item(writer, kind, descriptor_of_state(writer->tape, state), 0));
     TRY(put_list_root(writer, EVIDENCE_TRACE, items));
     TRY(put_item(writer, EVIDENCE_TRACE, item));
     TRY(put_list_path(writer, EVIDENCE_TRACE, item, items));
@@ -573,7 +581,7 @@ static enum status write_not_finite(struct writer *writer, uint32_t state, uint6
     uint32_t found = path_places(places, index, count);
     uint8_t leaf[MERKLE_LEAF_SIZE];
 
-    TRY(put_program_item(writer, EVIDENCE_NOT_FINITE, writer->tape->op_count + state));
+    TRY(put_program_item(writer, EVIDENCE_NOT_FINITE, descriptor_of_state(writer->tape, state), 0));
     put_label(writer, tensor);
     TRY(put_tensor_node(writer, EVIDENCE_AFTER, state, merkle_height(count), 0));
     TRY(put_list_root(writer, EVIDENCE_AFTER, writer->tape->state_count));

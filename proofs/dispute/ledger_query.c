@@ -2,7 +2,8 @@
  * ledger_query.c - see ledger_query.h.
  *
  * Ledger query: query (15), then of an item of the program: index (4), items of the program (4),
- * items of a trace (4), path, size (2), descriptor. Behind them, by kind:
+ * items of a trace (4), path, size (2), descriptor, of an operation of a repeat its instance (4).
+ * Behind them, by kind:
  *   LIST, DIVERGED   nothing; the item is a state
  *   LIST_NODE        tree root (32), node (32), path of the node; the item is a state
  *   TENSOR           trace's tree root (32), path of the tensor, output (1), size (1), label,
@@ -128,7 +129,7 @@ static void put_path(struct buffer *bytes, const struct merkle_path *path)
 
 /* An item of the program, with its path. */
 static enum status put_program_item(struct buffer *bytes, const struct tape *tape, uint32_t item,
-                                    struct error *error)
+                                    uint32_t instance, struct error *error)
 {
     uint32_t count = descriptor_count(tape);
     struct digest *hashes = malloc((size_t)count * sizeof(*hashes));
@@ -155,6 +156,9 @@ static enum status put_program_item(struct buffer *bytes, const struct tape *tap
         put_path(bytes, &path);
         buffer_add_u16(bytes, (uint16_t)size);
         buffer_add(bytes, descriptor, size);
+        if (descriptor_is_repeated(descriptor)) {
+            buffer_add_u32(bytes, instance);
+        }
     }
     descriptor_places_release(&places);
     free(hashes);
@@ -207,8 +211,10 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
                                struct error *error)
 {
     const struct tape *tape = walk->own->tape;
-    uint32_t program_item = tape->op_count;
+    uint32_t program_item = descriptor_of_state(tape, 0);
+    uint32_t instance = 0;
     uint32_t output = 0;
+    uint32_t op;
     struct digest known;
     enum status status;
     struct trace_query query;
@@ -217,10 +223,11 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
         return error_set(error, STATUS_USAGE, "the walk has ended and wants no reply");
     }
     if (!is_list(&query)) {
-        trace_output_at(&program_item, &output, tape, query.item);
+        trace_output_at(&op, &output, tape, query.item);
+        program_item = descriptor_of_op(&instance, tape, op);
     }
     put_ask(bytes, &query);
-    status = put_program_item(bytes, tape, program_item, error);
+    status = put_program_item(bytes, tape, program_item, instance, error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -239,7 +246,7 @@ enum status ledger_query_write_diverged(struct buffer *bytes, const struct tape 
     enum status status;
 
     put_ask(bytes, &(struct trace_query){.kind = TRACE_QUERY_DIVERGED});
-    status = put_program_item(bytes, tape, tape->op_count, error);
+    status = put_program_item(bytes, tape, descriptor_of_state(tape, 0), 0, error);
     return status == STATUS_OK ? buffer_check(bytes, error, "a query") : status;
 }
 
@@ -328,7 +335,9 @@ static bool take_program_item(struct inquiry *inquiry)
     return follow(&tree, &path, index, count, &hash) &&
            is_list_root(COMMIT_PROGRAM, inquiry->trace_items, count, &tree,
                         &inquiry->context->program) &&
-           descriptor_read(&inquiry->descriptor, descriptor, size, NULL) == STATUS_OK;
+           descriptor_read(&inquiry->descriptor, descriptor, size, NULL) == STATUS_OK &&
+           (!inquiry->descriptor.is_repeated ||
+            (descriptor_at(&inquiry->descriptor, reader_u32(reader)) && !reader->failed));
 }
 
 /* A node below the root of a tree of count leaves, with its path; it becomes the target. */

@@ -91,7 +91,7 @@ json_t *job_json(const struct job *job)
     }
     return json_pack(
         "{s:o, s:i, s:I, s:I, s:I, s:{s:I, s:i, s:i},"
-        " s:{s:i, s:i, s:i, s:I, s:I, s:I, s:I},"
+        " s:{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I},"
         " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b}",
         "id", digest_json(job->id.bytes), "rules_version", (int)job->rules_version, "steps",
         (json_int_t)job->steps, "segment_length", (json_int_t)job->segment_length, "segments",
@@ -99,8 +99,9 @@ json_t *job_json(const struct job *job)
         (json_int_t)job->requirements.memory, "compute_capability",
         (int)job->requirements.compute_capability, "contraction_rate",
         (int)job->requirements.contraction_rate, "program", "operations", (int)job->tape->op_count,
-        "tensors", (int)job->tape->tensor_count, "states", (int)job->tape->state_count,
-        "state_bytes", (json_int_t)footprint.state, "constant_bytes",
+        "tensors", (int)job->tape->tensor_count, "micro_batches",
+        job->tape->brief == NULL ? 1 : (int)job->tape->brief->repeat.times, "states",
+        (int)job->tape->state_count, "state_bytes", (json_int_t)footprint.state, "constant_bytes",
         (json_int_t)footprint.constant, "data_bytes", (json_int_t)footprint.data, "trace_bytes",
         (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "body",
         digest_json(job->header + 88), "constants", digest_json(job->header + 120), "data",

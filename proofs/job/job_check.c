@@ -29,6 +29,12 @@ enum status job_check_terms(const struct job *job, struct error *error)
                          (unsigned long long)job->steps, (unsigned long long)job->segment_length,
                          (unsigned long long)JOB_STEPS_MAX);
     }
+    if (job->tape->brief != NULL && job->steps > JOB_STEPS_MAX / job->tape->brief->repeat.times) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%llu steps of %u micro-batches: together there must be at most %llu",
+                         (unsigned long long)job->steps, job->tape->brief->repeat.times,
+                         (unsigned long long)JOB_STEPS_MAX);
+    }
     if (data != job->data_count || data > JOB_DATA_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%u roots of data for a tape with %u data tensors (at most %d)",
@@ -99,6 +105,20 @@ static enum status check_draws(const struct job *job, struct error *error)
 
 /* ---- the schedule ------------------------------------------------------- */
 
+/* The steps of the job, as a state counts them that the schedule at `op` reads: a counter of
+ * micro-batches rises with each of them. */
+static uint64_t counted_steps(const struct job *job, const struct op *op)
+{
+    const struct tape *brief = job->tape->brief;
+
+    for (uint32_t i = 0; brief != NULL && i < brief->repeat.carry_count; i++) {
+        if (brief->repeat.carries[i].start == op->inputs[1]) {
+            return job->steps * brief->repeat.times;
+        }
+    }
+    return job->steps;
+}
+
 static enum status check_schedules(const struct job *job, struct error *error)
 {
     const struct tape *tape = job->tape;
@@ -106,18 +126,19 @@ static enum status check_schedules(const struct job *job, struct error *error)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
         const struct tensor *table = &tape->tensors[op->inputs[0]];
+        uint64_t steps;
         uint64_t rows;
 
         if (op->kind != OP_SCHEDULE || tape->tensors[op->inputs[1]].role != ROLE_STATE) {
             continue;
         }
         rows = table->count / (uint64_t)op->attributes[SCHEDULE_COLUMNS];
-        if (rows < job->steps) {
+        steps = counted_steps(job, op);
+        if (rows < steps) {
             return error_set(error, STATUS_REFUSED,
                              "operation %u (schedule) reads '%s', which ends after %llu of the "
                              "job's %llu steps",
-                             at, table->name, (unsigned long long)rows,
-                             (unsigned long long)job->steps);
+                             at, table->name, (unsigned long long)rows, (unsigned long long)steps);
         }
     }
     return STATUS_OK;

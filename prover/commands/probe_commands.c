@@ -16,6 +16,7 @@
 #include "chain/codec/wei.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
+#include "engine/machine/machine_split.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
@@ -45,6 +46,16 @@ const struct option_spec probe_commands_options[PROBE_COMMANDS_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "AMOUNT",
      .help = "what an hour of this machine costs"},
+    {.name = "devices",
+     .kind = OPTION_TEXT,
+     .value = "N..M",
+     .help = "with JOB: what a split over so many GPUs takes of each, by the plan; needs no GPU",
+     .command_line_only = true},
+    {.name = "link",
+     .kind = OPTION_REAL,
+     .value = "GB/S",
+     .fallback = "12",
+     .help = "with --devices: bytes from one GPU to another, 10^9 a second"},
 };
 
 struct gpu {
@@ -73,10 +84,16 @@ struct probe {
     bool fits;
     struct error why_not;
     struct step_time time;
-    bool measured; /* else time.seconds is a lower bound */
+    bool measured;        /* else time.seconds is a lower bound */
+    uint32_t split_first; /* --devices: rows from here, by number of devices; 0: none */
+    uint32_t split_count;
+    struct machine_split_cost splits[MACHINE_DEVICES_MAX];
+    uint64_t split_memory; /* of one device; 0: not known */
+    double link;           /* bytes a second */
     bool has_money;
-    double reward; /* of the job, in wei */
-    double price;  /* of an hour */
+    bool has_price; /* else what an hour costs, and so the profit, is not known */
+    double reward;  /* of the job, in wei */
+    double price;   /* of an hour */
 };
 
 /* ---- measuring -------------------------------------------------------------------------- */
@@ -196,6 +213,59 @@ static enum status time_job(struct probe *probe, const struct options *given, st
     return STATUS_OK;
 }
 
+/* "4" or "1..8" */
+static enum status read_range(uint32_t *first, uint32_t *last, const char *text,
+                              struct error *error)
+{
+    char *end = NULL;
+
+    *first = *last = (uint32_t)strtoul(text, &end, 10);
+    if (strncmp(end, "..", 2) == 0) {
+        *last = (uint32_t)strtoul(end + 2, &end, 10);
+    }
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *first >= 1 && *first <= *last &&
+                   *last <= MACHINE_DEVICES_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--devices is N or N..M, from 1 to %d",
+                           MACHINE_DEVICES_MAX);
+}
+
+/* By the plan alone. A tape that cannot be cut so often ends the rows. */
+static enum status plan_splits(struct probe *probe, const struct options *given,
+                               struct error *error)
+{
+    const char *range = options_text(given, "devices");
+    struct machine_options wanted = {.backend = &backend_cuda};
+    uint32_t last = 0;
+
+    if (range == NULL) {
+        return STATUS_OK;
+    }
+    TRY(read_range(&probe->split_first, &last, range, error));
+    probe->link = options_real(given, "link") * 1e9;
+    if (!(probe->link > 0.0)) {
+        return error_set(error, STATUS_USAGE, "--link is above 0");
+    }
+    probe->split_memory = options_number(given, "device-memory");
+    for (uint32_t i = 0; i < probe->gpu_count && probe->split_memory == 0; i++) {
+        probe->split_memory = probe->gpus[i].memory;
+    }
+    for (uint32_t count = probe->split_first; count <= last; count++) {
+        enum status status;
+
+        wanted.device_count = count;
+        status = machine_split_cost(&probe->splits[probe->split_count], probe->job->tape, &wanted,
+                                    error);
+        if (status == STATUS_USAGE && probe->split_count > 0) {
+            error_init(error);
+            return STATUS_OK;
+        }
+        TRY(status);
+        probe->split_count++;
+    }
+    return STATUS_OK;
+}
+
 /* A job that this machine cannot take is a result, not a failure. */
 static enum status look_at_job(struct probe *probe, const struct options *given,
                                struct error *error)
@@ -203,6 +273,7 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
     enum status status;
 
     TRY(job_read(&probe->job, given->arguments[0], error));
+    TRY(plan_splits(probe, given, error));
     error_init(&probe->why_not);
     status = requirements_check(&probe->found, probe->job, &probe->machine,
                                 options_text(given, "bundle"), 0, 0, false, &probe->why_not);
@@ -227,11 +298,15 @@ static enum status look(struct probe *probe, const struct options *given, struct
     unlimited = probe->machine;
     unlimited.memory_max = 0;
     probe->has_money = probe->reward > 0.0;
+    probe->has_price = options_given(given, "price");
     host_look(&probe->host);
     run_describe(probe->device, sizeof(probe->device), &probe->machine);
     look_by_plugin(probe);
     look_by_nvml(probe);
     TRY(requirements_measure(&probe->rate, &unlimited, error));
+    if (given->argument_count == 0 && options_text(given, "devices") != NULL) {
+        return error_set(error, STATUS_USAGE, "--devices: what job is split?");
+    }
     if (given->argument_count > 0) {
         TRY(look_at_job(probe, given, error));
     }
@@ -292,20 +367,70 @@ static json_t *gpus_json(const struct probe *probe)
     return list;
 }
 
+/* What the most loaded device needs. */
+static uint64_t most_memory(const struct machine_split_cost *cost)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < MACHINE_DEVICES_MAX; i++) {
+        most = cost->memory[i] > most ? cost->memory[i] : most;
+    }
+    return most;
+}
+
+/* 0: not so few as were asked about, or the memory of a device is not known. */
+static uint32_t devices_needed(const struct probe *probe)
+{
+    for (uint32_t i = 0; i < probe->split_count; i++) {
+        if (most_memory(&probe->splits[i]) <= probe->split_memory) {
+            return probe->split_first + i;
+        }
+    }
+    return 0;
+}
+
+/* Devices compute one after the other, so what moves is added to the step. */
+static double move_ms(const struct probe *probe, const struct machine_split_cost *cost)
+{
+    return (double)cost->moved / probe->link * 1e3;
+}
+
+static json_t *splits_json(const struct probe *probe)
+{
+    json_t *rows = json_array();
+
+    for (uint32_t i = 0; i < probe->split_count; i++) {
+        const struct machine_split_cost *cost = &probe->splits[i];
+        json_t *memory = json_array();
+
+        for (uint32_t device = 0; device < probe->split_first + i; device++) {
+            (void)json_array_append_new(memory, json_integer((json_int_t)cost->memory[device]));
+        }
+        (void)json_array_append_new(
+            rows, json_pack("{s:i, s:o, s:I, s:i, s:f}", "devices", (int)(probe->split_first + i),
+                            "memory", memory, "moved_bytes", (json_int_t)cost->moved, "moves",
+                            (int)cost->moves, "moving_ms", move_ms(probe, cost)));
+    }
+    return json_pack(
+        "{s:o, s:I, s:o}", "rows", rows, "device_memory", (json_int_t)probe->split_memory, "needed",
+        devices_needed(probe) == 0 ? json_null() : json_integer(devices_needed(probe)));
+}
+
 static json_t *job_json_of(const struct probe *probe)
 {
     bool timed = probe->fits;
     bool paid = probe->fits && probe->has_money;
 
-    return json_pack("{s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "fits", probe->fits, "why_not",
-                     probe->fits ? json_null() : json_string(probe->why_not.text),
-                     "seconds_per_step", timed ? number(step_seconds(probe)) : json_null(),
-                     "measured", probe->measured, "tokens_per_second",
-                     timed ? number(tokens_per_second(probe)) : json_null(), "seconds_of_job",
-                     timed ? number(step_seconds(probe) * (double)probe->job->steps) : json_null(),
-                     "income_per_hour", paid ? number(income_per_hour(probe)) : json_null(),
-                     "profit_per_hour",
-                     paid ? number(income_per_hour(probe) - probe->price) : json_null());
+    return json_pack(
+        "{s:o, s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "split",
+        probe->split_count > 0 ? splits_json(probe) : json_null(), "fits", probe->fits, "why_not",
+        probe->fits ? json_null() : json_string(probe->why_not.text), "seconds_per_step",
+        timed ? number(step_seconds(probe)) : json_null(), "measured", probe->measured,
+        "tokens_per_second", timed ? number(tokens_per_second(probe)) : json_null(),
+        "seconds_of_job",
+        timed ? number(step_seconds(probe) * (double)probe->job->steps) : json_null(),
+        "income_per_hour", paid ? number(income_per_hour(probe)) : json_null(), "profit_per_hour",
+        paid && probe->has_price ? number(income_per_hour(probe) - probe->price) : json_null());
 }
 
 static json_t *probe_json(const struct probe *probe)
@@ -357,12 +482,41 @@ static void show_job(FILE *out, const struct probe *probe)
             tokens_per_second(probe));
     fprintf(out, "%-20s %.3g hours\n", "the whole job",
             step_seconds(probe) * (double)probe->job->steps / 3600.0);
-    if (probe->has_money) {
+    if (probe->has_money && !probe->has_price) {
+        fprintf(out, "%-20s %s%.4g eth; what is left of it is not known: give --price\n",
+                "an hour earns", probe->measured ? "" : "at most ",
+                income_per_hour(probe) / (double)WEI_PER_ETHER);
+    } else if (probe->has_money) {
         fprintf(out, "%-20s %s%.4g eth, less %.4g eth for the machine: %+.4g eth\n",
                 "an hour earns", probe->measured ? "" : "at most ",
                 income_per_hour(probe) / (double)WEI_PER_ETHER,
                 probe->price / (double)WEI_PER_ETHER,
                 (income_per_hour(probe) - probe->price) / (double)WEI_PER_ETHER);
+    }
+}
+
+static void show_splits(FILE *out, const struct probe *probe)
+{
+    uint32_t needed = devices_needed(probe);
+
+    fprintf(out, "\nSplit over GPUs, by the plan; %.3g GB/s from one to another\n",
+            probe->link / 1e9);
+    fprintf(out, "  %7s  %16s  %16s  %10s\n", "devices", "memory of each", "moved in a step",
+            "adds");
+    for (uint32_t i = 0; i < probe->split_count; i++) {
+        const struct machine_split_cost *cost = &probe->splits[i];
+
+        fprintf(out, "  %7u  %12.2f MiB  %12.2f MiB  %7.2f ms\n", probe->split_first + i,
+                (double)most_memory(cost) / 1048576.0, (double)cost->moved / 1048576.0,
+                move_ms(probe, cost));
+    }
+    if (probe->split_memory == 0) {
+        fprintf(out, "  --device-memory BYTES says how many are needed\n");
+    } else if (needed == 0) {
+        fprintf(out, "  none of these fits GPUs of %.2f GiB\n", (double)probe->split_memory / GIB);
+    } else {
+        fprintf(out, "  needed: %u, with %.2f GiB each\n", needed,
+                (double)probe->split_memory / GIB);
     }
 }
 
@@ -383,6 +537,9 @@ static void show(FILE *out, const struct probe *probe)
     fprintf(out, "\n");
     if (probe->job != NULL) {
         show_job(out, probe);
+    }
+    if (probe->split_count > 0) {
+        show_splits(out, probe);
     }
 }
 

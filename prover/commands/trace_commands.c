@@ -11,6 +11,7 @@
 
 #include "base/hex.h"
 #include "base/io/progress.h"
+#include "proofs/commit/descriptor.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/replay.h"
@@ -49,18 +50,25 @@ static bool find_state(uint32_t *item, const struct tape *tape, const char *name
 static bool find_output(uint32_t *item, const struct tape *tape, const char *text, size_t length)
 {
     const char *at = text;
-    uint64_t op;
+    uint64_t number;
+    uint64_t instance = 0;
     uint64_t output;
+    uint32_t op;
 
-    if (!read_number(&op, &at, ".") || *at++ != '.' || !read_number(&output, &at, "[") ||
-        at != text + length || op >= tape->op_count || output >= tape->ops[op].output_count) {
+    if (!read_number(&number, &at, "@.") ||
+        (*at == '@' && (at++, !read_number(&instance, &at, "."))) || *at++ != '.' ||
+        !read_number(&output, &at, "[") || at != text + length || number > UINT32_MAX ||
+        instance > UINT32_MAX ||
+        !descriptor_find_op(&op, tape, (uint32_t)number, (uint32_t)instance) ||
+        output >= tape->ops[op].output_count) {
         return false;
     }
-    *item = trace_item_of_output(tape, (uint32_t)op, (uint32_t)output);
+    *item = trace_item_of_output(tape, op, (uint32_t)output);
     return true;
 }
 
-/* "37.0[12]" is element 12 of output 0 of operation 37; "wte.weight[12]" one of a state. */
+/* "37.0[12]" is element 12 of output 0 of operation 37, "37@5.0[12]" the same in micro-batch 5;
+ * "wte.weight[12]" one of a state. */
 static enum status read_place(struct trace_opening *opening, const struct tape *tape,
                               const char *text, struct error *error)
 {
@@ -76,8 +84,8 @@ static enum status read_place(struct trace_opening *opening, const struct tape *
     }
     if (!good) {
         (void)error_set(error, STATUS_USAGE, "'%s' is not a place in this trace", text);
-        error_advise(error, "write OPERATION.OUTPUT[ELEMENT] or STATE[ELEMENT], as 37.0[12]; "
-                            "'lockstep job show --tape' lists them");
+        error_advise(error, "write OPERATION.OUTPUT[ELEMENT] or STATE[ELEMENT], as 37.0[12], of "
+                            "micro-batch 5 37@5.0[12]; 'lockstep job show --tape' lists them");
         return STATUS_USAGE;
     }
     return STATUS_OK;
@@ -518,7 +526,8 @@ static const struct command commands[] = {
     {.name = "open",
      .summary = "prove one element that a step computes or begins with",
      .description = "PLACE is OPERATION.OUTPUT[ELEMENT], or STATE[ELEMENT] for a state before the "
-                    "step; 'lockstep job show --tape' lists operations and states.",
+                    "step; 'lockstep job show --tape' lists operations and states. Of operation 37 "
+                    "in micro-batch 5 it is 37@5.OUTPUT[ELEMENT].",
      .arguments = "BUNDLE STEP PLACE",
      .example = "lockstep trace open text.run 42 37.0[12] --out element.opening",
      OPTIONS_OF(open_options),

@@ -165,6 +165,25 @@ def tape_that_would_train_nothing_is_refused():
     assert "version 1" in said["error"]["message"], said
 
 
+def steps_of_micro_batches_are_as_short_as_one():
+    one = new_job("one.job")
+    many = [new_job("%d.job" % n, "--accumulate", str(n)) for n in (8, 64)]
+    grouped = new_job("grouped.job", "--accumulate", "64", "--accumulate-group", "16")
+    assert [made["program"]["micro_batches"] for made in [one, *many, grouped]] == [1, 8, 64, 64]
+    sizes = [os.path.getsize(path(name)) for name in ("8.job", "64.job", "grouped.job")]
+    assert sizes == [sizes[0]] * 3 and sizes[0] < 1.2 * os.path.getsize(path("one.job")), sizes
+    assert len({made["roots"]["program"] for made in [one, *many, grouped]}) == 4
+    run("8.job", "8.run")
+    steps = ask("bundle", "steps", path("8.run"))["steps"]
+    assert len(steps) == 12 and all(step["loss"] > 0 for step in steps)
+    assert b"repeat 8 times in groups of 8:" in call("job", "show", path("8.job"), "--tape").stdout
+    said = new_job("bad.job", "--accumulate", "6", "--accumulate-group", "2", wanted=1)
+    assert "6 micro-batches in groups of 2" in said["error"]["message"], said
+    new_job("bad.job", "--accumulate", "2", "--accumulate-group", "4", wanted=3)
+    said = new_job("bad.job", "--accumulate", "1000000", wanted=1)
+    assert "at most" in said["error"]["message"], said
+
+
 def write_gpt2(name, prefix, drop=None, extra=None):
     """A GPT-2 of this size as Hugging Face names it; returns name -> (dims, bytes)."""
     shapes = {"wte.weight": [128, 8], "wpe.weight": [4, 8], "ln_f.weight": [8], "ln_f.bias": [8],
@@ -275,6 +294,7 @@ sys.exit(main([
     options_that_change_nothing_are_refused,
     job_is_made_again_from_its_tape,
     tape_that_would_train_nothing_is_refused,
+    steps_of_micro_batches_are_as_short_as_one,
     gpt2_of_hugging_face_is_a_first_state,
     llama_is_a_first_state_only_where_it_is_the_same_network,
 ]))

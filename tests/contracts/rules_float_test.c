@@ -28,6 +28,7 @@ struct court {
     struct address elementwise;
     struct address rows;
     struct address general;
+    struct address moves;
 };
 
 static int open_court(void **state)
@@ -39,6 +40,7 @@ static int open_court(void **state)
     court->elementwise = jury_deploy(&court->jury, RULES_ELEMENTWISE_CODE);
     court->rows = jury_deploy(&court->jury, RULES_ROWS_CODE);
     court->general = jury_deploy(&court->jury, RULES_GENERAL_CODE);
+    court->moves = jury_deploy(&court->jury, RULES_MOVES_CODE);
     *state = court;
     return 0;
 }
@@ -54,7 +56,8 @@ static int close_court(void **state)
 
 static bool in_rows(enum op_kind kind)
 {
-    return kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD;
+    return (kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD) ||
+           (kind >= OP_REDUCE && kind <= OP_GATHER_ELEMENTS_GRAD);
 }
 
 static bool in_elementwise(enum op_kind kind)
@@ -66,6 +69,12 @@ static bool in_elementwise(enum op_kind kind)
 static bool in_general(enum op_kind kind)
 {
     return kind >= OP_MAP && kind <= OP_SELECT;
+}
+
+/* Of the contract of moves, only these are tried here: rules_test.c has the others. */
+static bool in_moves(enum op_kind kind)
+{
+    return kind == OP_MOVE || kind == OP_PLACE;
 }
 
 /* How many functions a kind has. */
@@ -93,7 +102,10 @@ struct session {
 
 static const struct address *contract_of(const struct court *court, enum op_kind kind)
 {
-    return in_rows(kind) ? &court->rows : in_general(kind) ? &court->general : &court->elementwise;
+    return in_rows(kind)      ? &court->rows
+           : in_general(kind) ? &court->general
+           : in_moves(kind)   ? &court->moves
+                              : &court->elementwise;
 }
 
 static void hear(struct session *session)
@@ -192,7 +204,7 @@ static void test_elements_of_elementwise_operations_and_updates_agree(void **sta
 static void test_elements_of_general_kinds_agree(void **state)
 {
     for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
-        if (in_general(kind)) {
+        if (in_general(kind) || in_moves(kind)) {
             agree(*state, kind);
         }
     }
@@ -303,7 +315,7 @@ static void test_an_operand_that_is_withheld_is_missed(void **state)
     struct exhibit exhibit;
 
     for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
-        if (in_rows(kind) || in_elementwise(kind) || in_general(kind)) {
+        if (in_rows(kind) || in_elementwise(kind) || in_general(kind) || in_moves(kind)) {
             exhibit_of_kind(&exhibit, kind, MOOD_TAME, 3);
             uint32_t outputs = exhibit.tape->ops[0].output_count;
 

@@ -43,7 +43,9 @@ static void open_rules(struct rules *rules)
 
 static const struct address *contract_for(const struct rules *rules, enum op_kind kind)
 {
-    return kind >= OP_QUANTIZE && kind <= OP_CONTRACT_ONEHOT ? &rules->contraction : &rules->moves;
+    return (kind >= OP_QUANTIZE && kind <= OP_CONTRACT_ONEHOT) || kind == OP_EQUILIBRATE
+               ? &rules->contraction
+               : &rules->moves;
 }
 
 /* ---- every rule ----------------------------------------------------------- */
@@ -160,7 +162,8 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
         target = shown_random_target(&shown, &seed);
         if (shown.op.kind == OP_QUANTIZE) {
             target.output = (uint32_t)test_random_below(&seed, 2);
-            target.element = test_random_below(&seed, shown.operands[1 + target.output].count);
+            target.element = test_random_below(
+                &seed, shown.operands[shown.op.input_count + target.output].count);
         }
         axis = shown_case_axis(&shown, &target);
         many += axis.parts > 1;

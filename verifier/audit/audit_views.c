@@ -75,6 +75,9 @@ static json_t *difference_json(const struct fault_location *location)
     if (view != NULL && location->op_known) {
         (void)json_object_set_new(view, "operation", json_integer(location->op));
         (void)json_object_set_new(view, "operation_kind", json_string(location->op_name));
+        if (location->instance[0] != '\0') {
+            (void)json_object_set_new(view, "instance", json_string(location->instance));
+        }
         (void)json_object_set_new(view, "output", json_integer(location->output));
     }
     if (view != NULL && location->tensor_known) {
@@ -204,7 +207,8 @@ static void print_finding(FILE *out, const struct audit_view *view)
         fault_location_place(place, location);
         fprintf(out, "  differs  %s", place);
         if (location->op_known) {
-            fprintf(out, ", made by operation %u (%s)", location->op, location->op_name);
+            fprintf(out, ", made by operation %u (%s)%s%s", location->op, location->op_name,
+                    location->instance[0] == '\0' ? "" : ", ", location->instance);
         }
         fprintf(out, "\n");
     }

@@ -78,6 +78,7 @@ static void put_finding(struct buffer *bytes, const struct fault_location *locat
     buffer_add_u32(bytes, location->op);
     buffer_add_u32(bytes, location->output);
     put_text(bytes, location->op_name);
+    put_text(bytes, location->instance);
     buffer_add_u8(bytes, location->tensor_known);
     put_text(bytes, location->tensor);
     buffer_add_u8(bytes, location->element_known);
@@ -121,6 +122,7 @@ static enum status get_finding(struct fault_location *location, struct reader *r
     location->op = reader_u32(reader);
     location->output = reader_u32(reader);
     get_text(location->op_name, sizeof(location->op_name), reader);
+    get_text(location->instance, sizeof(location->instance), reader);
     location->tensor_known = get_bool(reader);
     get_text(location->tensor, sizeof(location->tensor), reader);
     location->element_known = get_bool(reader);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proofs/commit/commit.h"
+#include "proofs/commit/descriptor.h"
 #include "proofs/commit/element.h"
 #include "proofs/dispute/evidence_file.h"
 #include "proofs/run/replay.h"
@@ -95,6 +96,29 @@ static void lack(struct seeker *seeker, const char *what, const struct error *er
 
 /* ---- naming what differs ------------------------------------------------- */
 
+/* The number of a join is behind those of the operations. */
+static void name_op(struct fault_location *location, const struct tape *tape, uint32_t item)
+{
+    uint32_t instance;
+    uint32_t op;
+
+    location->op_known = true;
+    trace_output_at(&op, &location->output, tape, item);
+    location->op = descriptor_of_op(&instance, tape, op);
+    (void)snprintf(location->op_name, sizeof(location->op_name), "%s",
+                   op_kind_name(tape->ops[op].kind));
+    if (tape->brief == NULL) {
+        return;
+    }
+    if (location->op >= tape->brief->op_count) {
+        (void)snprintf(location->instance, sizeof(location->instance), "join %u of groups",
+                       instance);
+    } else if (location->op >= tape->brief->repeat.first &&
+               location->op - tape->brief->repeat.first < tape->brief->repeat.op_count) {
+        (void)snprintf(location->instance, sizeof(location->instance), "micro-batch %u", instance);
+    }
+}
+
 static void name_item(struct seeker *seeker, uint32_t item)
 {
     struct fault_location *location = seeker->location;
@@ -102,10 +126,7 @@ static void name_item(struct seeker *seeker, uint32_t item)
     const struct tensor *tensor = &tape->tensors[trace_tensor_at(tape, item)];
 
     if (item >= tape->state_count) {
-        location->op_known = true;
-        trace_output_at(&location->op, &location->output, tape, item);
-        (void)snprintf(location->op_name, sizeof(location->op_name), "%s",
-                       op_kind_name(tape->ops[location->op].kind));
+        name_op(location, tape, item);
     }
     location->tensor_known = true;
     location->dtype = tensor->dtype;

@@ -18,7 +18,8 @@
 #include "proofs/dispute/evidence.h"
 #include "proofs/run/run.h"
 
-#define FAULT_LOCATION_OP_MAX 40
+#define FAULT_LOCATION_OP_MAX       40
+#define FAULT_LOCATION_INSTANCE_MAX 40
 
 struct fault_location {
     enum evidence_kind kind; /* 0: there is no evidence */
@@ -27,10 +28,11 @@ struct fault_location {
     bool own_trace; /* the accused's own trace was at hand */
     struct digest trace_root;
 
-    bool op_known; /* the operation that makes what differs: */
+    bool op_known; /* the operation of the program that makes what differs: */
     uint32_t op;
     uint32_t output;
     char op_name[FAULT_LOCATION_OP_MAX];
+    char instance[FAULT_LOCATION_INSTANCE_MAX]; /* "micro-batch 3"; "": it is done once */
 
     bool tensor_known; /* the tensor that differs: */
     char tensor[TENSOR_NAME_MAX + 1];

@@ -426,8 +426,9 @@ static void add_difference(struct buffer *page, const struct report *report)
         buffer_add_text(page, "</td></tr>\n");
     }
     if (location->op_known) {
-        buffer_add_format(page, "<tr><td>Made by operation</td><td>%u (%s)</td></tr>\n",
-                          location->op, location->op_name);
+        buffer_add_format(page, "<tr><td>Made by operation</td><td>%u (%s)%s%s</td></tr>\n",
+                          location->op, location->op_name,
+                          location->instance[0] == '\0' ? "" : ", ", location->instance);
     }
     if (location->element_known) {
         add_value(page, "The solver's value", location, location->found);

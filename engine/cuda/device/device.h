@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Changes with the calls, and by itself with their number. */
-#define DEVICE_ABI       (UINT32_C(2) << 16 | (uint32_t)sizeof(struct device_calls))
+#define DEVICE_ABI       (UINT32_C(3) << 16 | (uint32_t)sizeof(struct device_calls))
 #define DEVICE_NAME_MAX  256
 #define DEVICE_MARKS_MAX 16
 #define DEVICE_LANES     2

@@ -37,9 +37,10 @@ bool quantizer_same(const struct op *a, const struct op *b)
     const struct plain_view view = quantizer_view(a);
     const struct plain_view to = quantizer_view(b);
 
-    if (a->inputs[0] != b->inputs[0] || shape.bits != other.bits || shape.k != other.k ||
-        shape.block != other.block || shape.piece != other.piece || view.count != to.count ||
-        view.rows != to.rows || quantize_rows(a) != quantize_rows(b)) {
+    if (a->input_count != b->input_count || a->inputs[0] != b->inputs[0] ||
+        (quantize_is_shifted(a) && a->inputs[1] != b->inputs[1]) || shape.bits != other.bits ||
+        shape.k != other.k || shape.block != other.block || shape.piece != other.piece ||
+        view.count != to.count || view.rows != to.rows || quantize_rows(a) != quantize_rows(b)) {
         return false;
     }
     for (int axis = 0; axis < view.count; axis++) {
@@ -56,8 +57,8 @@ bool quantizes_rows(const struct op *op, uint32_t x, int64_t rows, int64_t colum
     const int across = rows > 1;
     struct plain_view view;
 
-    if (op->kind != OP_QUANTIZE || op->inputs[0] != x || quantize_rows(op) != rows ||
-        contraction_shape_of(op).k != columns) {
+    if (op->kind != OP_QUANTIZE || op->input_count != 1 || op->inputs[0] != x ||
+        quantize_rows(op) != rows || contraction_shape_of(op).k != columns) {
         return false;
     }
     view = quantizer_view(op);
@@ -103,7 +104,8 @@ uint32_t quantizer_of_operand(const struct fusion *fusion, const struct readers 
         return NEVER;
     }
     maker = &fusion->ops[at];
-    return maker->kind == OP_QUANTIZE && maker->outputs[2] == op->inputs[input] &&
+    return maker->kind == OP_QUANTIZE && maker->input_count == 1 &&
+                   maker->outputs[2] == op->inputs[input] &&
                    maker->outputs[1] == op->inputs[input + 1]
                ? at
                : NEVER;

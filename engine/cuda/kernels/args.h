@@ -130,6 +130,8 @@ struct rows_args {
 
 struct quantize_args {
     const float *x;
+    const int16_t *c; /* (batches, K): shifts, or NULL; not for kernel_quantize_rows */
+    uint64_t batch_rows;
     int16_t *peaks; /* (rows, pieces) */
     int16_t *exponents;
     uint8_t *planes; /* packed; NULL: canonical q is written */

@@ -21,6 +21,7 @@
 #include "engine/rules/rules_elementwise.c"
 #include "engine/rules/rules_general.c"
 #include "engine/rules/rules_index.c"
+#include "engine/rules/rules_reduce.c"
 #include "engine/rules/rules_rows.c"
 #include "engine/rules/rules_update.c"
 /* Two families each have a private struct of this name. */

@@ -38,6 +38,18 @@ static RULE inline int64_t view_k(const struct quantize_args *args, uint32_t k)
     return (int64_t)(k / inner) * args->strides[4] + (int64_t)(k % inner) * args->strides[5];
 }
 
+/* Element k of a row that begins at x, shifted as the row's batch says. */
+static RULE inline float view_element(const struct quantize_args *args, const float *x,
+                                      uint64_t row, uint32_t k)
+{
+    const float element = x[view_k(args, k)];
+
+    return args->c == NULL
+               ? element
+               : quantize_shifted(element,
+                                  quantize_factor(args->c[row / args->batch_rows * args->k + k]));
+}
+
 static RULE inline void write_peak(const struct quantize_args *args, uint64_t row, uint64_t piece,
                                    uint32_t magnitude)
 {
@@ -67,7 +79,7 @@ KERNEL(kernel_quantize_peaks, struct quantize_args)
                 const float *x = args.x + view_row(&args, row);
 
                 for (uint32_t k = start; k < end; k++) {
-                    const uint32_t magnitude = magnitude_of(x[view_k(&args, k)]);
+                    const uint32_t magnitude = magnitude_of(view_element(&args, x, row, k));
 
                     largest = magnitude > largest ? magnitude : largest;
                 }
@@ -77,7 +89,7 @@ KERNEL(kernel_quantize_peaks, struct quantize_args)
             const float *x = args.x + view_row(&args, group);
 
             for (uint32_t k = start + lane; k < end; k += CUDA_WARP) {
-                const uint32_t magnitude = magnitude_of(x[view_k(&args, k)]);
+                const uint32_t magnitude = magnitude_of(view_element(&args, x, group, k));
 
                 largest = magnitude > largest ? magnitude : largest;
             }
@@ -237,7 +249,8 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
         if (first_row + r < args.rows && k < args.k) {
             const uint64_t block = (first_row + r) * args.blocks + ((uint64_t)k >> args.block_log);
 
-            q = quantized(args.x[starts[r] + view_k(&args, k)], args.exponents[block], args.bits);
+            q = quantized(view_element(&args, args.x + starts[r], first_row + r, k),
+                          args.exponents[block], args.bits);
         }
         tile[r * (QUANTIZE_TILE_K + 4) + c] = q;
     }

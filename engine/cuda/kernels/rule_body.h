@@ -92,6 +92,8 @@ KERNEL(kernel_elements, struct elements_args)
         ELEMENTS_ONE(OP_MAP, rule_map)
         ELEMENTS_ONE(OP_BINARY, rule_binary)
         ELEMENTS_ONE(OP_SELECT, rule_select)
+        ELEMENTS_ONE(OP_MOVE, rule_move)
+        ELEMENTS_ONE(OP_PLACE, rule_place)
     case OP_SGD:
         ELEMENTS_LOOP(const uint32_t p = rule_sgd_parameter(&call, i);
                       const uint32_t v = rule_sgd_velocity(&call, i);

@@ -59,6 +59,8 @@ bool launch_is_elementwise(enum op_kind kind)
     case OP_MAP:
     case OP_BINARY:
     case OP_SELECT:
+    case OP_MOVE:
+    case OP_PLACE:
         return true;
     default:
         return false;

@@ -58,6 +58,7 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
     struct quantize_args args = {.x = input_memory(launcher, op, 0),
                                  .peaks = output_memory(launcher, op, 0),
                                  .exponents = output_memory(launcher, op, 1),
+                                 .batch_rows = (uint64_t)(op->attributes[2] * op->attributes[3]),
                                  .rows = rows,
                                  .plane_size = packed.plane_size,
                                  .strip_size = packed.strip_size,
@@ -75,6 +76,9 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
                                  .across = view_across(op)};
     uint8_t *q = output_memory(launcher, op, 2);
 
+    if (quantize_is_shifted(op)) {
+        args.c = input_memory(launcher, op, 1);
+    }
     for (int axis = 0; axis < 6; axis++) {
         args.dims[axis] = op->attributes[QUANTIZE_DIMS + axis];
         args.strides[axis] = op->attributes[QUANTIZE_STRIDES + axis];
@@ -174,7 +178,8 @@ enum device_result launch_quantize(const struct launcher *launcher, const struct
     const uint8_t *q = output_memory(launcher, op, 2);
     uint64_t width;
 
-    if (args.planes != NULL && view_of_runs(op, &shape, args.x) && !few_long_rows(&args)) {
+    if (args.planes != NULL && args.c == NULL && view_of_runs(op, &shape, args.x) &&
+        !few_long_rows(&args)) {
         args.team = args.k > TEAM_K ? BLOCK_THREADS / CUDA_WARP : 1;
         return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
                            BLOCK_THREADS / CUDA_WARP / args.team, args);

@@ -42,7 +42,7 @@ static void *kernel_quantize(const struct run *run, const struct operand_case *o
     void *q = take(contraction_packed_size(&operand->op));
     uint8_t *unpacked = take(operand->q_size + 64);
     struct kernel_call call = {.op = &operand->op,
-                               .inputs = {operand->x},
+                               .inputs = {operand->x, operand->c},
                                .outputs = {run->peaks ? peaks : NULL, exponents, q}};
 
     kernel_run(run, &call);
@@ -182,6 +182,63 @@ static void test_kernels_give_the_rules_bits(void **state)
         problem_random(&seed, &problem);
         check_all_kernels(&problem, true);
         problem_release(&problem);
+    }
+}
+
+/* Shifts within the clamp and beyond it, on ordinary numbers, subnormals, infinities and NaNs. */
+static void test_kernels_give_the_rules_bits_of_shifted_rows(void **state)
+{
+    static const int most[4] = {3, 40, 126, 5000};
+    uint64_t turns = test_share(20000, 200);
+    uint64_t seed = 14;
+
+    (void)state;
+    for (uint64_t turn = 0; turn < turns; turn++) {
+        struct problem problem;
+
+        problem_random(&seed, &problem);
+        problem_shift(&seed, &problem, most[turn % 4]);
+        check_all_kernels(&problem, false);
+        problem_release(&problem);
+    }
+}
+
+/*
+ * What one operand is shifted by, the other is shifted back by. Channels that differ by up to 2^40
+ * in one operand, and by the inverse in the other, are a product of ordinary rows: with the shifts
+ * that say so, its bits are those of the ordinary rows.
+ */
+static void test_shifts_cancel_in_the_product(void **state)
+{
+    static const int64_t dims[8] = {1, 1, 1, 20, 1, 30, 1, 700};
+    uint64_t seed = 15;
+
+    (void)state;
+    for (int turn = 0; turn < 8; turn++) {
+        struct problem plain;
+        struct problem scaled;
+
+        problem_init(&seed, &plain, dims, 14, 128, 0, VALUES_NORMAL, true);
+        problem_init(&seed, &scaled, dims, 14, 128, 0, VALUES_NORMAL, true);
+        scaled.a.c = take((size_t)plain.k * sizeof(int16_t));
+        scaled.b.c = take((size_t)plain.k * sizeof(int16_t));
+        for (int64_t k = 0; k < plain.k; k++) {
+            scaled.a.c[k] = (int16_t)((int64_t)test_random_below(&seed, 81) - 40);
+            scaled.b.c[k] = (int16_t)-scaled.a.c[k];
+            for (int64_t row = 0; row < 20; row++) {
+                scaled.a.x[row * plain.k + k] = ldexpf(plain.a.x[row * plain.k + k], scaled.a.c[k]);
+            }
+            for (int64_t row = 0; row < 30; row++) {
+                scaled.b.x[row * plain.k + k] = ldexpf(plain.b.x[row * plain.k + k], scaled.b.c[k]);
+            }
+        }
+        scaled.a.op.input_count = 2;
+        scaled.b.op.input_count = 2;
+        problem_solve(&scaled);
+        assert_memory_equal(scaled.out, plain.out, 600 * sizeof(float));
+        check_all_kernels(&scaled, false);
+        problem_release(&plain);
+        problem_release(&scaled);
     }
 }
 
@@ -455,6 +512,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_give_the_rules_bits),
+        cmocka_unit_test(test_kernels_give_the_rules_bits_of_shifted_rows),
+        cmocka_unit_test(test_shifts_cancel_in_the_product),
         cmocka_unit_test(test_kernels_every_bits_block_and_values),
         cmocka_unit_test(test_kernels_large_shapes),
         cmocka_unit_test(test_kernels_results_larger_than_the_caches),

@@ -31,12 +31,13 @@ static enum status open_on_fake(struct machine **machine, const struct tape *tap
  * Two traced steps by slices have the roots of whole steps; the second starts where the first
  * ended.
  */
-static void hold_model(enum model_kind kind, const struct backend *backend, enum isa isa,
-                       uint64_t device_memory, uint32_t steps)
+static void hold_options(const struct model_options *wanted, const struct backend *backend,
+                         enum isa isa, uint64_t device_memory, uint32_t steps)
 {
+    enum model_kind kind = wanted->kind;
+
     const struct machine_options options = {
         .backend = backend, .isa = isa, .thread_count = 1, .device_memory = device_memory};
-    struct model_options wanted;
     struct small_model small;
     struct machine *whole;
     struct machine *sliced = NULL;
@@ -45,8 +46,7 @@ static void hold_model(enum model_kind kind, const struct backend *backend, enum
     bool diverged;
 
     error_init(&error);
-    small_model_options(&wanted, kind);
-    small_model_open(&small, &wanted);
+    small_model_open(&small, wanted);
     whole = small_machine_open(&small, ISA_SCALAR, 1, true);
     assert_int_equal(machine_sliced_open(&sliced, small.model.tape, &options, &error), STATUS_OK);
     assert_int_equal(machine_sliced_survey(&survey, small.model.tape, &options, &error), STATUS_OK);
@@ -75,6 +75,26 @@ static void hold_model(enum model_kind kind, const struct backend *backend, enum
     whole->backend->close(whole);
     sliced->backend->close(sliced);
     small_model_close(&small);
+}
+
+static void hold_model(enum model_kind kind, const struct backend *backend, enum isa isa,
+                       uint64_t device_memory, uint32_t steps)
+{
+    struct model_options options;
+
+    small_model_options(&options, kind);
+    hold_options(&options, backend, isa, device_memory, steps);
+}
+
+static void test_micro_batches_by_slices_have_the_trace_of_the_whole_step(void **state)
+{
+    struct model_options options;
+
+    (void)state;
+    small_model_options(&options, MODEL_MLP);
+    options.accumulate = 4;
+    options.group = 2;
+    hold_options(&options, &backend_cpu, ISA_SCALAR, 20000, 2);
 }
 
 static void test_steps_by_slices_have_the_trace_of_the_whole_step(void **state)
@@ -261,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_by_slices_have_the_trace_of_the_whole_step),
+        cmocka_unit_test(test_micro_batches_by_slices_have_the_trace_of_the_whole_step),
         cmocka_unit_test(test_steps_by_slices_run_on_a_device),
         cmocka_unit_test(test_a_device_that_is_full_gets_smaller_parts),
         cmocka_unit_test(test_every_failure_of_the_device_stops_the_step),

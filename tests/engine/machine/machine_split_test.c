@@ -31,6 +31,50 @@ static enum status open_on_fake(struct machine **machine, const struct tape *tap
     return machine_cuda_open(machine, tape, options, &config, error);
 }
 
+/* Counts what the devices are asked for. */
+static struct {
+    struct device_calls calls;
+    struct device *devices[MACHINE_DEVICES_MAX];
+    uint64_t allocated[MACHINE_DEVICES_MAX];
+    uint64_t copied;
+} counted;
+
+static enum device_result counted_open(struct device **device, struct device_facts *facts,
+                                       int ordinal)
+{
+    enum device_result result = fake_device_calls()->open(device, facts, ordinal);
+
+    counted.devices[ordinal] = *device;
+    return result;
+}
+
+static enum device_result counted_allocate(struct device *device, void **memory, uint64_t size)
+{
+    for (uint32_t i = 0; i < MACHINE_DEVICES_MAX; i++) {
+        counted.allocated[i] += counted.devices[i] == device ? size : 0;
+    }
+    return fake_device_calls()->allocate(device, memory, size);
+}
+
+static enum device_result counted_copy(struct device *device, void *to, const void *from,
+                                       uint64_t size)
+{
+    counted.copied += size;
+    return fake_device_calls()->copy(device, to, from, size);
+}
+
+static enum status open_counted(struct machine **machine, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
+{
+    struct cuda_config config = {.calls = &counted.calls, .ordinal = (int)options->device};
+
+    counted.calls = *fake_device_calls();
+    counted.calls.open = counted_open;
+    counted.calls.allocate = counted_allocate;
+    counted.calls.copy = counted_copy;
+    return machine_cuda_open(machine, tape, options, &config, error);
+}
+
 static struct backend fake_backend(void)
 {
     struct backend fake = backend_cuda;
@@ -126,6 +170,7 @@ static void test_models_have_the_bits_of_one_machine(void **state)
         struct start start;
 
         small_model_options(&options, (enum model_kind)kind);
+        options.equilibrate = kind % 2 == 0;
         small_model_open(&small, &options);
         start_model(&start, &small);
         for (uint32_t parts = 1; parts <= 5; parts += parts == 3 ? 2 : 1) {
@@ -137,6 +182,29 @@ static void test_models_have_the_bits_of_one_machine(void **state)
         start_release(&start);
         small_model_close(&small);
     }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Micro-batches of one step, some of whose accumulators are on other parts than their terms. */
+static void test_micro_batches_have_the_bits_of_one_machine(void **state)
+{
+    const struct backend fake = fake_backend();
+    struct model_options options;
+    struct small_model small;
+    struct start start;
+
+    (void)state;
+    fake_device_set(&sound);
+    small_model_options(&options, MODEL_GPT2);
+    options.accumulate = 4;
+    options.group = 2;
+    small_model_open(&small, &options);
+    start_model(&start, &small);
+    hold(&start, &backend_cpu, 3, "micro-batches");
+    hold_trace(&start, &backend_cpu, 3);
+    hold(&start, &fake, 2, "micro-batches");
+    start_release(&start);
+    small_model_close(&small);
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
@@ -321,6 +389,59 @@ static void test_lists_of_devices_are_read(void **state)
         STATUS_USAGE);
 }
 
+/* ---- what it costs ---------------------------------------------------------------------- */
+
+/* The plan says what the devices are then asked for: it needs none of them. */
+static void test_the_cost_is_known_before(void **state)
+{
+    struct backend backend = backend_cuda;
+    struct model_options options;
+    struct small_model small;
+    struct start start;
+    struct error error;
+    uint64_t alone = 0; /* bytes that a device copies within itself */
+
+    (void)state;
+    error_init(&error);
+    fake_device_set(&sound);
+    backend.open = open_counted;
+    small_model_options(&options, MODEL_GPT2);
+    options.layers = 4;
+    small_model_open(&small, &options);
+    start_model(&start, &small);
+    for (uint32_t parts = 1; parts <= 5; parts++) {
+        struct machine_options wanted = {.backend = &backend, .device_count = parts};
+        struct machine_split_cost cost;
+        struct machine *split;
+        uint64_t sum = 0;
+        uint64_t size = 0;
+
+        memset(&counted, 0, sizeof(counted));
+        start_must(machine_split_cost(&cost, start.tape, &wanted, &error), &error);
+        split = split_open(start.tape, &backend, parts, false);
+        assert_non_null(split);
+        for (uint32_t part = 0; part < parts; part++) {
+            assert_true(counted.allocated[part] > 0);
+            /* Enough for any device, and not much more than this one takes. */
+            assert_true(counted.allocated[part] <= cost.memory[part]);
+            assert_true(cost.memory[part] <= 2 * counted.allocated[part]);
+            sum += cost.memory[part];
+        }
+        counted.copied = 0;
+        start_steps(split, &start, 1);
+        alone = parts == 1 ? counted.copied : alone;
+        assert_true(counted.copied == alone + cost.moved);
+        start_must(split->backend->size(&size, start.tape, &wanted, &error), &error);
+        assert_true(size == sum);
+        assert_true(parts > 1 ? cost.moved > 0 && cost.moves > 0
+                              : cost.moved == 0 && cost.moves == 0);
+        split->backend->close(split);
+    }
+    start_release(&start);
+    small_model_close(&small);
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 /* ---- what it is for -------------------------------------------------------------------- */
 
 static void test_gpt2_124m_is_divided_by_layers(void **state)
@@ -369,11 +490,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_micro_batches_have_the_bits_of_one_machine),
         cmocka_unit_test(test_moved_tensors_arrive_in_time),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
         cmocka_unit_test(test_any_failing_call_of_any_device_is_an_error),
         cmocka_unit_test(test_impossible_splits_are_refused),
         cmocka_unit_test(test_lists_of_devices_are_read),
+        cmocka_unit_test(test_the_cost_is_known_before),
         cmocka_unit_test(test_gpt2_124m_is_divided_by_layers),
     };
 

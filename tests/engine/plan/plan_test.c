@@ -423,6 +423,11 @@ static void test_models_never_share_live_bytes_and_save_memory(void **state)
         (void)judge_tape(small.model.tape, &tempers[0]);
         (void)judge_tape(small.model.tape, &tempers[3]);
         small_model_close(&small);
+        options.accumulate = 4;
+        options.group = 2;
+        small_model_open(&small, &options);
+        (void)judge_tape(small.model.tape, &tempers[2]);
+        small_model_close(&small);
     }
 }
 

@@ -232,6 +232,122 @@ static void test_gradient_of_select_and_clamp(void **state)
     gradient_check(write_clamp);
 }
 
+/* ---- MOVE and PLACE ----------------------------------------------------- */
+
+static uint32_t write_permuted(struct net *net)
+{
+    static const uint32_t order[3] = {2, 0, 1};
+    uint32_t x = build_permute(net->builder, net_cube(net, 3, 4, 5), order);
+
+    return build_binary(net->builder, BINARY_MUL, x, net_matrix(net, 3, 4));
+}
+
+static uint32_t write_sliced(struct net *net)
+{
+    static const uint64_t starts[3] = {0, 5, 1};
+    static const uint64_t counts[3] = {2, 3, 2};
+    static const int64_t steps[3] = {1, -2, 3};
+
+    return build_slice(net->builder, net_cube(net, 2, 6, 5), starts, counts, steps);
+}
+
+/* Three groups of repeated axes, and two that turn round. */
+static uint32_t write_repeated_move(struct net *net)
+{
+    static const struct move move = {{2, 3, 2, 4, 3}, {0, -4, 0, 1, 0}, 8};
+    static const uint64_t dims[2] = {12, 12};
+
+    net->slack = 4.0;
+    return build_move(net->builder, net_matrix(net, 3, 4), &move, 2, dims);
+}
+
+static uint32_t write_padded(struct net *net)
+{
+    static const uint64_t before[2] = {1, 2};
+    static const uint64_t after[2] = {0, 3};
+    uint32_t x = build_pad(net->builder, net_matrix(net, 3, 4), before, after, 0.5f);
+
+    return build_binary(net->builder, BINARY_MUL, x, x);
+}
+
+static uint32_t write_joined(struct net *net)
+{
+    uint32_t parts[3];
+
+    parts[0] = net_cube(net, 2, 3, 4);
+    parts[1] = net_cube(net, 2, 1, 4);
+    parts[2] = parts[0];
+    parts[0] = build_join(net->builder, parts, 3, 1);
+    return build_binary(net->builder, BINARY_MUL, parts[0], parts[0]);
+}
+
+/* The base of a place: under a part of it, and one number around it. */
+static uint32_t write_base(struct net *net)
+{
+    static const struct move move = {{1, 1, 1, 2, 3}, {0, 0, 0, -6, 2}, 13};
+    static const uint64_t dims[2] = {4, 6};
+    uint32_t x = net_matrix(net, 2, 3);
+    uint32_t y = build_place(net->builder, x, net_matrix(net, 4, 6), &move, 2, dims);
+    uint32_t z = build_place(net->builder, x, net_vector(net, 1), &move, 2, dims);
+
+    net->slack = 4.0;
+    return build_binary(net->builder, BINARY_ADD, y, z);
+}
+
+/* The second operand is read in another order: its gradient goes back by a move. */
+static uint32_t write_crossed(struct net *net)
+{
+    uint32_t inputs[2] = {net_matrix(net, 4, 5), net_matrix(net, 5, 4)};
+    static const int64_t attributes[BINARY_ATTRIBUTES] = {BINARY_MUL, 1, 1, 4, 5, 0, 0,
+                                                          5,          1, 0, 0, 1, 4};
+    struct op op = op_begin(OP_BINARY, 2, inputs);
+    struct output_shape shape = shape_like(net->builder, inputs[0]);
+
+    for (uint32_t i = 0; i < BINARY_ATTRIBUTES; i++) {
+        op_attribute(&op, (uint64_t)attributes[i]);
+    }
+    op.output_count = 1;
+    build_op(net->builder, &op, &shape);
+    return op.outputs[0];
+}
+
+static void test_gradient_of_moves_and_places(void **state)
+{
+    (void)state;
+    gradient_check(write_permuted);
+    gradient_check(write_sliced);
+    gradient_check(write_repeated_move);
+    gradient_check(write_padded);
+    gradient_check(write_joined);
+    gradient_check(write_base);
+    gradient_check(write_crossed);
+}
+
+static uint32_t write_slice_past_the_end(struct net *net)
+{
+    static const uint64_t starts[2] = {0, 3};
+    static const uint64_t counts[2] = {2, 3};
+    static const int64_t steps[2] = {1, 1};
+
+    return build_slice(net->builder, net_matrix(net, 4, 5), starts, counts, steps);
+}
+
+static uint32_t write_join_of_other_widths(struct net *net)
+{
+    uint32_t parts[2];
+
+    parts[0] = net_matrix(net, 3, 4);
+    parts[1] = net_matrix(net, 2, 4);
+    return build_join(net->builder, parts, 2, 1);
+}
+
+static void test_slices_and_joins_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    gradient_check_refused(write_slice_past_the_end, "outside of axis 1");
+    gradient_check_refused(write_join_of_other_widths, "does not join");
+}
+
 /* ---- shapes ------------------------------------------------------------- */
 
 static void test_shapes_that_do_not_fit_are_refused_by_name(void **state)
@@ -261,6 +377,8 @@ int main(void)
         cmocka_unit_test(test_gradient_of_operands_that_both_repeat_or_are_one),
         cmocka_unit_test(test_gradient_of_powers),
         cmocka_unit_test(test_gradient_of_select_and_clamp),
+        cmocka_unit_test(test_gradient_of_moves_and_places),
+        cmocka_unit_test(test_slices_and_joins_that_do_not_fit_are_refused),
         cmocka_unit_test(test_shapes_that_do_not_fit_are_refused_by_name),
     };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/models/model_writer.h"
+#include "engine/plan/backend.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/numeric/gradient_check.h"
 #include "tests/support/test.h"
@@ -392,6 +393,195 @@ static void test_gradient_of_row_sum_and_norms(void **state)
     gradient_check(write_rms_norm_wide);
 }
 
+/* (batch, channels, height*width), and with the channels last. */
+static uint32_t write_batch_norm(struct net *net)
+{
+    uint32_t x = net_cube(net, 4, 3, 10);
+    uint32_t gain = net_vector(net, 3);
+
+    return build_batch_norm(net->builder, x, gain, net_vector(net, 3), 10, 1e-3f, NULL);
+}
+
+static uint32_t write_batch_norm_channels_last(struct net *net)
+{
+    uint32_t x = net_cube(net, 4, 10, 3);
+    uint32_t gain = net_vector(net, 3);
+
+    return build_batch_norm(net->builder, x, gain, net_vector(net, 3), 1, 1e-3f, NULL);
+}
+
+static uint32_t write_group_norm(struct net *net)
+{
+    uint32_t x = net_cube(net, 3, 6, 10);
+    uint32_t gain = net_vector(net, 6);
+
+    return build_group_norm(net->builder, x, gain, net_vector(net, 6), 10, 2, 1e-3f);
+}
+
+static uint32_t write_instance_norm(struct net *net)
+{
+    uint32_t x = net_cube(net, 3, 4, 25);
+    uint32_t gain = net_vector(net, 4);
+
+    return build_group_norm(net->builder, x, gain, net_vector(net, 4), 25, 4, 1e-3f);
+}
+
+static void test_gradient_of_norms_of_batches_groups_and_instances(void **state)
+{
+    (void)state;
+    gradient_check(write_batch_norm);
+    gradient_check(write_batch_norm_channels_last);
+    gradient_check(write_group_norm);
+    gradient_check(write_instance_norm);
+}
+
+enum { NORM_BATCH = 3, NORM_CHANNELS = 6, NORM_INNER = 7 };
+#define NORM_COUNT (NORM_BATCH * NORM_CHANNELS * NORM_INNER)
+
+/* y of one form: groups 0 is the batch's. */
+static void run_norm(float y[NORM_COUNT], const float x[NORM_COUNT], const float *gain,
+                     const float *bias, uint64_t groups)
+{
+    const struct machine_options options = {.isa = ISA_SCALAR, .thread_count = 1};
+    const uint64_t dims[3] = {NORM_BATCH, NORM_CHANNELS, NORM_INNER};
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    uint32_t at = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 3, dims);
+    uint32_t g = build_tensor(builder, "g", DTYPE_F32, ROLE_INPUT, 1, dims + 1);
+    uint32_t b = build_tensor(builder, "b", DTYPE_F32, ROLE_INPUT, 1, dims + 1);
+    uint32_t out = groups == 0 ? build_batch_norm(builder, at, g, b, NORM_INNER, 1e-5f, NULL)
+                               : build_group_norm(builder, at, g, b, NORM_INNER, groups, 1e-5f);
+    struct machine *machine = NULL;
+    struct tape *tape = NULL;
+    struct error error;
+
+    error_init(&error);
+    build_output(builder, "y", out);
+    assert_int_equal(builder_finish(&tape, builder, &error), STATUS_OK);
+    builder_free(builder);
+    assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, at, x, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, g, gain, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, b, bias, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.step(machine, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.read(machine, out, y, &error), STATUS_OK);
+    backend_cpu.close(machine);
+    tape_free(tape);
+}
+
+/* Which elements are normalized together. */
+static int norm_set(int i, int groups)
+{
+    int channel = i / NORM_INNER % NORM_CHANNELS;
+
+    return groups == 0
+               ? channel
+               : i / (NORM_INNER * NORM_CHANNELS) * groups + channel / (NORM_CHANNELS / groups);
+}
+
+static void check_norm(int groups)
+{
+    float x[NORM_COUNT];
+    float y[NORM_COUNT];
+    float gain[NORM_CHANNELS];
+    float bias[NORM_CHANNELS];
+    uint64_t seed = 3;
+
+    for (int i = 0; i < NORM_COUNT; i++) {
+        x[i] = 20.0f + (float)test_random_below(&seed, 1000) / 100.0f;
+    }
+    for (int c = 0; c < NORM_CHANNELS; c++) {
+        gain[c] = 0.5f + (float)c;
+        bias[c] = 1.0f - (float)c;
+    }
+    run_norm(y, x, gain, bias, (uint64_t)groups);
+    for (int i = 0; i < NORM_COUNT; i++) {
+        int channel = i / NORM_INNER % NORM_CHANNELS;
+        double count = 0.0;
+        double sum = 0.0;
+        double squares = 0.0;
+
+        for (int j = 0; j < NORM_COUNT; j++) {
+            bool together = norm_set(i, groups) == norm_set(j, groups);
+
+            count += together ? 1.0 : 0.0;
+            sum += together ? (double)x[j] : 0.0;
+            squares += together ? (double)x[j] * (double)x[j] : 0.0;
+        }
+        double mean = sum / count;
+        double rstd = 1.0 / sqrt(squares / count - mean * mean + 1e-5);
+        double wanted =
+            ((double)x[i] - mean) * rstd * (double)gain[channel] + (double)bias[channel];
+
+        assert_true(fabs((double)y[i] - wanted) < 2e-4);
+    }
+}
+
+static void test_norms_of_batches_groups_and_instances_are_those_of_double_precision(void **state)
+{
+    (void)state;
+    check_norm(0);
+    check_norm(1);
+    check_norm(2);
+    check_norm(NORM_CHANNELS);
+}
+
+/* Columns, and what stands in the middle. */
+static uint32_t write_column_sums(struct net *net)
+{
+    return build_reduce(net->builder, net_matrix(net, 4, 6), 1, 6);
+}
+
+static uint32_t write_middle_sums(struct net *net)
+{
+    return build_reduce(net->builder, net_cube(net, 3, 4, 5), 5, 4);
+}
+
+static void test_gradient_of_exact_sums(void **state)
+{
+    (void)state;
+    gradient_check(write_column_sums);
+    gradient_check(write_middle_sums);
+}
+
+static uint32_t write_maximum(struct net *net)
+{
+    return build_extreme(net->builder, REDUCE_MAX, net_cube(net, 2, 3, 7), NULL);
+}
+
+/* Rows of two parts. */
+static uint32_t write_minimum(struct net *net)
+{
+    return build_extreme(net->builder, REDUCE_MIN, net_matrix(net, 2, 1300), NULL);
+}
+
+static uint32_t write_gather_elements(struct net *net)
+{
+    return build_gather_elements(net->builder, net_matrix(net, 9, 5), net_index(net, 9, 5));
+}
+
+/* The gradient of a gradient: one element of each row is placed in a row of zeros. */
+static uint32_t write_scatter_elements(struct net *net)
+{
+    uint32_t inputs[2] = {net_index(net, 9, 5), net_vector(net, 9)};
+    struct op op = op_begin(OP_GATHER_ELEMENTS_GRAD, 2, inputs);
+    struct output_shape shape = shape_matrix(DTYPE_F32, 9, 5);
+
+    op_attribute(&op, 9);
+    op_attribute(&op, 5);
+    op.output_count = 1;
+    build_op(net->builder, &op, &shape);
+    return op.outputs[0];
+}
+
+static void test_gradient_of_extremes_and_of_one_element_a_row(void **state)
+{
+    (void)state;
+    gradient_check_spread(write_maximum, 0.01);
+    gradient_check_spread(write_minimum, 0.001);
+    gradient_check(write_gather_elements);
+    gradient_check(write_scatter_elements);
+}
+
 static uint32_t write_softmax(struct net *net)
 {
     return build_softmax(net->builder, net_matrix(net, 5, 13), 2.5f, 0, TENSOR_NONE);
@@ -438,6 +628,24 @@ static uint32_t write_cross_entropy_ignoring(struct net *net)
     return build_cross_entropy(net->builder, logits, net_index(net, 9, 11));
 }
 
+/* Two micro-batches under one mask: the mean is over both. */
+static uint32_t write_cross_entropy_masked(struct net *net)
+{
+    uint64_t rows = 6;
+    uint32_t masks[2];
+    uint32_t losses[2];
+
+    masks[0] = masks[1] = net_index(net, rows, 2);
+    uint32_t targets = build_tensor(net->builder, "targets", DTYPE_U32, ROLE_CONSTANT, 1, &rows);
+    uint32_t share = build_scale(net->builder, build_share(net->builder, masks[0]), 0.5f);
+
+    for (int i = 0; i < 2; i++) {
+        losses[i] = build_cross_entropy_masked(net->builder, net_matrix(net, rows, 11), targets,
+                                               masks[i], share);
+    }
+    return build_add(net->builder, losses[0], losses[1], 1);
+}
+
 static uint32_t write_cross_entropy_wide(struct net *net)
 {
     uint32_t logits = net_matrix(net, 3, 1300);
@@ -450,7 +658,73 @@ static void test_gradient_of_cross_entropy(void **state)
     (void)state;
     gradient_check(write_cross_entropy);
     gradient_check(write_cross_entropy_ignoring);
+    gradient_check(write_cross_entropy_masked);
     gradient_check(write_cross_entropy_wide);
+}
+
+/* The loss of four rows of NaN and infinity, of which the mask leaves those given. */
+static void run_masked(float *loss, float gradient[20], const uint8_t mask[4])
+{
+    const struct machine_options options = {.isa = ISA_SCALAR, .thread_count = 1};
+    const uint64_t dims[2] = {4, 5};
+    const uint32_t targets[4] = {4, 0, 99, 2};
+    float logits[20];
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_STATE, 2, dims);
+    uint32_t t = build_tensor(builder, "t", DTYPE_U32, ROLE_CONSTANT, 1, dims);
+    uint32_t m = build_tensor(builder, "m", DTYPE_U8, ROLE_CONSTANT, 1, dims);
+    uint32_t share = build_share(builder, m);
+    uint32_t mean = build_cross_entropy_masked(builder, x, t, m, share);
+    struct machine *machine = NULL;
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t dx;
+
+    error_init(&error);
+    build_output(builder, "loss", mean);
+    build_gradients(builder, &dx, mean, &x, 1);
+    build_output(builder, "dx", dx);
+    assert_int_equal(builder_finish(&tape, builder, &error), STATUS_OK);
+    builder_free(builder);
+    for (int i = 0; i < 20; i++) {
+        logits[i] = i < 5 ? (float)i : i < 10 ? NAN : INFINITY;
+    }
+    assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, x, logits, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, t, targets, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.write(machine, m, mask, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.step(machine, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.read(machine, mean, loss, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.read(machine, dx, gradient, &error), STATUS_OK);
+    backend_cpu.close(machine);
+    tape_free(tape);
+}
+
+static void test_rows_outside_the_mask_do_not_count(void **state)
+{
+    static const uint8_t none[4] = {0};
+    static const uint8_t first[4] = {7, 0, 0, 0};
+    float gradient[20];
+    float loss;
+    double sum = 0.0;
+
+    (void)state;
+    run_masked(&loss, gradient, none);
+    assert_true(loss == 0.0f);
+    for (int i = 0; i < 20; i++) {
+        assert_true(gradient[i] == 0.0f);
+    }
+    /* The mean over one row is that row's. */
+    run_masked(&loss, gradient, first);
+    for (int i = 0; i < 5; i++) {
+        sum += exp(i);
+    }
+    assert_true(fabs((double)loss - (log(sum) - 4.0)) < 1e-6);
+    for (int i = 0; i < 20; i++) {
+        double p = i < 5 ? exp(i) / sum - (i == 4) : 0.0;
+
+        assert_true(fabs((double)gradient[i] - p) < 1e-6);
+    }
 }
 
 /* ---- contractions ------------------------------------------------------- */
@@ -576,15 +850,47 @@ static void test_gradient_of_causal_probabilities_in_another_view(void **state)
 
 /* ---- refusals ----------------------------------------------------------- */
 
-static uint32_t write_reduce(struct net *net)
+static uint32_t write_clip(struct net *net)
 {
-    return build_reduce(net->builder, net_matrix(net, 4, 6), 1, 6);
+    uint32_t x = net_vector(net, 1);
+    struct op op = op_begin(OP_CLIP_FACTOR, 1, &x);
+    struct output_shape shape = shape_vector(DTYPE_F32, 1);
+
+    op_attribute_float(&op, 1.0f);
+    op.output_count = 1;
+    build_op(net->builder, &op, &shape);
+    return op.outputs[0];
 }
 
 static void test_kind_without_gradient_rule_is_named(void **state)
 {
     (void)state;
-    gradient_check_refused(write_reduce, "'contract-ones' has no gradient rule");
+    gradient_check_refused(write_clip, "'clip-factor' has no gradient rule");
+}
+
+/* Sums over rows that are two axes of a view. */
+static uint32_t write_sums_of_two_axes(struct net *net)
+{
+    struct builder *builder = net->builder;
+    struct view view = {{1, 1, 2, 3, 1, 4}, {0, 0, 4, 8, 0, 1}};
+    struct quantized q = build_quantize(builder, net_cube(net, 3, 2, 4), &view, builder->precision);
+    uint32_t inputs[2] = {q.q, q.exponents};
+    struct op op = op_begin(OP_CONTRACT_ONES, 2, inputs);
+    struct output_shape shape = shape_vector(DTYPE_F32, 6);
+
+    op_attribute(&op, 6);
+    op_attribute(&op, 4);
+    op_attribute(&op, builder->precision.bits);
+    op_attribute(&op, builder->precision.block);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
+static void test_sums_over_rows_of_two_axes_have_no_gradient(void **state)
+{
+    (void)state;
+    gradient_check_refused(write_sums_of_two_axes, "rows of 2 axes");
 }
 
 static uint32_t write_part_of_turn(struct net *net)
@@ -665,13 +971,19 @@ int main(void)
         cmocka_unit_test(test_gradient_of_patches_and_their_adjoint),
         cmocka_unit_test(test_gradient_of_pools),
         cmocka_unit_test(test_gradient_of_row_sum_and_norms),
+        cmocka_unit_test(test_gradient_of_norms_of_batches_groups_and_instances),
+        cmocka_unit_test(test_norms_of_batches_groups_and_instances_are_those_of_double_precision),
+        cmocka_unit_test(test_gradient_of_exact_sums),
+        cmocka_unit_test(test_gradient_of_extremes_and_of_one_element_a_row),
         cmocka_unit_test(test_gradient_of_softmax_plain_and_causal),
         cmocka_unit_test(test_gradient_of_cross_entropy),
+        cmocka_unit_test(test_rows_outside_the_mask_do_not_count),
         cmocka_unit_test(test_gradient_of_linear_layers_and_tied_weights),
         cmocka_unit_test(test_gradient_of_contract_with_permuted_strides),
         cmocka_unit_test(test_gradient_of_causal_attention_with_grouped_heads),
         cmocka_unit_test(test_gradient_of_causal_probabilities_in_another_view),
         cmocka_unit_test(test_kind_without_gradient_rule_is_named),
+        cmocka_unit_test(test_sums_over_rows_of_two_axes_have_no_gradient),
         cmocka_unit_test(test_operand_read_in_part_of_a_turn_has_no_gradient),
         cmocka_unit_test(test_causal_product_without_softmax_has_no_gradient),
         cmocka_unit_test(test_gradient_of_a_side_output_is_refused),

@@ -710,6 +710,26 @@ static void test_text_past_the_limit_is_refused(void **state)
 
 /* ---- the seeds of the fuzz target --------------------------------------- */
 
+/* A sum over micro-batches that no data decides. */
+static struct tape *repeated_tape(uint32_t times, uint32_t group)
+{
+    static const uint64_t dims[1] = {5};
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    struct tape *tape = NULL;
+    uint32_t w = build_tensor(builder, "w", DTYPE_F32, ROLE_STATE, 1, dims);
+    uint32_t term;
+
+    build_repeat(builder, times, group);
+    term = build_dropout(builder, w, 0.5, 1, 2);
+    build_carry(builder, w, build_scale(builder, term, 0.5f));
+    term = build_accumulated(builder, "sum", term);
+    build_repeat_end(builder);
+    build_after(builder, w, build_scale(builder, term, 0.25f));
+    assert_int_equal(builder_finish(&tape, builder, NULL), STATUS_OK);
+    builder_free(builder);
+    return tape;
+}
+
 static int write_seed(const char *folder, const char *name, struct tape *tape)
 {
     struct bytes bytes = encoded(tape);
@@ -731,6 +751,9 @@ static int write_seed(const char *folder, const char *name, struct tape *tape)
 static int write_seeds(const char *folder)
 {
     int failures = write_seed(folder, "product", small_tape());
+
+    failures += write_seed(folder, "repeat", repeated_tape(8, 2));
+    failures += write_seed(folder, "repeat-long", repeated_tape(3000, 3000));
 
     for (uint64_t seed = 0; seed < 8; seed++) {
         char name[32];

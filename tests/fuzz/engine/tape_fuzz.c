@@ -39,6 +39,26 @@ static void check_bytes(const struct tape *tape, const uint8_t *data, size_t siz
     }
 }
 
+/* The instance of an operation of a repeat has its operands where the trace has them. */
+static void check_instance(const struct tape *tape, const struct descriptor_places *places,
+                           uint32_t at)
+{
+    uint8_t bytes[DESCRIPTOR_SIZE_MAX];
+    struct descriptor descriptor;
+    const struct op *op = &tape->ops[at];
+    uint32_t instance;
+    uint32_t item = descriptor_of_op(&instance, tape, at);
+    size_t size = descriptor_write(bytes, places, item);
+
+    insist(descriptor_read(&descriptor, bytes, size, NULL) == STATUS_OK, "a bad descriptor");
+    insist(!descriptor.is_repeated || descriptor_at(&descriptor, instance), "no such instance");
+    for (uint32_t i = 0; i < descriptor.operand_count; i++) {
+        uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
+
+        insist(descriptor.operands[i].place == places->of[id], "another place");
+    }
+}
+
 /* What a contract is shown of a sound tape reads back, and is sound by itself. */
 static void check_descriptors(const struct tape *tape)
 {
@@ -51,7 +71,11 @@ static void check_descriptors(const struct tape *tape)
         size_t size = descriptor_write(bytes, &places, item);
 
         insist(descriptor_read(&descriptor, bytes, size, NULL) == STATUS_OK, "a bad descriptor");
-        insist(descriptor.is_state == (item >= tape->op_count), "another kind of item");
+        insist(descriptor.is_state == (item >= descriptor_of_state(tape, 0)),
+               "another kind of item");
+    }
+    for (uint32_t at = 0; tape->brief != NULL && at < tape->op_count; at += 1 + at / 64) {
+        check_instance(tape, &places, at);
     }
     descriptor_places_release(&places);
 }
@@ -106,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (tape_parse(&tape, data, size, NULL) != STATUS_OK) {
         return 0;
     }
+    insist(tape_check(tape, NULL) == STATUS_OK, "an unsound tape");
     check_bytes(tape, data, size);
     check_descriptors(tape);
     footprint = tape_footprint(tape);

@@ -211,6 +211,63 @@ static void test_programs_of_all_models_are_read_back(void **state)
     }
 }
 
+/* Every operation of the unrolled tape is an instance of an item of the program, which gives its
+ * operands the places that they have; no other instance is taken. */
+static void check_instances(const struct tape *tape)
+{
+    struct descriptor_places places;
+
+    assert_int_equal(descriptor_places_find(&places, tape, NULL), STATUS_OK);
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        uint8_t bytes[DESCRIPTOR_SIZE_MAX];
+        struct descriptor read;
+        uint32_t instance;
+        uint32_t item = descriptor_of_op(&instance, tape, at);
+        size_t size = descriptor_write(bytes, &places, item);
+
+        assert_int_equal(descriptor_read(&read, bytes, size, NULL), STATUS_OK);
+        assert_int_equal(read.is_repeated, descriptor_is_repeated(bytes));
+        if (read.is_repeated) {
+            assert_true(descriptor_at(&read, instance));
+        }
+        for (uint32_t i = 0; i < read.operand_count; i++) {
+            const struct op *op = &tape->ops[at];
+            uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
+            struct digest label;
+
+            descriptor_label_hash(&label, &tape->tensors[id]);
+            assert_int_equal(read.operands[i].place, places.of[id]);
+            assert_true(digest_equal(&read.operands[i].label, &label));
+        }
+        if (read.is_repeated) {
+            assert_int_equal(descriptor_read(&read, bytes, size, NULL), STATUS_OK);
+            assert_false(descriptor_at(&read, read.layout.times));
+            assert_int_equal(descriptor_at(&read, 0),
+                             read.operands[read.operand_count - 1].way < DESCRIPTOR_JOIN);
+        }
+    }
+    descriptor_places_release(&places);
+}
+
+static void test_instances_of_a_repeat_have_their_places(void **state)
+{
+    static const uint32_t shapes[][2] = {{1, 1},  {2, 2},  {2, 1},   {5, 5},
+                                         {32, 1}, {12, 3}, {64, 16}, {48, 6}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct model_options options;
+        struct small_model small;
+
+        small_model_options(&options, i % 2 == 0 ? MODEL_MLP : MODEL_GPT2);
+        options.accumulate = shapes[i][0];
+        options.group = shapes[i][1];
+        small_model_open(&small, &options);
+        check_instances(small.model.tape);
+        small_model_close(&small);
+    }
+}
+
 static void test_programs_of_random_tapes_are_read_back(void **state)
 {
     (void)state;
@@ -290,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_descriptor_of_a_state_has_the_documented_bytes),
         cmocka_unit_test(test_label_of_data_holds_no_name),
         cmocka_unit_test(test_programs_of_all_models_are_read_back),
+        cmocka_unit_test(test_instances_of_a_repeat_have_their_places),
         cmocka_unit_test(test_programs_of_random_tapes_are_read_back),
         cmocka_unit_test(test_damaged_descriptors_are_refused_or_sound),
         cmocka_unit_test(test_state_out_of_range_is_refused),

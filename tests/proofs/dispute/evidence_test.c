@@ -132,6 +132,28 @@ static void test_honest_steps_of_models_are_not_guilty_until_one_lies(void **sta
     }
 }
 
+/* The rules of one micro-batch convict in each of them, and so do the sums and the joins. */
+static void test_steps_of_micro_batches_are_not_guilty_until_one_lies(void **state)
+{
+    static const uint32_t shapes[][2] = {{2, 2}, {3, 3}, {4, 1}, {8, 2}, {8, 8}, {12, 3}};
+    uint64_t random = 4;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct evidence_target target = {0};
+        struct exhibit exhibit;
+
+        exhibit_of_repeat(&exhibit, MODEL_MLP, shapes[i][0], shapes[i][1], 1);
+        check_honest(&exhibit, test_share(1000, 40), &random);
+        for (target.op = 0; target.op < exhibit.tape->op_count; target.op++) {
+            target.output = 0; /* every operation of every micro-batch, every sum, every join */
+            target.element = test_random_below(&random, accused(&exhibit, &target)->count);
+            check_lie(&exhibit, &target, &random);
+        }
+        exhibit_close(&exhibit);
+    }
+}
+
 static void test_honest_steps_of_random_tapes_are_not_guilty_until_one_lies(void **state)
 {
     uint64_t random = 3;
@@ -741,6 +763,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_element_of_every_kind_and_output_convicts),
         cmocka_unit_test(test_honest_steps_of_models_are_not_guilty_until_one_lies),
+        cmocka_unit_test(test_steps_of_micro_batches_are_not_guilty_until_one_lies),
         cmocka_unit_test(test_honest_steps_of_random_tapes_are_not_guilty_until_one_lies),
         cmocka_unit_test(test_swapped_rows_are_found_in_their_leaf),
         cmocka_unit_test(test_smallest_evidence_of_a_leaf_is_chosen),

@@ -11,6 +11,7 @@ from reader import (TYPES, LEAF_SIZE, Refused, job_id, leaf_hash, list_header, l
 
 ROLE_STATE, ROLE_DATA, ROLE_CONSTANT, ROLE_INPUT = 1, 2, 3, 4
 NONE = 0xFFFFFFFF
+REPEATED, ADD = 0x4000, 12  # added to the kind of an operation; the kind of an addition
 NEVER = 2**64 - 1
 
 
@@ -30,6 +31,9 @@ class Bytes:
 
     def number(self, form):
         return self.numbers(form)[0]
+
+    def left(self):
+        return len(self.data) - self.at
 
     def end(self):
         need(self.at == len(self.data), "bytes behind the end")
@@ -52,7 +56,8 @@ class Tensor:
 
 
 def read_tape(data):
-    """-> tensors, operations as (kind, attributes, inputs, outputs), states, loss"""
+    """-> tensors, operations as (kind, attributes, inputs, outputs), states, loss, repeat (None: the
+    micro-batches are not repeated)"""
     source = Bytes(data)
     need(source.take(8) == b"LSTAPE\x00\x02", "not a tape")
     tensor_count, op_count, state_count, loss = source.numbers("IIII")
@@ -67,23 +72,82 @@ def read_tape(data):
         operations.append((kind, source.numbers("%dq" % a), source.numbers("%dI" % i),
                            source.numbers("%dI" % o)))
     states = [source.numbers("IIBI") for _ in range(state_count)]
+    repeat = Repeat(source, tensors, operations) if source.left() else None
     source.end()
     need([before for before, *_ in states]
          == [i for i, tensor in enumerate(tensors) if tensor.role == ROLE_STATE],
          "the states are not in the tape's order")
-    return tensors, operations, states, loss
+    return tensors, operations, states, loss, repeat
 
 
-def places_of(tensors, operations):
-    """-> where each tensor's root stands, by tensor; how many items a trace has"""
+class Repeat:
+    """What a tape says behind its states, and where the items of a trace then stand (4.1)."""
+
+    def __init__(self, source, tensors, operations):
+        self.times, self.group, self.first, self.ops, count = source.numbers("IIIII")
+        self.carries = [source.numbers("IIB") for _ in range(count)]
+        need(1 < self.times <= 10**6 and self.group > 0 and self.times % self.group == 0,
+             "no such groups")
+        need(self.ops > 0 and self.first + self.ops <= len(operations), "no such operations")
+        need(all(start < len(tensors) and after < len(tensors) and joined <= 1
+                 for start, after, joined in self.carries), "no such accumulators")
+        self.groups = self.times // self.group
+        need(self.groups & (self.groups - 1) == 0, "groups that are no whole tree")
+        self.behind = self.first + self.ops
+        self.made = {i for *_, outputs in operations[self.first:self.behind] for i in outputs}
+        later = {i for *_, outputs in operations[self.first:] for i in outputs}
+        need(all(after in self.made and start not in later for start, after, _ in self.carries),
+             "accumulators that nobody makes")
+        self.base = (sum(t.role == ROLE_STATE for t in tensors)
+                     + sum(len(outputs) for *_, outputs in operations[:self.first]))
+        self.block = sum(len(outputs) for *_, outputs in operations[self.first:self.behind])
+        self.sums = [after for _, after, joined in self.carries if joined]
+        self.more = (self.times - 1) * self.block + (self.groups - 1) * len(self.sums)
+
+    def block_place(self, i):
+        done = i // self.group
+        return self.base + i * self.block + len(self.sums) * (done - bin(done).count("1"))
+
+    def join_place(self, node):
+        level = self.groups.bit_length() - node.bit_length()
+        end = (node - 2 ** (node.bit_length() - 1) + 1) << level
+        return (self.base + end * self.group * self.block
+                + len(self.sums) * (end - 1 - bin(end - 1).count("1") + level - 1))
+
+    def last_place(self, after, places):
+        """Of a carry, when all micro-batches are over."""
+        if after in self.sums and self.groups > 1:
+            return self.join_place(1) + self.sums.index(after)
+        return self.block_place(self.times - 1) + places[after] - self.base
+
+    def way(self, i, places):
+        """Of an operand of the body -> way, place, other"""
+        for start, after, joined in self.carries:
+            if i == start:
+                return 3 if joined else 2, places[i], places[after] - self.base
+        return (1, places[i] - self.base, 0) if i in self.made else (0, places[i], 0)
+
+    def suffix(self, ways):
+        return struct.pack(">5I", self.base, self.times, self.group, self.block,
+                           len(self.sums)) + b"".join(struct.pack(">BI", way, other)
+                                                      for way, _, other in ways)
+
+
+def places_of(tensors, operations, repeat=None):
+    """-> where each tensor's root stands, by tensor (what a body makes: in micro-batch 0); how many
+    items a trace has"""
     places, next_place = {}, {}
     for i, tensor in enumerate(tensors):
         places[i] = next_place.get(tensor.role, 0)
         next_place[tensor.role] = places[i] + 1
     item = next_place.get(ROLE_STATE, 0)
-    for *_, outputs in operations:
+    for number, (*_, outputs) in enumerate(operations):
+        if repeat and number == repeat.behind:
+            item += repeat.more
         for i in outputs:
             places[i], item = item, item + 1
+    if repeat and repeat.behind == len(operations):
+        item += repeat.more
     return places, item
 
 
@@ -92,26 +156,45 @@ def label_hash(tensor):
     return sha256(tensor_label(kind, tensor.dtype, tensor.dims, tensor.name, tensor.size))
 
 
-def descriptors(tensors, operations, states):
+def descriptor(tensors, operation, places, flag=0):
+    kind, attributes, inputs, outputs = operation
+    data = struct.pack(">HBBB%dq" % len(attributes), kind | flag, len(attributes), len(inputs),
+                       len(outputs), *attributes)
+    for i, place in zip(inputs + outputs, places):
+        data += struct.pack(">BBIQ", tensors[i].dtype, tensors[i].role, place,
+                            tensors[i].count) + label_hash(tensors[i])
+    return data
+
+
+def descriptors(tensors, operations, states, repeat=None):
     """The items of a program root."""
-    places, _ = places_of(tensors, operations)
-    items = []
-    for kind, attributes, inputs, outputs in operations:
-        data = struct.pack(">HBBB%dq" % len(attributes), kind, len(attributes), len(inputs),
-                           len(outputs), *attributes)
-        for i in inputs + outputs:
-            data += struct.pack(">BBIQ", tensors[i].dtype, tensors[i].role, places[i],
-                                tensors[i].count) + label_hash(tensors[i])
-        items.append(data)
+    places, _ = places_of(tensors, operations, repeat)
+    items, last = [], dict(places)
+    if repeat:
+        last.update((after, repeat.last_place(after, places)) for _, after, _ in repeat.carries)
+    for number, operation in enumerate(operations):
+        operands = operation[2] + operation[3]
+        if repeat and repeat.first <= number < repeat.behind:
+            ways = [repeat.way(i, places) for i in operands]
+            items.append(descriptor(tensors, operation, [way[1] for way in ways], REPEATED)
+                         + repeat.suffix(ways))
+        else:
+            items.append(descriptor(tensors, operation, [last[i] for i in operands]))
+    for number, after in enumerate(repeat.sums if repeat and repeat.groups > 1 else []):
+        other = places[after] - repeat.base
+        items.append(descriptor(tensors, (ADD, (1, tensors[after].count), (after, after), (after,)),
+                                [number] * 3, REPEATED)
+                     + repeat.suffix([(5, number, other), (6, number, other), (4, number, 0)]))
+    places = last
     for k, (before, after, kind, bits) in enumerate(states):
         items.append(struct.pack(">HIII", 0xFFFF, k, len(states), places[after])
                      + label_hash(tensors[before]) + struct.pack(">BI", kind, bits))
     return items
 
 
-def program_root(tensors, operations, states):
-    _, items = places_of(tensors, operations)
-    return list_root("program", items, descriptors(tensors, operations, states))
+def program_root(tensors, operations, states, repeat=None):
+    _, items = places_of(tensors, operations, repeat)
+    return list_root("program", items, descriptors(tensors, operations, states, repeat))
 
 
 # ---- first states (docs/ARITHMETIC.md) ----
@@ -176,8 +259,10 @@ def read_job(data):
     roots = [source.take(32) for _ in range(5)]
     need(1 <= job.segment <= job.steps <= 2**32 - 2, "impossible steps")
     need(sha256(data[216:]) == roots[1], "the header does not commit to what follows it")
-    job.tensors, job.operations, job.states, _ = read_tape(source.take(source.number("Q")))
-    need(program_root(job.tensors, job.operations, job.states) == roots[0], "another program")
+    job.tensors, job.operations, job.states, _, job.repeat = read_tape(
+        source.take(source.number("Q")))
+    need(program_root(job.tensors, job.operations, job.states, job.repeat) == roots[0],
+         "another program")
     constants = [tensor_root("tensor", t.dtype, t.dims, t.name, source.take(t.size))
                  for t in job.tensors if t.role == ROLE_CONSTANT]
     need(list_root("state", 0, constants) == roots[2], "other constants")
@@ -193,7 +278,7 @@ def read_job(data):
         values = [drawn(job.tensors[before].count, kind, bits, seed, before)
                   for before, _, kind, bits in job.states]
         need(state_root(job, values) == job.first_root, "the draws give another first state")
-    job.items = len(job.states) + sum(len(outputs) for *_, outputs in job.operations)
+    job.items = places_of(job.tensors, job.operations, job.repeat)[1]
     return job
 
 

@@ -4,6 +4,7 @@ checkpoint, accepts the openings and refuses all of them with any byte changed."
 
 import json
 import os
+import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -47,6 +48,19 @@ def job_roots_and_its_first_state_are_recomputed():
     data = load("text/village.u8")
     tensor, = job.data_tensors
     assert reader.tensor_root("data", tensor.dtype, tensor.dims, "", data) == job.data_roots[0]
+
+
+def program_of_micro_batches_is_recomputed():
+    data = load("bundle/repeat.job")
+    job = reader_bundle.read_job(data)
+    assert job.repeat.times == 8 and job.repeat.groups == 4
+    assert job.items == json.loads(load("bundle/repeat.json"))["items"]
+    at = 224 + struct.unpack_from(">Q", data, 216)[0]
+    for place in range(at - 20 - 9 * len(job.repeat.carries), at):  # what stands behind the states
+        for bit in (0, 7):
+            changed = data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1:]
+            changed = (changed[:88] + reader.sha256(changed[216:]) + changed[120:])
+            assert refused(reader_bundle.read_job, changed), place
 
 
 def changed_jobs_are_refused_or_other_jobs():
@@ -98,6 +112,7 @@ def openings_are_accepted_and_changed_ones_prove_nothing_else():
 
 
 TESTS = [
+    program_of_micro_batches_is_recomputed,
     job_roots_and_its_first_state_are_recomputed,
     changed_jobs_are_refused_or_other_jobs,
     segment_roots_are_recomputed_from_the_journal,

@@ -81,6 +81,28 @@ def job_is_timed_and_priced():
     assert b"at most" in call("prover", "probe", job, "--bundle", folder).stdout
 
 
+def split_is_planned_without_a_gpu():
+    job = new_job("split.job", "--layers", "4")
+    split = probe(job, "--bundle", folder, "--devices", "1..4", "--link", "10")["job"]["split"]
+    rows = split["rows"]
+    assert [row["devices"] for row in rows] == [1, 2, 3, 4] and split["needed"] is None, split
+    assert all(len(row["memory"]) == row["devices"] and min(row["memory"]) > 0 for row in rows)
+    assert rows[0]["moved_bytes"] == 0 and rows[1]["moved_bytes"] > 0
+    assert all(math.isclose(row["moving_ms"], row["moved_bytes"] / 10e9 * 1e3) for row in rows)
+    assert max(rows[3]["memory"]) < max(rows[0]["memory"])
+    for row in rows[:2]:
+        enough = max(row["memory"])
+        for memory, wanted in ((enough, row["devices"]), (enough - 1, row["devices"] + 1)):
+            found = probe(job, "--bundle", folder, "--devices", "1..4", "--device-memory",
+                          str(memory))["job"]["split"]
+            assert found["device_memory"] == memory and found["needed"] == wanted, found
+    said = call("prover", "probe", job, "--bundle", folder, "--devices", "2..3").stdout.decode()
+    assert "memory of each" in said and "--device-memory BYTES says how many" in said, said
+    for bad in ("0", "3..2", "1..9", "two", "2..", "1..2x"):
+        call("prover", "probe", job, "--bundle", folder, "--devices", bad, wanted=3)
+    call("prover", "probe", "--devices", "2", wanted=3)
+
+
 def job_that_asks_for_more_is_refused():
     fast = new_job("fast.job", "--contraction-rate", "4000000000")
     report = probe(fast, "--bundle", folder, wanted=1)["job"]
@@ -90,6 +112,11 @@ def job_that_asks_for_more_is_refused():
     assert not report["fits"] and "memory" in report["why_not"]
     call("prover", "probe", path("none.job"), wanted=3)
     call("prover", "probe", small, "--reward", "much", wanted=3)
+    # What an hour costs is not zero because nobody said it.
+    report = probe(small, "--reward", "2eth", "--bundle", folder)["job"]
+    assert report["income_per_hour"] > 0 and report["profit_per_hour"] is None, report
+    said = call("prover", "probe", small, "--reward", "2eth", "--bundle", folder).stdout.decode()
+    assert "is not known: give --price" in said and "less 0 eth" not in said, said
     assert os.listdir(folder).count("small.run") == 0
 
 
@@ -108,7 +135,7 @@ def run_on_a_gpu_is_metered():
 
 
 tests = [machine_without_a_gpu_says_so, gpu_is_told_by_plugin_and_nvml, job_is_timed_and_priced,
-         job_that_asks_for_more_is_refused, run_on_a_gpu_is_metered]
+         split_is_planned_without_a_gpu, job_that_asks_for_more_is_refused, run_on_a_gpu_is_metered]
 print("1..%d" % len(tests))
 failed = 0
 try:

@@ -197,7 +197,8 @@ static const char *name_of(struct market *market, const char *what)
     return name;
 }
 
-static void claimant_claim(struct claimant *claimant)
+/* others: claims of outsiders that are open in the job. */
+static void claimant_claim(struct claimant *claimant, uint32_t others)
 {
     struct market *market = claimant->market;
     struct ledger *ledger = market->ledgers[MARKET_VERIFIER];
@@ -212,8 +213,8 @@ static void claimant_claim(struct claimant *claimant)
     claimant->claim = game_claim_key(&subject, 0);
     check(ledger_seal_claim(ledger, name_of(market, "seal"), &subject, &salt, &error), &error);
     market_pass_time(market, 1);
-    check(ledger_claim(ledger, name_of(market, "claim"), &claimant->job, shown, &salt, CLAIM_BOND,
-                       &error),
+    check(ledger_claim(ledger, name_of(market, "claim"), &claimant->job, shown, &salt,
+                       CLAIM_BOND * (4 + others) / 4, &error),
           &error);
 }
 
@@ -279,7 +280,7 @@ static void play(struct market *market, const char *path, const struct encryptio
     owed = market_owed(market, MARKET_SOLVER);
     accused_start(&accused);
     claimant_open(&claimant, &accused, step);
-    claimant_claim(&claimant);
+    claimant_claim(&claimant, 0);
     accused_until(&accused, GAME_ANSWERED, answered + 1, crash);
     for (int next = 0; next < 2; next++) {
         claimant_ask(&claimant, next == 1);
@@ -450,10 +451,10 @@ static void test_a_deadline_that_cannot_be_met_is_said_aloud(void **state)
     accused.job = market_commit(&market, path);
     accused_start(&accused);
     claimant_open(&first, &accused, 6);
-    claimant_claim(&first);
+    claimant_claim(&first, 0);
     accused_until(&accused, GAME_ANSWERED, 1, false);
     claimant_open(&second, &accused, 10);
-    claimant_claim(&second);
+    claimant_claim(&second, 1);
     market_pass_time(&market, MARKET_CLOCK_S);
     check(solver_round(accused.solver, &view, &error), &error);
     assert_int_equal(view.hopeless, 1);

@@ -149,12 +149,20 @@ static struct tape *tape_copy(const struct tape *tape)
 
 void exhibit_of_model(struct exhibit *exhibit, enum model_kind kind, uint32_t steps)
 {
+    exhibit_of_repeat(exhibit, kind, 1, 1, steps);
+}
+
+void exhibit_of_repeat(struct exhibit *exhibit, enum model_kind kind, uint32_t times,
+                       uint32_t group, uint32_t steps)
+{
     struct model_options options;
     struct small_model small;
     struct machine *machine;
     uint32_t data = 0;
 
     small_model_options(&options, kind);
+    options.accumulate = times;
+    options.group = group;
     small_model_open(&small, &options);
     begin(exhibit, tape_copy(small.model.tape));
     for (uint32_t id = 0; id < exhibit->tape->tensor_count; id++) {

@@ -14,6 +14,7 @@ const enum op_kind shown_random_kinds[SHOWN_RANDOM_KINDS] = {
     OP_DROPOUT,         OP_GATHER,   OP_SPLIT,         OP_CONCAT,       OP_EXPAND,
     OP_IM2COL,          OP_COL2IM,   OP_QUANTIZE,      OP_CONTRACT,     OP_CONTRACT_ONES,
     OP_CONTRACT_ONEHOT, OP_MAX_POOL, OP_MAX_POOL_GRAD, OP_MEAN_POOL,    OP_MEAN_POOL_GRAD,
+    OP_EQUILIBRATE,
 };
 
 static int64_t pick(uint64_t *seed, int64_t low, int64_t high)
@@ -391,7 +392,10 @@ static void make_quantize(struct shown_case *shown, uint64_t *seed)
     int64_t dims[6];
     uint64_t count = 1;
 
-    shown_case_init(shown, OP_QUANTIZE, 1, 3);
+    const bool shifted = chance(seed, 2);
+    const uint32_t out = shifted ? 2 : 1; /* the first output's operand */
+
+    shown_case_init(shown, OP_QUANTIZE, shifted ? 2 : 1, 3);
     for (int i = 0; i < 6; i++) {
         dims[i] = chance(seed, 3) ? 1 : pick(seed, 1, 3);
     }
@@ -409,11 +413,14 @@ static void make_quantize(struct shown_case *shown, uint64_t *seed)
     enum dtype q = shape.bits == 22 ? DTYPE_I32 : DTYPE_I16;
 
     (void)floats(shown, 0, seed, count);
-    (void)shown_case_tensor(shown, 1, DTYPE_I16, rows * (uint64_t)shape.pieces);
-    (void)shown_case_tensor(shown, 2, DTYPE_I16, rows * (uint64_t)shape.blocks);
-    (void)shown_case_tensor(shown, 3, q, count);
+    if (shifted) {
+        random_exponents(shown, 1, seed, (uint64_t)(dims[0] * dims[1] * dims[4] * dims[5]));
+    }
+    (void)shown_case_tensor(shown, out, DTYPE_I16, rows * (uint64_t)shape.pieces);
+    (void)shown_case_tensor(shown, out + 1, DTYPE_I16, rows * (uint64_t)shape.blocks);
+    (void)shown_case_tensor(shown, out + 2, q, count);
     shown_case_compute(shown);
-    for (uint32_t i = 1; i < 3; i++) {
+    for (uint32_t i = out; i < out + 2; i++) {
         int16_t *exponents = shown->operands[i].memory;
 
         if (chance(seed, 2)) { /* a liar's */
@@ -421,6 +428,24 @@ static void make_quantize(struct shown_case *shown, uint64_t *seed)
                 (int16_t)pick(seed, -200, 140);
         }
     }
+}
+
+static void make_equilibrate(struct shown_case *shown, uint64_t *seed)
+{
+    const bool pair = chance(seed, 2);
+    int64_t rows = pick(seed, 1, 40);
+    int64_t widths[2] = {pick(seed, 1, 700), pair ? pick(seed, 1, 30) : 0};
+
+    shown_case_init(shown, OP_EQUILIBRATE, pair ? 2 : 1, 2);
+    attribute(shown, rows);
+    attribute(shown, widths[0]);
+    attribute(shown, widths[1]);
+    for (uint32_t i = 0; i < (pair ? 2 : 1); i++) {
+        random_exponents(shown, i, seed, (uint64_t)(rows * widths[i]));
+    }
+    (void)shown_case_tensor(shown, pair ? 2 : 1, DTYPE_I16, (uint64_t)rows);
+    (void)shown_case_tensor(shown, pair ? 3 : 2, DTYPE_I16, (uint64_t)rows);
+    shown_case_compute(shown);
 }
 
 static void make_contract(struct shown_case *shown, uint64_t *seed)
@@ -517,6 +542,9 @@ void shown_random(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
     case OP_QUANTIZE:
         make_quantize(shown, seed);
         break;
+    case OP_EQUILIBRATE:
+        make_equilibrate(shown, seed);
+        return;
     case OP_CONTRACT:
         make_contract(shown, seed);
         break;

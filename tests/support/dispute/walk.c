@@ -7,16 +7,11 @@
 #include "tests/support/dispute/step_record.h"
 #include "tests/support/test.h"
 
-void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
+/* The opponents are there. */
+static void begin(struct walk *walk, const struct lie *lie)
 {
     struct trace_walk_case accused;
 
-    memset(walk, 0, sizeof(*walk));
-    if (hidden > 0) {
-        opponents_open_hidden(&walk->dispute, hidden);
-    } else {
-        opponents_open_kind(&walk->dispute, MODEL_MLP);
-    }
     liar_open(&walk->liar, opponents_rewind(&walk->dispute), lie);
     assert_int_equal(trace_server_open(&walk->accused, &walk->liar.machine, NULL), STATUS_OK);
     accused = opponents_case(&walk->accused, &walk->dispute.own);
@@ -26,6 +21,29 @@ void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
     assert_int_equal(descriptor_program_root(&walk->context.program, walk->dispute.tape, NULL),
                      STATUS_OK);
     buffer_init(&walk->question, GAME_PAYLOAD_MAX);
+}
+
+void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
+{
+    memset(walk, 0, sizeof(*walk));
+    if (hidden > 0) {
+        opponents_open_hidden(&walk->dispute, hidden);
+    } else {
+        opponents_open_kind(&walk->dispute, MODEL_MLP);
+    }
+    begin(walk, lie);
+}
+
+void walk_open_repeat(struct walk *walk, const struct lie *lie, uint32_t times, uint32_t group)
+{
+    struct model_options options;
+
+    memset(walk, 0, sizeof(*walk));
+    small_model_options(&options, MODEL_MLP);
+    options.accumulate = times;
+    options.group = group;
+    opponents_open(&walk->dispute, &options);
+    begin(walk, lie);
 }
 
 void walk_close(struct walk *walk)

@@ -24,6 +24,8 @@ struct walk {
 
 /* The small MLP, or (hidden > 0) one with so many hidden units: see opponents.h. */
 void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden);
+/* The small MLP, with so many micro-batches in groups. */
+void walk_open_repeat(struct walk *walk, const struct lie *lie, uint32_t times, uint32_t group);
 void walk_close(struct walk *walk);
 
 /* Writes the claimant's next question; false: it knows where the lie is. */

@@ -153,6 +153,7 @@ void operand_init(uint64_t *seed, struct operand_case *operand, const struct pro
 
     memset(operand, 0, sizeof(*operand));
     operand->op.kind = OP_QUANTIZE;
+    operand->op.input_count = 1;
     memcpy(&operand->op.attributes[QUANTIZE_DIMS], dims, sizeof(dims));
     random_strides(seed, &operand->op.attributes[QUANTIZE_STRIDES], dims, plain);
     operand->op.attributes[QUANTIZE_BITS] = problem->bits;
@@ -175,6 +176,7 @@ void operand_init(uint64_t *seed, struct operand_case *operand, const struct pro
 void operand_release(struct operand_case *operand)
 {
     free(operand->x);
+    free(operand->c);
     free(operand->peaks);
     free(operand->exponents);
     free(operand->q);
@@ -189,7 +191,7 @@ struct rule_call quantize_call(const struct operand_case *operand, int bits)
 {
     return (struct rule_call){
         .op = &operand->op,
-        .inputs = {memory_operand(operand->x, DTYPE_F32)},
+        .inputs = {memory_operand(operand->x, DTYPE_F32), memory_operand(operand->c, DTYPE_I16)},
         .outputs = {memory_operand(operand->peaks, DTYPE_I16),
                     memory_operand(operand->exponents, DTYPE_I16),
                     memory_operand(operand->q, bits == 22 ? DTYPE_I32 : DTYPE_I16)},
@@ -240,6 +242,21 @@ void problem_solve(struct problem *problem)
     for (int64_t i = 0; i < problem->out_count; i++) {
         problem->out[i] = float_from_bits(rule_contract(&call, (uint64_t)i));
     }
+}
+
+void problem_shift(uint64_t *seed, struct problem *problem, int most)
+{
+    int64_t count = problem->dims[0] * problem->dims[1] * problem->k;
+
+    problem->a.c = take((size_t)count * sizeof(int16_t));
+    problem->b.c = take((size_t)count * sizeof(int16_t));
+    for (int64_t i = 0; i < count; i++) {
+        problem->a.c[i] = (int16_t)(random_below(seed, 2 * most + 1) - most);
+        problem->b.c[i] = (int16_t)-problem->a.c[i];
+    }
+    problem->a.op.input_count = 2;
+    problem->b.op.input_count = 2;
+    problem_solve(problem);
 }
 
 void problem_init(uint64_t *seed, struct problem *problem, const int64_t *dims, int bits,

@@ -27,6 +27,7 @@ struct operand_case {
     struct op op; /* QUANTIZE */
     int64_t rows;
     float *x;
+    int16_t *c; /* the shifts; NULL: none */
     int16_t *peaks;
     int16_t *exponents;
     void *q;
@@ -60,6 +61,9 @@ void *take(size_t size);
 void operand_init(uint64_t *seed, struct operand_case *operand, const struct problem *problem,
                   int row_axis, enum values values, bool plain);
 void operand_release(struct operand_case *operand);
+
+/* Gives both operands shifts, c and -c, up to `most` places, and solves the problem again. */
+void problem_shift(uint64_t *seed, struct problem *problem, int most);
 
 void problem_init(uint64_t *seed, struct problem *problem, const int64_t *dims, int bits,
                   int64_t block, int64_t causal, enum values values, bool plain);

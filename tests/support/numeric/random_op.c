@@ -223,7 +223,7 @@ static void make_plain(struct maker *maker)
         return;
     case OP_FILL:
         attribute_float(maker);
-        output(maker, DTYPE_F32, count);
+        output(maker, below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32, count);
         return;
     case OP_DROPOUT:
         attribute(maker, below(maker, 2) == 0 ? UINT32_MAX / 3 : below(maker, UINT32_MAX));
@@ -383,6 +383,28 @@ static void make_norm(struct maker *maker)
     }
 }
 
+static void make_one_of_rows(struct maker *maker, uint64_t rows, uint64_t columns)
+{
+    uint64_t chunks = rows * fold_chunks(columns);
+
+    if (maker->op->kind == OP_REDUCE) {
+        attribute(maker, below(maker, REDUCE_FUNCTION_COUNT));
+        input(maker, DTYPE_F32, rows * columns);
+        output(maker, DTYPE_F32, chunks);
+        output(maker, DTYPE_U32, chunks);
+        output(maker, DTYPE_F32, rows);
+        output(maker, DTYPE_U32, rows);
+    } else if (maker->op->kind == OP_GATHER_ELEMENTS) {
+        input(maker, DTYPE_F32, rows * columns);
+        input(maker, DTYPE_U32, rows);
+        output(maker, DTYPE_F32, rows);
+    } else {
+        input(maker, DTYPE_U32, rows);
+        input(maker, DTYPE_F32, rows);
+        output(maker, DTYPE_F32, rows * columns);
+    }
+}
+
 static void make_rows(struct maker *maker)
 {
     enum op_kind kind = maker->op->kind;
@@ -394,6 +416,10 @@ static void make_rows(struct maker *maker)
 
     uint64_t reach = 0;
 
+    if (kind >= OP_REDUCE && kind <= OP_GATHER_ELEMENTS_GRAD) {
+        make_one_of_rows(maker, rows, columns);
+        return;
+    }
     if (kind == OP_SOFTMAX || kind == OP_SOFTMAX_GRAD) {
         uint64_t period = attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
 
@@ -493,9 +519,26 @@ static void make_quantize(struct maker *maker)
     struct contraction_shape shape = contraction_shape_of(maker->op);
 
     input(maker, DTYPE_F32, rows * (uint64_t)shape.k);
+    if (below(maker, 2) == 0) {
+        input(maker, DTYPE_I16, dims[0] * dims[1] * (uint64_t)shape.k);
+    }
     output(maker, DTYPE_I16, rows * (uint64_t)shape.pieces);
     output(maker, DTYPE_I16, rows * (uint64_t)shape.blocks);
     output(maker, integer_type(&shape), rows * (uint64_t)shape.k);
+}
+
+static void make_equilibrate(struct maker *maker)
+{
+    uint64_t rows = attribute(maker, from(maker, 1, 60));
+    uint64_t e = attribute(maker, from(maker, 1, 40));
+    uint64_t f = attribute(maker, below(maker, 3) == 0 ? 0 : from(maker, 1, 40));
+
+    input(maker, DTYPE_I16, rows * e);
+    if (f > 0) {
+        input(maker, DTYPE_I16, rows * f);
+    }
+    output(maker, DTYPE_I16, rows);
+    output(maker, DTYPE_I16, rows);
 }
 
 static void quantized(struct maker *maker, uint64_t rows)
@@ -574,6 +617,8 @@ static uint64_t view_of_operand(struct maker *maker, const uint64_t dims[VIEW_AX
 
 static void make_viewed(struct maker *maker, uint32_t operands)
 {
+    static const enum dtype conditions[3] = {DTYPE_F32, DTYPE_U8, DTYPE_U32};
+    enum dtype dtype = operands == 3 && below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32;
     uint64_t dims[VIEW_AXES];
     uint64_t count = 1;
 
@@ -583,10 +628,53 @@ static void make_viewed(struct maker *maker, uint32_t operands)
     for (uint32_t i = 0; i < operands; i++) {
         bool condition = operands == 3 && i == 0;
 
-        input(maker, condition && below(maker, 2) == 0 ? DTYPE_U8 : DTYPE_F32,
-              view_of_operand(maker, dims));
+        input(maker, condition ? conditions[below(maker, 3)] : dtype, view_of_operand(maker, dims));
     }
-    output(maker, DTYPE_F32, count);
+    output(maker, dtype, count);
+}
+
+/*
+ * Five axes with gaps between their elements, some reversed, some (of a move) repeated; the
+ * addressed tensor may be larger at both ends.
+ */
+static void make_moved(struct maker *maker, bool place)
+{
+    int64_t strides[MOVE_AXES] = {0};
+    uint64_t dims[MOVE_AXES];
+    uint64_t count = 1;
+    int64_t span = 0;
+    int64_t offset = (int64_t)below(maker, 5);
+    uint32_t first = (uint32_t)below(maker, MOVE_AXES);
+    enum dtype dtype = below(maker, 4) == 0 ? DTYPE_U32 : DTYPE_F32;
+
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        count *= dims[axis] = attribute(maker, from(maker, 1, 5));
+    }
+    for (uint32_t i = 0; i < MOVE_AXES; i++) {
+        uint32_t axis = (first + 2 * i) % MOVE_AXES;
+        int64_t length = (int64_t)dims[axis] - 1;
+        int64_t stride = span + 1 + (int64_t)below(maker, 3);
+
+        if (!place && below(maker, 5) == 0) {
+            continue;
+        }
+        strides[axis] = below(maker, 3) == 0 ? -stride : stride;
+        offset += strides[axis] < 0 ? length * stride : 0;
+        span += length * stride;
+    }
+    for (uint32_t axis = 0; axis < MOVE_AXES; axis++) {
+        attribute(maker, (uint64_t)strides[axis]);
+    }
+    attribute(maker, (uint64_t)offset);
+
+    /* The least place is the rest of the offset: at most 4. */
+    uint64_t addressed = (uint64_t)span + 5 + below(maker, 5);
+
+    input(maker, dtype, place ? count : addressed);
+    if (place) {
+        input(maker, dtype, below(maker, 2) == 0 ? 1 : addressed);
+    }
+    output(maker, dtype, place ? addressed : count);
 }
 
 static bool make_general(struct maker *maker)
@@ -602,6 +690,10 @@ static bool make_general(struct maker *maker)
         return true;
     case OP_SELECT:
         make_viewed(maker, 3);
+        return true;
+    case OP_MOVE:
+    case OP_PLACE:
+        make_moved(maker, maker->op->kind == OP_PLACE);
         return true;
     default:
         return false;
@@ -679,6 +771,9 @@ static void make_shaped(struct maker *maker)
         break;
     case OP_QUANTIZE:
         make_quantize(maker);
+        break;
+    case OP_EQUILIBRATE:
+        make_equilibrate(maker);
         break;
     case OP_CONTRACT:
         make_contract(maker);
@@ -793,7 +888,7 @@ static uint32_t signed_value(uint64_t *random, enum random_mood mood, const stru
         (op->kind == OP_CONTRACT && (tensor == op->inputs[0] || tensor == op->inputs[2])) ||
         (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[0]) ||
         (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[1]);
-    int bits = (int)contraction_shape_of(op).bits;
+    int bits = op->kind == OP_EQUILIBRATE ? 14 : (int)contraction_shape_of(op).bits;
     int32_t limit = (1 << (bits - 1)) - 1;
 
     if (mood == MOOD_WILD && random_op_below(random, 4) == 0) {

@@ -123,7 +123,27 @@ static uint32_t make_softmax(struct maker *maker)
     uint32_t x = any(maker);
     uint64_t causal = below(maker, 2) == 0 ? 0 : 1 + below(maker, (uint32_t)width_of(maker, x));
 
+    if (below(maker, 4) == 0) { /* eight rows, one sequence, and the indexes as their reach */
+        return build_softmax(maker->builder, reshaped(maker, x, 0), 0.75f, 8, maker->index);
+    }
     return build_softmax(maker->builder, x, 0.75f, causal, TENSOR_NONE);
+}
+
+/* One number of each row, for the whole row. */
+static uint32_t make_one_of_rows(struct maker *maker)
+{
+    uint32_t x = any(maker);
+    uint64_t width = width_of(maker, x);
+    uint32_t y;
+
+    if (below(maker, 2) == 0) {
+        enum reduce_function function = below(maker, 2) == 0 ? REDUCE_MAX : REDUCE_MIN;
+
+        y = build_extreme(maker->builder, function, x, NULL);
+        return build_expand(maker->builder, y, width, 2, shapes[shape_of(maker, x)]);
+    }
+    y = build_gather_elements(maker->builder, reshaped(maker, x, 0), maker->index);
+    return build_expand(maker->builder, y, 12, 2, shapes[0]);
 }
 
 static uint32_t make_dropout(struct maker *maker)
@@ -284,6 +304,43 @@ static uint32_t make_choice(struct maker *maker)
     return build_select(maker->builder, c, below(maker, 2) == 0 ? maker->vectors[0] : a, b);
 }
 
+/* Transposed, reversed, or repeated from a part. */
+static uint32_t make_move(struct maker *maker)
+{
+    static const uint32_t turned[2] = {1, 0};
+    static const uint64_t starts[2] = {7, 1};
+    static const uint64_t counts[2] = {4, 4};
+    static const int64_t steps[2] = {-2, 3};
+    static const struct move repeat = {{3, 2, 4, 1, 4}, {0, 0, 4, 0, 1}, 0};
+    uint32_t x = reshaped(maker, any(maker), 0); /* (8, 12) */
+
+    if (below(maker, 2) == 0) {
+        return build_permute(maker->builder, x, turned);
+    }
+    x = build_slice(maker->builder, x, starts, counts, steps);
+    return build_move(maker->builder, x, &repeat, 2, shapes[below(maker, 3)]);
+}
+
+/* (4, 12) of the one under (4, 12) of the other, or one part with a frame. */
+static uint32_t make_place(struct maker *maker)
+{
+    static const uint64_t starts[2] = {2, 0};
+    static const uint64_t counts[2] = {4, 12};
+    static const int64_t steps[2] = {1, 1};
+    static const uint64_t before[2] = {1, 0};
+    static const uint64_t after[2] = {3, 0};
+    uint32_t parts[2];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        parts[i] =
+            build_slice(maker->builder, reshaped(maker, any(maker), 0), starts, counts, steps);
+    }
+    if (below(maker, 2) == 0) {
+        return build_pad(maker->builder, parts[0], before, after, 0.5f);
+    }
+    return build_join(maker->builder, parts, 2, 0);
+}
+
 /* Scaled to a norm of one, as in gradient clipping. */
 static uint32_t make_clip(struct maker *maker)
 {
@@ -301,10 +358,11 @@ static uint32_t make_clip(struct maker *maker)
 static uint32_t make_one(struct maker *maker)
 {
     static uint32_t (*const makers[])(struct maker *) = {
-        make_binary,   make_binary, make_unary,   make_scale,  make_norm,
-        make_softmax,  make_linear, make_dropout, make_gather, make_split_and_concat,
-        make_expand,   make_pool,   make_linear,  make_norm,   make_products,
-        make_distance, make_map,    make_pair,    make_choice, make_clip};
+        make_binary,   make_binary,      make_unary,   make_scale,  make_norm,
+        make_softmax,  make_linear,      make_dropout, make_gather, make_split_and_concat,
+        make_expand,   make_pool,        make_linear,  make_norm,   make_products,
+        make_distance, make_map,         make_pair,    make_choice, make_move,
+        make_place,    make_one_of_rows, make_clip};
     uint32_t count = (uint32_t)(sizeof(makers) / sizeof(makers[0])) - (maker->smooth ? 1 : 0);
 
     return makers[below(maker, count)](maker);

@@ -120,8 +120,12 @@ static void schedule(const struct reference_op *run)
 
 static void fill(const struct reference_op *run)
 {
+    const struct tensor *out = &run->reference->tape->tensors[run->op->outputs[0]];
+    double value = out->dtype == DTYPE_U32 ? (double)run->attributes[FILL_VALUE_BITS]
+                                           : reference_constant(run, FILL_VALUE_BITS);
+
     for (int64_t i = 0; i < run->out_count[0]; i++) {
-        run->out[0][i] = reference_constant(run, FILL_VALUE_BITS);
+        run->out[0][i] = value;
     }
 }
 
@@ -428,6 +432,7 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_SQUARED_ERROR] = each,
     [OP_SQUARED_ERROR_GRAD] = each,
     [OP_QUANTIZE] = reference_quantize,
+    [OP_EQUILIBRATE] = reference_equilibrate,
     [OP_CONTRACT] = reference_contract,
     [OP_CONTRACT_ONES] = reference_contract_ones,
     [OP_CONTRACT_ONEHOT] = reference_contract_onehot,
@@ -450,6 +455,11 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_MAP] = reference_map,
     [OP_BINARY] = reference_binary,
     [OP_SELECT] = reference_select,
+    [OP_MOVE] = reference_move,
+    [OP_PLACE] = reference_place,
+    [OP_REDUCE] = reference_reduce,
+    [OP_GATHER_ELEMENTS] = reference_gather_elements,
+    [OP_GATHER_ELEMENTS_GRAD] = reference_gather_elements_grad,
 };
 
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode)

@@ -37,6 +37,7 @@ double reference_constant(const struct reference_op *run, int position);
 void *reference_room(size_t count, size_t size);
 
 reference_function reference_quantize;
+reference_function reference_equilibrate;
 reference_function reference_contract;
 reference_function reference_contract_ones;
 reference_function reference_contract_onehot;
@@ -45,6 +46,9 @@ reference_function reference_layer_norm;
 reference_function reference_layer_norm_grad;
 reference_function reference_rms_norm;
 reference_function reference_rms_norm_grad;
+reference_function reference_reduce;
+reference_function reference_gather_elements;
+reference_function reference_gather_elements_grad;
 reference_function reference_softmax;
 reference_function reference_softmax_grad;
 reference_function reference_cross_entropy;
@@ -58,5 +62,7 @@ reference_function reference_mean_pool_grad;
 reference_function reference_map;
 reference_function reference_binary;
 reference_function reference_select;
+reference_function reference_move;
+reference_function reference_place;
 
 #endif /* TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H */

@@ -121,3 +121,34 @@ void reference_select(const struct reference_op *run)
         run->out[0][i] = viewed(run, viewed(run, 0, SELECT_DIMS, i) != 0.0 ? 1 : 2, SELECT_DIMS, i);
     }
 }
+
+/* Where the addressed tensor is read or written for element i of the dense side. */
+static int64_t moved(const struct reference_op *run, int64_t i)
+{
+    int64_t at = run->attributes[MOVE_OFFSET];
+
+    for (int axis = MOVE_AXES - 1; axis >= 0; axis--) {
+        int64_t length = run->attributes[MOVE_DIMS + axis];
+
+        at += i % length * run->attributes[MOVE_STRIDES + axis];
+        i /= length;
+    }
+    return at;
+}
+
+void reference_move(const struct reference_op *run)
+{
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] = run->in[0][moved(run, i)];
+    }
+}
+
+void reference_place(const struct reference_op *run)
+{
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] = run->in[1][run->in_count[1] == 1 ? 0 : i];
+    }
+    for (int64_t i = 0; i < run->in_count[0]; i++) {
+        run->out[0][moved(run, i)] = run->in[0][i];
+    }
+}

@@ -136,6 +136,56 @@ void reference_rms_norm_grad(const struct reference_op *run)
     }
 }
 
+/* ---- extremes and single elements --------------------------------------- */
+
+void reference_reduce(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    double sign = run->attributes[REDUCE_FUNCTION] == REDUCE_MIN ? -1.0 : 1.0;
+
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        const double *x = run->in[0] + r * columns;
+        int64_t best = 0;
+        int64_t own = 0;
+
+        for (int64_t c = 0; c < columns; c++) {
+            int64_t part = r * chunks_of(run) + c / FOLD_CHUNK;
+
+            own = c % FOLD_CHUNK == 0 || sign * x[c] > sign * x[own] ? c : own;
+            best = sign * x[c] > sign * x[best] ? c : best;
+            run->out[0][part] = x[own];
+            run->out[1][part] = (double)own;
+        }
+        run->out[2][r] = x[best];
+        run->out[3][r] = (double)best;
+    }
+}
+
+void reference_gather_elements(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        double column = run->in[1][r];
+
+        run->out[0][r] = NAN;
+        if (column < (double)columns) {
+            run->out[0][r] = run->in[0][r * columns + (int64_t)column];
+        }
+    }
+}
+
+void reference_gather_elements_grad(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        int64_t row = i / columns;
+
+        run->out[0][i] = run->in[0][row] == (double)(i % columns) ? run->in[1][row] : 0.0;
+    }
+}
+
 /* ---- softmax and cross-entropy ------------------------------------------ */
 
 /* The columns that a row sees, from .. end - 1. */

@@ -122,6 +122,7 @@ static void full_result(struct audit_result *result)
                                                .op = 3,
                                                .output = 1,
                                                .op_name = "matmul",
+                                               .instance = "micro-batch 3",
                                                .tensor_known = true,
                                                .tensor = "layers.0.weight",
                                                .element_known = true,

@@ -12,6 +12,7 @@
 
 #include "base/hex.h"
 #include "chain/game/game.h"
+#include "proofs/commit/descriptor.h"
 #include "proofs/commit/element.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/dispute/evidence_file.h"
@@ -88,6 +89,8 @@ static struct job *make_job(enum model_kind kind, uint64_t seed)
     options.steps = STEPS;
     options.segment_length = SEGMENT;
     options.model.seed = seed;
+    options.model.accumulate = seed % 2 == 0 ? 1 : 4; /* micro-batches, in two groups */
+    options.model.group = seed % 2 == 0 ? 1 : 2;
     return small_job_new(&options);
 }
 
@@ -273,12 +276,14 @@ static void expect_element(const struct audit_view *view, const struct job *job,
 {
     const struct fault_location *location = &view->result.location;
     const struct tape *tape = job->tape;
+    uint32_t instance;
     uint32_t op;
     uint32_t output;
 
     trace_output_at(&op, &output, tape, lies->trace.item);
     assert_true(location->op_known);
-    assert_int_equal(location->op, op);
+    assert_int_equal(location->op, descriptor_of_op(&instance, tape, op));
+    assert_string_equal(location->instance, ""); /* an update is made once */
     assert_int_equal(location->output, output);
     assert_string_equal(location->op_name, op_kind_name(tape->ops[op].kind));
     assert_true(location->element_known);

@@ -259,7 +259,9 @@ static void fill_values(uint32_t *values, uint64_t count, uint64_t seed, bool na
     }
 }
 
-static void quantize_of(struct kernel_case *tested, uint32_t x, const struct product *p,
+#define NO_SHIFTS UINT32_MAX
+
+static void quantize_of(struct kernel_case *tested, uint32_t x, uint32_t c, const struct product *p,
                         int64_t rows, bool across)
 {
     struct op *op = case_op(tested, OP_QUANTIZE);
@@ -276,8 +278,9 @@ static void quantize_of(struct kernel_case *tested, uint32_t x, const struct pro
     op->attributes[QUANTIZE_BITS] = p->bits;
     op->attributes[QUANTIZE_BLOCK] = p->block;
     op->attribute_count = QUANTIZE_ATTRIBUTES;
-    op->input_count = 1;
+    op->input_count = c == NO_SHIFTS ? 1 : 2;
     op->inputs[0] = x;
+    op->inputs[1] = c;
     op->output_count = 3;
     op->outputs[0] = case_tensor(tested, DTYPE_I16, all * (uint64_t)shape.pieces);
     op->outputs[1] = case_tensor(tested, DTYPE_I16, all * (uint64_t)shape.blocks);
@@ -309,9 +312,28 @@ static void contract_of(struct kernel_case *tested, const struct product *p)
     op->outputs[0] = case_tensor(tested, DTYPE_F32, (uint64_t)(p->batch * p->m * p->n));
 }
 
+/* Shifts of every element of K in each batch, some beyond what counts; and those with which they
+ * cancel. */
+static uint32_t shifts_of(struct kernel_case *tested, const struct product *p, int16_t *c,
+                          bool back)
+{
+    uint64_t random = 77;
+
+    for (int64_t i = 0; i < p->batch * p->k; i++) {
+        c[i] = (int16_t)((int64_t)test_random_below(&random, i % 11 == 0 ? 401 : 61) - 30);
+        c[i] = back ? (int16_t)-c[i] : c[i];
+    }
+    return case_input(tested, DTYPE_I16, (uint64_t)(p->batch * p->k), c);
+}
+
 static void hold_product(const struct product *p, const struct kind *kind, uint32_t *a, uint32_t *b)
 {
-    for (int packed = 0; packed < 2; packed++) {
+    int16_t *c[2] = {malloc((size_t)(p->batch * p->k) * sizeof(int16_t)),
+                     malloc((size_t)(p->batch * p->k) * sizeof(int16_t))};
+
+    for (int turn = 0; turn < 4; turn++) {
+        const int packed = turn % 2;
+        const bool shifted = turn / 2 == 1;
         struct kernel_case tested;
         char what[128];
         uint32_t x;
@@ -320,8 +342,10 @@ static void hold_product(const struct product *p, const struct kind *kind, uint3
         case_init(&tested);
         x = case_input(&tested, DTYPE_F32, (uint64_t)(p->batch * p->m * p->k), a);
         y = case_input(&tested, DTYPE_F32, (uint64_t)(p->batch * p->n * p->k), b);
-        quantize_of(&tested, x, p, p->m, p->across);
-        quantize_of(&tested, y, p, p->n, false);
+        quantize_of(&tested, x, shifted ? shifts_of(&tested, p, c[0], false) : NO_SHIFTS, p, p->m,
+                    p->across);
+        quantize_of(&tested, y, shifted ? shifts_of(&tested, p, c[1], true) : NO_SHIFTS, p, p->n,
+                    false);
         contract_of(&tested, p);
         case_rules(&tested);
         case_kernels(&tested, kind, packed == 1);
@@ -332,6 +356,8 @@ static void hold_product(const struct product *p, const struct kind *kind, uint3
         case_compare(&tested, packed == 1, what);
         case_release(&tested);
     }
+    free(c[0]);
+    free(c[1]);
 }
 
 static const struct product products[] = {
@@ -555,7 +581,8 @@ static void test_ones_and_onehots_have_the_bits_of_the_rules(void **state)
             struct op *op;
 
             case_init(&tested);
-            quantize_of(&tested, case_input(&tested, DTYPE_F32, count, x), &p, p.m, p.across);
+            quantize_of(&tested, case_input(&tested, DTYPE_F32, count, x), NO_SHIFTS, &p, p.m,
+                        p.across);
             op = case_op(&tested, OP_CONTRACT_ONES);
             op->attributes[ONES_ROWS] = p.m;
             op->attributes[ONES_K] = p.k;

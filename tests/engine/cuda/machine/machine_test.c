@@ -88,6 +88,27 @@ static void test_models_have_the_bits_of_the_rules(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+static void test_micro_batches_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    fake_device_set(&sound);
+    for (uint32_t group = 2; group <= 4; group += 2) {
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+
+        small_model_options(&options, group == 2 ? MODEL_GPT2 : MODEL_CONVNET);
+        options.accumulate = 4;
+        options.group = group;
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        hold_to_the_rules(&start, "micro-batches", false, false);
+        start_release(&start);
+        small_model_close(&small);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 static void test_random_tapes_have_the_bits_of_the_rules(void **state)
 {
     uint64_t count = test_share(3000, 24);
@@ -303,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_micro_batches_have_the_bits_of_the_rules),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_the_rules),
         cmocka_unit_test(test_trace_shows_what_the_rules_make),
         cmocka_unit_test(test_too_little_memory_is_refused_with_how_much),

@@ -1,0 +1,42 @@
+/*
+ * repeat.h - a step of many micro-batches as a short program: the body of one, and how often.
+ *
+ * A tape with a repeat is a tape of one micro-batch, of which the operations from `first` on are
+ * the body. The body runs `times` times. All it hands on is its carries. A carry begins as the
+ * tensor `start`. The body reads `start` as the value that the micro-batch before left in `after`;
+ * what follows the body reads `after` as the last value.
+ *
+ * A joined carry is a sum. It begins anew in each group of `group` micro-batches, and the groups'
+ * values are added in a balanced tree: group 0 to group 1, 2 to 3, then the pairs, and so on. So the
+ * order of every sum is the tape's, and whole groups can be computed elsewhere with the same bits.
+ *
+ * Machines run the unrolled tape; jobs, programs and people have the short one.
+ */
+#ifndef ENGINE_TAPE_REPEAT_H
+#define ENGINE_TAPE_REPEAT_H
+
+#include "engine/tape/tape.h"
+
+/* The place of what a repeat makes, in items of a trace. Micro-batch i makes `block` items. After a
+ * group come the joins that it completes, each of `sums` items. docs/FORMATS.md, section 4.1. */
+struct repeat_layout {
+    uint32_t base;  /* the first item of micro-batch 0 */
+    uint32_t times; /* micro-batches */
+    uint32_t group; /* micro-batches of a group */
+    uint32_t block; /* items of a micro-batch */
+    uint32_t sums;  /* joined carries */
+};
+
+/* The first item of micro-batch number i. */
+uint64_t repeat_block_place(const struct repeat_layout *layout, uint32_t i);
+
+/* The first item of a join. Joins are the inner nodes of the tree, 1 the root, the children of t
+ * 2t and 2t + 1; from times / group on these are groups. */
+uint64_t repeat_join_place(const struct repeat_layout *layout, uint32_t node);
+
+/* Makes the tape that machines run of one that tape_check() has passed; checks its repeat. Takes
+ * the tape, also on failure. A tape without a repeat is returned itself. */
+MUST_CHECK enum status repeat_unroll(struct tape **unrolled, struct tape *brief,
+                                     struct error *error);
+
+#endif /* ENGINE_TAPE_REPEAT_H */

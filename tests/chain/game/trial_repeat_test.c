@@ -1,0 +1,240 @@
+/*
+ * Goal: before the referee a step of many micro-batches is as one of one: a lie in any of them, in
+ * an accumulator or in a join of groups convicts, and nothing that is right does.
+ * Method: on both ledgers at once (court.h): evidence about operations inside of the body in the
+ * first, a middle and the last micro-batch, about sums, joins and what follows them, honest and
+ * changed by a bit; evidence whose instance is another or does not exist; whole walks by queries of
+ * the ledger to lies in a micro-batch and in a join.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "proofs/commit/trace.h"
+#include "proofs/dispute/ledger_query.h"
+#include "tests/support/dispute/exhibit.h"
+#include "tests/support/dispute/walk.h"
+#include "tests/support/game/court.h"
+#include "tests/support/test.h"
+
+#define TIMES 8
+#define GROUP 2
+
+static struct court *court_new(void)
+{
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
+
+    assert_non_null(court);
+    court_open(court);
+    return court;
+}
+
+static void court_free(struct court *court)
+{
+    court_compare(court);
+    court_close(court);
+    free(court);
+}
+
+static void begin(struct court *court, const struct evidence_context *context)
+{
+    court_commit(court, context, 1, 2);
+    court_claim(court);
+    court_answer(court);
+}
+
+static void convict(struct court *court, const struct buffer *evidence,
+                    enum game_refusal_kind refusal)
+{
+    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
+
+    if (refusal == GAME_REFUSED_NOT) {
+        court_done(court, &move, COURT_CLAIMANT);
+    } else {
+        court_refused(court, &move, COURT_CLAIMANT, refusal);
+    }
+}
+
+/* The n-th unrolled operation of a kind that is an instance of the repeat (or of a join). */
+static uint32_t find_op(const struct tape *tape, enum op_kind kind, uint32_t instance, bool join)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        bool joins = tape->origins[at].item >= tape->brief->op_count;
+
+        if (tape->ops[at].kind == kind && tape->origins[at].instance == instance && joins == join &&
+            tape->origins[at].item >= tape->brief->repeat.first) {
+            return at;
+        }
+    }
+    fail();
+    return 0;
+}
+
+static void try_op(struct court *court, struct exhibit *exhibit, uint32_t op)
+{
+    struct evidence_target target = {.op = op};
+    struct buffer evidence;
+    uint32_t right;
+
+    target.output = exhibit->tape->ops[op].output_count - 1;
+    target.element =
+        exhibit->tape->tensors[exhibit->tape->ops[op].outputs[target.output]].count - 1;
+    right = exhibit_get(exhibit, &target);
+    begin(court, &exhibit->context);
+    exhibit_evidence(&evidence, exhibit, &target);
+    convict(court, &evidence, GAME_NOT_GUILTY);
+    buffer_release(&evidence);
+
+    exhibit_set(exhibit, &target, right ^ 1);
+    begin(court, &exhibit->context);
+    exhibit_evidence(&evidence, exhibit, &target);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
+    exhibit_set(exhibit, &target, right);
+    court_compare(court);
+}
+
+static void test_lies_in_a_repeat_convict(void **state)
+{
+    struct court *court = court_new();
+    struct exhibit exhibit;
+    const struct tape *tape;
+
+    (void)state;
+    exhibit_of_repeat(&exhibit, MODEL_MLP, TIMES, GROUP, 1);
+    tape = exhibit.tape;
+    try_op(court, &exhibit, find_op(tape, OP_STEP_NEXT, 0, false)); /* of the state */
+    try_op(court, &exhibit, find_op(tape, OP_STEP_NEXT, 5, false)); /* of the one before */
+    try_op(court, &exhibit, find_op(tape, OP_BATCH_SAMPLES, TIMES - 1, false));
+    try_op(court, &exhibit, find_op(tape, OP_QUANTIZE, 3, false));
+    try_op(court, &exhibit, find_op(tape, OP_CONTRACT, 4, false));
+    try_op(court, &exhibit, find_op(tape, OP_ADD, 6, false)); /* a group's first sum */
+    try_op(court, &exhibit, find_op(tape, OP_ADD, 7, false)); /* its second */
+    for (uint32_t node = 1; node < TIMES / GROUP; node++) {
+        try_op(court, &exhibit, find_op(tape, OP_ADD, node, true));
+    }
+    try_op(court, &exhibit, tape->op_count - 1); /* the update */
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* Any operation of steps of other shapes: every operand that is shown must be found in its place. */
+static void test_any_operation_of_any_shape_is_found(void **state)
+{
+    static const uint32_t shapes[][2] = {{2, 1}, {3, 3}, {4, 1}, {12, 3}, {16, 1}, {24, 6}};
+    struct court *court = court_new();
+    uint64_t random = 5;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct exhibit exhibit;
+
+        exhibit_of_repeat(&exhibit, i % 2 == 0 ? MODEL_MLP : MODEL_LLAMA, shapes[i][0],
+                          shapes[i][1], 1);
+        for (uint64_t round = 0; round < test_share(200, 6); round++) {
+            try_op(court, &exhibit, (uint32_t)test_random_below(&random, exhibit.tape->op_count));
+        }
+        if (shapes[i][0] > shapes[i][1]) {
+            try_op(court, &exhibit, find_op(exhibit.tape, OP_ADD, 1, true));
+        }
+        exhibit_close(&exhibit);
+    }
+    court_free(court);
+}
+
+/* The instance stands behind the descriptor: 14 bytes, the path, the descriptor's size. */
+static uint8_t *instance_of(struct buffer *evidence)
+{
+    uint8_t *size = evidence->data + 14 + (size_t)32 * evidence->data[13];
+
+    return size + 2 + endian_load_be16(size);
+}
+
+static void test_another_instance_proves_nothing(void **state)
+{
+    static const uint32_t instances[] = {0, 2, 4, TIMES - 1, TIMES, UINT32_MAX};
+    struct court *court = court_new();
+    struct exhibit exhibit;
+    struct evidence_target target = {0};
+
+    (void)state;
+    exhibit_of_repeat(&exhibit, MODEL_MLP, TIMES, GROUP, 1);
+    for (int join = 0; join < 2; join++) {
+        struct buffer evidence;
+
+        target.op = find_op(exhibit.tape, OP_ADD, 3, join == 1);
+        begin(court, &exhibit.context);
+        exhibit_evidence(&evidence, &exhibit, &target);
+        assert_int_equal(endian_load_be32(instance_of(&evidence)), 3);
+        for (size_t i = 0; i < sizeof(instances) / sizeof(instances[0]); i++) {
+            endian_store_be32(instance_of(&evidence), instances[i]);
+            convict(court, &evidence, GAME_BAD_EVIDENCE);
+        }
+        endian_store_be32(instance_of(&evidence), 3);
+        convict(court, &evidence, GAME_NOT_GUILTY);
+        court_timeout(court);
+        court_compare(court);
+        buffer_release(&evidence);
+    }
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* ---- walks ------------------------------------------------------------------------- */
+
+static void play_walk(struct court *court, struct walk *walk)
+{
+    struct buffer evidence;
+    struct game_move move;
+
+    begin(court, &walk->context);
+    while (walk_query(walk)) {
+        move = court_move(court, GAME_QUERY, walk->question.data, walk->question.size);
+        court_done(court, &move, COURT_CLAIMANT);
+        walk_answer(walk, &court->queried.payload);
+        move = court_move(court, GAME_REPLY, walk->reply, walk->reply_size);
+        court_done(court, &move, COURT_SOLVER);
+        assert_int_equal(trace_walk_take(&walk->walk, walk->reply, walk->reply_size, NULL),
+                         STATUS_OK);
+    }
+    buffer_init(&evidence, GAME_PAYLOAD_MAX);
+    walk_evidence(&evidence, walk);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
+    court_compare(court);
+}
+
+static void test_walk_leads_into_a_micro_batch_and_to_a_join(void **state)
+{
+    struct court *court = court_new();
+
+    (void)state;
+    for (int join = 0; join < 2; join++) {
+        struct lie lie = {.kind = LIE_ULP};
+        struct walk walk;
+        uint32_t op;
+
+        walk_open_repeat(&walk, &lie, TIMES, GROUP); /* to see its tape */
+        op = join == 1 ? find_op(walk.dispute.tape, OP_ADD, 2, true)
+                       : find_op(walk.dispute.tape, OP_CONTRACT, 5, false);
+        lie.item = trace_item_of_output(walk.dispute.tape, op, 0);
+        walk_close(&walk);
+        walk_open_repeat(&walk, &lie, TIMES, GROUP);
+        play_walk(court, &walk);
+        assert_int_equal(walk.walk.item, lie.item);
+        walk_close(&walk);
+    }
+    court_free(court);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lies_in_a_repeat_convict),
+        cmocka_unit_test(test_any_operation_of_any_shape_is_found),
+        cmocka_unit_test(test_another_instance_proves_nothing),
+        cmocka_unit_test(test_walk_leads_into_a_micro_batch_and_to_a_join),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
