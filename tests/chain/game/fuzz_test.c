@@ -1,5 +1,5 @@
 /*
- * fuzz_test.c - random moves against the contracts as they are deployed, and what the game promises.
+ * fuzz_test.c - random moves against the contracts as deployed, and what the game promises.
  *
  * tests/contracts/Fuzz.sol plays: a client, an honest solver and an honest verifier who are online,
  * and three accounts that do anything. After each move all money is accounted for (owed, held and
