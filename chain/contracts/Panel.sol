@@ -309,7 +309,9 @@ abstract contract Panel is RegistryState {
     }
 
     /// @dev Walks on from the last place to as many entries as are needed, or to the last place.
-    function _openRound(bytes32 key, Segment calldata segment, bytes32 hash, uint256 need) internal {
+    function _openRound(bytes32 key, Segment calldata segment, bytes32 hash, uint256 need)
+        internal
+    {
         Tally storage tally = tallies[hash];
         uint256[256] memory taken; // a bit for each entry
         uint256 word = places[hash];

@@ -132,10 +132,8 @@ contract Referee is IReferee {
         REGISTRY.deposit{value: bond}();
         docket.outsiders++;
         uint64 rank = OUTSIDER | (docket.opened + 1);
-        if (_join(key, job, shown, standing, subject, rank, Claimant(msg.sender, uint88(bond), false)))
-        {
-            docket.opened++;
-        }
+        Claimant memory own = Claimant(msg.sender, uint88(bond), false);
+        if (_join(key, job, shown, standing, subject, rank, own)) docket.opened++;
     }
 
     /// @inheritdoc IReferee
@@ -284,8 +282,14 @@ contract Referee is IReferee {
         Registry.Shown memory right = REGISTRY.right(job, segment, place);
         if (keccak256(abi.encode(leaves)) != right.leaves) revert IRegistry.WrongReveal();
         if (index >= LEAVES) revert IRegistry.WrongIndex(LEAVES);
-        IExaminer.Right memory said =
-            IExaminer.Right(right.owner, right.seed, right.hash, segment.root, right.firstStep, segment.steps);
+        IExaminer.Right memory said = IExaminer.Right({
+            owner: right.owner,
+            seed: right.seed,
+            segment: right.hash,
+            root: segment.root,
+            firstStep: right.firstStep,
+            steps: segment.steps
+        });
         try EXAMINER.drawnLeaf(said, index, shown) returns (bytes32 hash) {
             if (hash == leaves[index]) revert NotGuilty();
         } catch {

@@ -197,7 +197,9 @@ contract Fuzz {
             _broken("a job is opened", 0, 0);
         }
         start = FORTUNE;
-        _enlist(VERIFIER, terms.verifiers == 0 ? 1 + _below(3) : 4);
+        // Where nobody is honest panels fall asleep.
+        if (terms.verifiers != 0) _enlist(VERIFIER, 4);
+        else if (world % 3 != 0) _enlist(VERIFIER, 1 + _below(3));
         _check();
     }
 
@@ -238,7 +240,8 @@ contract Fuzz {
         drawn.sealPeriod = PERIOD + _below(100);
         drawn.revealPeriod = PERIOD + _below(100);
         drawn.claimPeriod = PERIOD + _below(100);
-        drawn.clock = 12 * PERIOD + _below(100); // the honest take a third of a period for each move
+        // The honest take a third of a period for each move.
+        drawn.clock = 12 * PERIOD + _below(100);
         drawn.deliveryPeriod = PERIOD + _below(1000);
         drawn.deadline = time + 2000 + _below(10_000);
         if (_below(4) == 0) {
@@ -303,8 +306,10 @@ contract Fuzz {
         }
         if (found.held != 0) return false;
         for (uint256 i = 0; i < commits.length; i++) {
-            if (registry.places(commits[i].hash) == 0) continue;
+            uint256 phases = registry.places(commits[i].hash);
             for (uint256 place = 0; place < 64; place++) {
+                uint256 phase = (phases >> (4 * place)) & 15;
+                if (phase < 2 || phase > 4) continue; // sealed, right, unavailable
                 _do(3, 0, abi.encodeCall(registry.settle, (job, commits[i].segment, place)));
             }
         }
@@ -342,7 +347,7 @@ contract Fuzz {
             if (convicted && honest[job][g]) _broken("an honest solver is not convicted", g, 0);
         }
         if (address(registry).balance != sum) {
-            _broken("owed and held and burned are what was paid in", address(registry).balance, sum);
+            _broken("owed, held, burned are what was paid in", address(registry).balance, sum);
         }
         if (address(referee).balance != 0) _broken("the referee holds nothing", 0, 0);
         uint256 wealth = address(players[VERIFIER]).balance + locked
@@ -397,6 +402,7 @@ contract Fuzz {
         if (_below(4) == 0) _sealClaim(_recent());
         if (_below(2) == 0) _do(3, 0, abi.encodeCall(registry.renew, (job, segment)));
         if (_below(2) == 0) _do(3, 0, abi.encodeCall(registry.finalize, (job, segment)));
+        if (_below(2) == 0) _do(3, 0, abi.encodeCall(registry.forfeit, (job, segment)));
     }
 
     /// @dev The seats of the last round: of the honest verifier always, of the others often.
@@ -831,7 +837,11 @@ contract Fuzz {
         (shown.preState, shown.postState) = _states(dispute.commit, dispute.step);
     }
 
-    function _case(uint256 number, uint256 position) internal view returns (IReferee.Case memory shown) {
+    function _case(uint256 number, uint256 position)
+        internal
+        view
+        returns (IReferee.Case memory shown)
+    {
         Committed storage commit = commits[number];
         shown.client = address(players[CLIENT]);
         shown.salt = terms.salt;
@@ -875,7 +885,11 @@ contract Fuzz {
         return (width + 1) / 2;
     }
 
-    function _path(bytes32[] storage states, uint256 position) internal view returns (bytes32[] memory) {
+    function _path(bytes32[] storage states, uint256 position)
+        internal
+        view
+        returns (bytes32[] memory)
+    {
         uint256 count = states.length;
         bytes32[] memory nodes = new bytes32[](count);
         bytes32[] memory path = new bytes32[](8);

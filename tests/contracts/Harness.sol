@@ -31,7 +31,7 @@ contract Harness is Registry {
         return keccak256(abi.encode(place));
     }
 
-    /// @notice All that a job keeps here, but for bonds and stakes that the referee keeps account of.
+    /// @notice All that a job keeps here; the referee keeps account of claims and pots.
     function heldOf(bytes32 key) external view returns (uint256 sum) {
         Job storage job = _jobs[key];
         sum = uint256(job.pool) + job.held;

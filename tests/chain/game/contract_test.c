@@ -27,8 +27,11 @@ enum {
     EVE = 5, /* attacks */
     REFEREE = 6,
     ACCOUNTS = 7,
-    COMMIT_GAS_MOST = 60000,
-    CLAIM_GAS_MOST = 150000,
+    STEPS = 50, /* of a segment */
+    SEAL_S = 100,
+    REVEAL_S = 100,
+    CLAIM_S = 100,
+    COVERED_GAS_MOST = 750000,
 };
 
 struct world {
@@ -39,7 +42,10 @@ struct world {
     struct address accounts[ACCOUNTS];
     struct game_terms terms;
     struct hash32 job;
+    uint32_t panel;                /* entries of the job: Alice has the even ones, Bob the others */
+    struct hash32 seed;            /* of the last draw */
     uint64_t gas[GAME_MOVE_KINDS]; /* the most that each move has cost */
+    uint64_t sum;                  /* of all moves so far */
 };
 
 static void set_up(struct world *world)
@@ -105,6 +111,7 @@ static json_t *play(struct world *world, uint32_t account, const struct game_mov
     to_text(data, value, move);
     receipt = anvil_send(world->rpc, account, &world->registry, data, value);
     assert_int_equal(rpc_field_u64(&gas, receipt, "gasUsed", NULL), STATUS_OK);
+    world->sum += gas;
     if (gas > world->gas[move->kind]) {
         world->gas[move->kind] = gas;
     }
@@ -153,27 +160,32 @@ static struct game_move about(enum game_move_kind kind, const struct hash32 *key
     return move;
 }
 
-static void open_and_accept(struct world *world, uint64_t salt)
+/* A job of so many segments that asks for two seats on each, and Alice and Bob are its panel. */
+static void open_job(struct world *world, uint64_t salt, uint32_t segments, uint32_t seats)
 {
     struct game_move move = about(GAME_OPEN, NULL);
 
     world->terms = (struct game_terms){
         .salt = salt,
-        .steps = 20,
-        .segment_steps = 10,
-        .segment_reward = WEI_PER_ETHER,
-        .attest_fee = WEI_PER_ETHER / 100,
+        .steps = (uint64_t)segments * STEPS,
+        .segment_steps = STEPS,
+        .reward_from = WEI_PER_ETHER,
+        .reward_to = WEI_PER_ETHER,
+        .fee = WEI_PER_ETHER / 100,
         .stake = 10 * WEI_PER_ETHER,
-        .claim_bond = WEI_PER_ETHER,
-        .attest_bond = WEI_PER_ETHER / 2,
-        .attestors = 2,
-        .coverage_ppm = GAME_PPM - 1, /* the draw decides, and says yes: the dearer answer */
+        .bond = WEI_PER_ETHER,
+        .query_fee = WEI_PER_ETHER / 100,
+        .seats = seats,
+        .coverage_ppm = seats == 0 ? 0 : GAME_PPM,
+        .panel_least = seats,
+        .held_ppm = 200000,
         .segment_period_s = 1000,
-        .attest_period_s = 100,
-        .reveal_period_s = 100,
-        .claim_period_s = 100,
-        .response_period_s = 100,
-        .deadline_s = now_s(world) + 10000,
+        .seal_period_s = SEAL_S,
+        .reveal_period_s = REVEAL_S,
+        .claim_period_s = CLAIM_S,
+        .clock_s = 100,
+        .delivery_period_s = 1000,
+        .deadline_s = now_s(world) + 20000,
     };
     memset(world->terms.job_id.bytes, 0x5a, DIGEST_SIZE);
     memset(world->terms.data_root.bytes, 0xa5, DIGEST_SIZE);
@@ -181,48 +193,53 @@ static void open_and_accept(struct world *world, uint64_t salt)
     move.value = game_escrow(&world->terms);
     done(world, CLIENT, &move);
     world->job = game_job_key(&world->place, &world->accounts[CLIENT], &world->terms.job_id, salt);
-    move = about(GAME_ACCEPT, &world->job);
+    world->panel = 0;
+    for (uint32_t i = 0; i < seats; i++) {
+        move = about(GAME_ENLIST, &world->job);
+        move.count = 1;
+        move.value = world->terms.bond;
+        done(world, ALICE + i % 2, &move);
+        world->panel++;
+    }
+}
+
+static void accept(struct world *world)
+{
+    struct game_move move = about(GAME_ACCEPT, &world->job);
+
     move.value = world->terms.stake;
     done(world, SOLVER, &move);
 }
 
-static struct game_segment commit_steps(struct world *world, uint32_t index, uint32_t steps)
+static void open_and_accept(struct world *world, uint64_t salt)
 {
-    const bool whole = steps == world->terms.segment_steps;
-    struct game_move move = about(whole ? GAME_COMMIT : GAME_COMMIT_DIVERGED, &world->job);
-    json_t *receipt;
-    struct game_segment segment;
-
-    move.index = index;
-    move.steps = whole ? 0 : steps;
-    memset(move.root.bytes, (int)(0x10 + index), DIGEST_SIZE);
-    receipt = play(world, SOLVER, &move);
-    segment = (struct game_segment){.index = index,
-                                    .root = move.root,
-                                    .steps = steps,
-                                    .time_s = now_s(world),
-                                    .solver = world->accounts[SOLVER]};
-    assert_int_equal(rpc_field_u64(&segment.height, receipt, "blockNumber", NULL), STATUS_OK);
-    json_decref(receipt);
-    return segment;
+    open_job(world, salt, 2, 2);
+    accept(world);
 }
 
 static struct game_segment commit(struct world *world, uint32_t index)
 {
-    return commit_steps(world, index, world->terms.segment_steps);
-}
+    struct game_move move = about(GAME_COMMIT, &world->job);
+    struct digest states[STEPS];
+    struct game_segment segment;
+    json_t *receipt;
 
-static struct game_move attesting(struct world *world, uint32_t account,
-                                  const struct game_segment *segment, uint8_t trace)
-{
-    struct game_move move = about(GAME_ATTEST, &world->job);
-    struct hash32 hash = game_segment_hash(&world->job, segment);
-
-    move.segment = *segment;
-    move.value = world->terms.attest_bond;
-    memset(move.root.bytes, trace, DIGEST_SIZE);
-    move.seal = game_attest_seal(&world->accounts[account], &hash, &move.root);
-    return move;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        memset(states[i].bytes, (int)(0x10 + i), DIGEST_SIZE);
+        states[i].bytes[0] = (uint8_t)index;
+    }
+    move.index = index;
+    move.states = (struct game_hashes){states, STEPS};
+    receipt = play(world, SOLVER, &move);
+    segment = (struct game_segment){.index = index,
+                                    .root = game_segment_root(&move.states, index * STEPS),
+                                    .steps = STEPS,
+                                    .time_s = now_s(world),
+                                    .solver = world->accounts[SOLVER],
+                                    .panel = world->panel};
+    assert_int_equal(rpc_field_u64(&segment.height, receipt, "blockNumber", NULL), STATUS_OK);
+    json_decref(receipt);
+    return segment;
 }
 
 static struct game_move with_segment(struct world *world, enum game_move_kind kind,
@@ -234,21 +251,78 @@ static struct game_move with_segment(struct world *world, enum game_move_kind ki
     return move;
 }
 
-static struct game_move whistle(struct world *world, const struct game_segment *segment,
-                                uint32_t account, struct game_move *seal, struct hash32 *key)
+static void draw(struct world *world, const struct game_segment *segment)
 {
-    struct game_move move = with_segment(world, GAME_CLAIM, segment);
+    struct game_move move = with_segment(world, GAME_DRAW, segment);
+    uint8_t header[GAME_HEADER_MAX];
+    uint8_t words[2 * ABI_WORD_SIZE]; /* seed, covered */
+    struct error error;
+    json_t *receipt;
+    const char *data;
+    size_t size = 0;
+
+    pass_time(world, 1);
+    pass_time(world, 1);
+    assert_int_equal(evm_header_at(world->rpc, header, &size, segment->height + 1, &error),
+                     STATUS_OK);
+    move.header = (struct game_bytes){header, size};
+    header[size - 1] ^= 1;
+    assert_int_equal(refused_to(world, EVE, &move), GAME_WRONG_HEADER);
+    header[size - 1] ^= 1;
+    receipt = play(world, EVE, &move);
+    data = json_string_value(
+        json_object_get(json_array_get(json_object_get(receipt, "logs"), 0), "data"));
+    assert_non_null(data);
+    assert_int_equal(hex_data_read_exactly(words, sizeof(words), data), STATUS_OK);
+    memcpy(world->seed.bytes, words, HASH32_SIZE);
+    json_decref(receipt);
+}
+
+/* The first place of an account's only entry. */
+static uint32_t place_of(const struct world *world, uint32_t account)
+{
+    for (uint32_t place = 0; place < GAME_PLACES_MAX; place++) {
+        if (game_place_entry(&world->seed, place, world->panel) == account - ALICE) {
+            return place;
+        }
+    }
+    fail_msg("account %u has no place", account);
+    return 0;
+}
+
+/* The verdict right, of leaves that nobody looks at here. */
+static struct game_move verdict(struct world *world, uint32_t account,
+                                const struct game_segment *segment, enum game_move_kind kind)
+{
+    struct game_move move = with_segment(world, kind, segment);
     struct hash32 hash = game_segment_hash(&world->job, segment);
 
-    move.value = world->terms.claim_bond;
-    move.steps = 3;
-    memset(move.pre_state.bytes, 1, DIGEST_SIZE);
-    memset(move.post_state.bytes, 2, DIGEST_SIZE);
+    move.place = place_of(world, account);
+    move.verdict = GAME_VERDICT_RIGHT;
+    memset(move.leaves, 0x77, sizeof(move.leaves));
     memset(move.salt.bytes, (int)account, HASH32_SIZE);
-    *key = game_claim_key(&world->accounts[account], &hash, 3, &move.pre_state, &move.post_state);
-    *seal = about(GAME_SEAL_CLAIM, NULL);
-    seal->seal = game_claim_seal(key, &move.salt);
+    move.seal = game_verdict_seal(&world->accounts[account], &hash, GAME_VERDICT_RIGHT, 0,
+                                  move.leaves, &move.salt);
     return move;
+}
+
+static void seal_all(struct world *world, const struct game_segment *segment)
+{
+    for (uint32_t account = ALICE; account <= BOB; account++) {
+        struct game_move move = verdict(world, account, segment, GAME_SEAL);
+
+        done(world, account, &move);
+    }
+}
+
+static void reveal_all(struct world *world, const struct game_segment *segment)
+{
+    pass_time(world, SEAL_S + 1);
+    for (uint32_t account = ALICE; account <= BOB; account++) {
+        struct game_move move = verdict(world, account, segment, GAME_REVEAL);
+
+        done(world, account, &move);
+    }
 }
 
 static wei held(struct world *world)
@@ -262,60 +336,61 @@ static wei held(struct world *world)
 
 /* ---- attacks ------------------------------------------------------------------ */
 
-static void test_a_claim_cannot_be_run_in_front_of(void **state)
+static void test_a_verdict_cannot_be_copied(void **state)
 {
     struct world world;
     struct game_segment segment;
-    struct game_move alice_seal;
-    struct game_move eve_seal;
     struct game_move alice;
-    struct game_move eve;
-    struct hash32 alice_key;
-    struct hash32 eve_key;
+    struct game_move bob;
 
     (void)state;
     set_up(&world);
     open_and_accept(&world, 1);
     segment = commit(&world, 0);
-    alice = whistle(&world, &segment, ALICE, &alice_seal, &alice_key);
-    eve = whistle(&world, &segment, EVE, &eve_seal, &eve_key);
-    /* Eve sees the seal in the pool and is first with the same one: it stays good for Alice. */
-    done(&world, EVE, &alice_seal);
-    assert_int_equal(refused_to(&world, ALICE, &alice_seal), GAME_CLAIM_EXISTS);
-    /* Eve sees the claim in the pool: as it is, it is not hers; her own was never sealed. */
-    assert_int_equal(refused_to(&world, EVE, &alice), GAME_NOT_SEALED);
-    assert_int_equal(refused_to(&world, EVE, &eve), GAME_NOT_SEALED);
-    /* Sealing now helps only in a later block. */
-    json_decref(anvil_call(world.rpc, "evm_setAutomine", json_pack("[b]", 0)));
-    json_decref(anvil_call(world.rpc, "evm_mine", NULL));
-    json_decref(anvil_call(world.rpc, "evm_setAutomine", json_pack("[b]", 1)));
+    draw(&world, &segment);
+    alice = verdict(&world, ALICE, &segment, GAME_SEAL);
+    assert_int_equal(refused_to(&world, EVE, &alice), GAME_NOT_YOURS);
     done(&world, ALICE, &alice);
-    assert_int_equal(refused_to(&world, ALICE, &alice), GAME_NOT_SEALED); /* not twice */
+    assert_int_equal(refused_to(&world, ALICE, &alice), GAME_ALREADY_SEALED);
+    bob = alice; /* the same seal at his own place */
+    bob.place = place_of(&world, BOB);
+    done(&world, BOB, &bob);
+    alice.kind = bob.kind = GAME_REVEAL;
+    assert_int_equal(refused_to(&world, ALICE, &alice), GAME_TOO_EARLY);
+    pass_time(&world, SEAL_S + 1);
+    done(&world, ALICE, &alice);
+    assert_int_equal(refused_to(&world, BOB, &bob), GAME_WRONG_REVEAL);
     tear_down(&world);
 }
 
-static void test_an_attestation_cannot_be_copied(void **state)
+/* What only the referee may do. */
+static void test_strangers_judge_nothing(void **state)
 {
+    static const char *const signatures[] = {
+        "credit(address,uint256)", "burn(uint256)", "hold(bytes32,bytes32)",
+        "convict(bytes32)",        "deposit()",     "free(bytes32,bytes32,uint256)",
+    };
     struct world world;
-    struct game_segment segment;
-    struct game_move move;
 
     (void)state;
     set_up(&world);
     open_and_accept(&world, 1);
-    segment = commit(&world, 0);
-    pass_time(&world, 1);
-    pass_time(&world, 1);
-    move = attesting(&world, ALICE, &segment, 0x77);
-    done(&world, ALICE, &move);
-    done(&world, EVE, &move); /* the same seal, bond and all */
-    assert_int_equal(refused_to(&world, BOB, &move), GAME_FULL);
-    assert_int_equal(refused_to(&world, SOLVER, &move), GAME_SELF_DEALING);
-    pass_time(&world, 101);
-    move.kind = GAME_REVEAL;
-    move.value = 0;
-    done(&world, ALICE, &move);
-    assert_int_equal(refused_to(&world, EVE, &move), GAME_WRONG_REVEAL);
+    for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
+        uint8_t data[ABI_SELECTOR_SIZE + 3 * ABI_WORD_SIZE] = {0};
+        uint8_t result[RPC_DATA_MAX];
+        struct game_refusal refused;
+        struct abi_writer writer;
+        struct error error;
+        size_t size;
+
+        abi_writer_init(&writer, data, sizeof(data));
+        abi_put_selector(&writer, signatures[i]);
+        assert_int_equal(evm_call(world.rpc, result, sizeof(result), &size, &world.accounts[EVE],
+                                  &world.registry, 0, data, sizeof(data), &error),
+                         STATUS_REFUSED);
+        game_refusal_decode(&refused, result, size);
+        assert_int_equal(refused.kind, GAME_NOT_YOURS);
+    }
     tear_down(&world);
 }
 
@@ -433,13 +508,13 @@ static void test_dust_and_absurd_terms_are_refused(void **state)
     good.terms.salt = 9;
     good.value = game_escrow(&good.terms);
     move = good;
-    move.terms.segment_reward = 0;
+    move.terms.reward_to = 0;
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_BAD_TERMS);
     move = good;
-    move.terms.claim_bond = 0;
+    move.terms.bond = 0;
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_BAD_TERMS);
     move = good;
-    move.terms.attest_bond = 0;
+    move.terms.bond = 3 * move.terms.fee; /* fewer than four */
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_BAD_TERMS);
     move = good;
     move.terms.steps = GAME_TIME_MAX;
@@ -448,7 +523,7 @@ static void test_dust_and_absurd_terms_are_refused(void **state)
     move = good;
     move.terms.steps = GAME_SEGMENTS_MAX;
     move.terms.segment_steps = 1;
-    move.terms.segment_reward = WEI_MAX; /* the escrow would overflow what a slot holds */
+    move.terms.reward_to = WEI_MAX; /* the escrow would overflow what a slot holds */
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_BAD_TERMS);
     move = good;
     move.value--;
@@ -463,142 +538,148 @@ static void test_dust_and_absurd_terms_are_refused(void **state)
 
 /* ---- gas ---------------------------------------------------------------------- */
 
-static void lose_claim(struct world *world, const struct game_segment *segment, uint32_t account,
-                       bool by_referee)
+static void finalize(struct world *world, const struct game_segment *segment)
 {
-    struct game_move seal;
-    struct game_move move;
-    struct hash32 key;
-    struct game_move claim = whistle(world, segment, account, &seal, &key);
+    struct game_move move = with_segment(world, GAME_FINALIZE, segment);
 
-    done(world, account, &seal);
-    done(world, account, &claim);
-    move = about(GAME_ANSWER, &key);
-    memset(move.root.bytes, 0x66, DIGEST_SIZE);
-    assert_int_equal(refused_to(world, EVE, &move), GAME_NOT_YOURS);
+    pass_time(world, REVEAL_S + CLAIM_S + 1);
     done(world, SOLVER, &move);
-    move = about(GAME_PASS_TURN, &key);
-    move.turn = GAME_TURN_CLAIMANT;
-    assert_int_equal(refused_to(world, EVE, &move), GAME_NOT_YOURS);
-    done(world, REFEREE, &move);
-    move = about(by_referee ? GAME_RULE : GAME_TIMEOUT, &key);
-    if (!by_referee) {
-        assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
-        pass_time(world, 101);
+}
+
+/* From commit to final, with two seats. */
+static struct game_segment cover(struct world *world, uint32_t index)
+{
+    struct game_segment segment = commit(world, index);
+
+    draw(world, &segment);
+    seal_all(world, &segment);
+    reveal_all(world, &segment);
+    finalize(world, &segment);
+    return segment;
+}
+
+static void leave_all(struct world *world)
+{
+    for (uint32_t i = 0; i < world->panel; i++) {
+        struct game_move move = about(GAME_LEAVE, &world->job);
+
+        move.entry = i;
+        done(world, ALICE + i, &move);
     }
-    done(world, by_referee ? REFEREE : EVE, &move);
 }
 
-static void attest_and_reveal(struct world *world, const struct game_segment *segment)
+/* A whole job, whose client asks for the last state and hears nothing. Returns what its second
+ * segment cost. */
+static uint64_t play_everything(struct world *world)
 {
-    struct game_move alice = attesting(world, ALICE, segment, 0x31);
-    struct game_move bob = attesting(world, BOB, segment, 0x32);
-
-    done(world, ALICE, &alice);
-    done(world, BOB, &bob);
-    pass_time(world, 101);
-    alice.kind = bob.kind = GAME_REVEAL;
-    alice.value = bob.value = 0;
-    done(world, ALICE, &alice);
-    done(world, BOB, &bob);
-}
-
-/* A whole job with everything that can happen to it; at its end nothing is left in the contract. */
-static void play_everything(struct world *world)
-{
-    struct game_segment segments[2];
+    struct game_segment segment;
     struct game_move move;
-    struct game_move seal;
-    struct hash32 hash;
-    struct hash32 key;
+    uint64_t gas;
 
-    open_and_accept(world, 1);
-    segments[0] = commit(world, 0);
-    segments[1] = commit(world, 1);
-    pass_time(world, 1);
-    pass_time(world, 1);
-    move = with_segment(world, GAME_DRAW, &segments[1]);
+    open_job(world, 1, 3, 2);
+    move = about(GAME_ANNOUNCE, &world->job);
+    move.contact = (struct game_bytes){(const uint8_t *)"https://example.org", 19};
+    done(world, ALICE, &move);
+    accept(world);
+    (void)cover(world, 0);
+    gas = world->sum;
+    (void)cover(world, 1);
+    gas = world->sum - gas;
+    segment = cover(world, 2);
+    move = with_segment(world, GAME_ASK_PANEL, &segment);
+    move.value = game_segment_fees(&world->terms);
+    segment.height = 0;
+    {
+        json_t *receipt = play(world, CLIENT, &move);
+
+        assert_int_equal(rpc_field_u64(&segment.height, receipt, "blockNumber", NULL), STATUS_OK);
+        segment.time_s = now_s(world);
+        json_decref(receipt);
+    }
+    draw(world, &segment);
+    seal_all(world, &segment);
+    reveal_all(world, &segment);
+    pass_time(world, REVEAL_S + 1);
+    move = with_segment(world, GAME_RENEW, &segment);
     done(world, EVE, &move);
-    attest_and_reveal(world, &segments[0]);
-    lose_claim(world, &segments[0], ALICE, true);
-    /* Eve accuses Bob, and loses her bond to him. */
-    hash = game_segment_hash(&world->job, &segments[0]);
-    move = with_segment(world, GAME_ACCUSE, &segments[0]);
-    move.account = world->accounts[BOB];
-    move.value = world->terms.claim_bond;
-    key = game_accusation_key(&world->accounts[EVE], &hash, &world->accounts[BOB]);
-    seal = about(GAME_SEAL_CLAIM, NULL);
-    seal.seal = game_claim_seal(&key, &move.salt);
-    done(world, EVE, &seal);
+    move = about(GAME_DELIVER, &world->job);
     done(world, EVE, &move);
-    pass_time(world, 250);
-    move = about(GAME_TIMEOUT, &key);
-    done(world, BOB, &move);
-    move = with_segment(world, GAME_FINALIZE, &segments[0]);
-    done(world, SOLVER, &move);
-    move = with_segment(world, GAME_SETTLE, &segments[0]);
-    for (uint32_t i = ALICE; i <= BOB; i++) {
-        move.account = world->accounts[i];
+    leave_all(world);
+    return gas;
+}
+
+/* Nobody on the panel reveals: the segment becomes void, and its job is taken up again. */
+static void play_silence(struct world *world)
+{
+    struct game_segment segment;
+    struct game_segment next;
+    struct game_move next_seal;
+    struct game_move move;
+
+    open_and_accept(world, 2);
+    segment = commit(world, 0);
+    draw(world, &segment);
+    move = verdict(world, ALICE, &segment, GAME_SEAL);
+    done(world, ALICE, &move);
+    next = commit(world, 1); /* becomes void with the first */
+    draw(world, &next);
+    next_seal = verdict(world, ALICE, &next, GAME_SEAL);
+    done(world, ALICE, &next_seal);
+    move = with_segment(world, GAME_RENEW, &segment);
+    assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
+    for (uint32_t rounds = 0; rounds < 2; rounds++) {
+        pass_time(world, SEAL_S + REVEAL_S + 1);
         done(world, EVE, &move);
     }
+    move = with_segment(world, GAME_FORFEIT, &segment);
+    assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
+    pass_time(world, SEAL_S + REVEAL_S + CLAIM_S + 1);
+    done(world, EVE, &move);
+    move = with_segment(world, GAME_SETTLE, &next);
+    move.place = next_seal.place;
+    done(world, EVE, &move);
+    move = about(GAME_ACCEPT, &world->job);
+    move.value = world->terms.stake;
+    done(world, EVE, &move);
+    move = about(GAME_STEP_BACK, &world->job);
+    done(world, EVE, &move);
+    move = about(GAME_ACCEPT, &world->job);
+    move.value = world->terms.stake;
+    done(world, EVE, &move);
+    pass_time(world, 1001);
+    move = about(GAME_RELEASE, &world->job);
+    done(world, BOB, &move);
+    move = about(GAME_CANCEL, &world->job);
+    done(world, CLIENT, &move);
+    leave_all(world);
 }
 
-/* A job that ends in a conviction, is taken again, and is left until it expires. */
+/* Of the end of what nobody checks: final segments are bought again, and the job expires. */
 static void play_the_end(struct world *world)
 {
     struct game_segment segment;
     struct game_move move;
-    struct game_move seals[2];
-    struct game_move claims[2];
-    struct hash32 keys[2];
 
-    open_and_accept(world, 2);
+    open_job(world, 3, 2, 0);
+    accept(world);
     segment = commit(world, 0);
-    for (uint32_t i = 0; i < 2; i++) {
-        claims[i] = whistle(world, &segment, ALICE + i, &seals[i], &keys[i]);
-        done(world, ALICE + i, &seals[i]);
-        done(world, ALICE + i, &claims[i]);
-    }
-    pass_time(world, 101);
-    move = about(GAME_TIMEOUT, &keys[0]);
-    done(world, EVE, &move);
-    move = about(GAME_TIMEOUT, &keys[1]);
-    assert_int_equal(refused_to(world, EVE, &move), GAME_WRONG_PHASE);
-    move = about(GAME_LAPSE, &keys[1]);
-    done(world, EVE, &move);
-    move = about(GAME_ACCEPT, &world->job);
-    move.value = world->terms.stake;
-    done(world, BOB, &move);
+    pass_time(world, SEAL_S);
+    finalize(world, &segment);
     pass_time(world, 1001);
     move = about(GAME_RELEASE, &world->job);
     done(world, EVE, &move);
-    move = about(GAME_ACCEPT, &world->job);
-    move.value = world->terms.stake;
-    done(world, SOLVER, &move);
-    segment = commit(world, 0);
-    segment.generation = 1;
-    pass_time(world, 400);
-    move = with_segment(world, GAME_DRAW, &segment);
-    done(world, EVE, &move);
-    segment = commit_steps(world, 1, 4);
-    segment.generation = 1;
-    move = with_segment(world, GAME_RENEW, &segment);
-    pass_time(world, 1);
-    assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
-    pass_time(world, 200);
-    done(world, EVE, &move); /* draws, too: the dearest that it can be */
-    pass_time(world, 12000);
+    move = about(GAME_REWIND, &world->job);
+    move.value = game_rewind_price(&world->terms, 0, 1);
+    done(world, CLIENT, &move);
+    pass_time(world, 20000);
     move = about(GAME_EXPIRE, &world->job);
     done(world, EVE, &move);
-    /* And one that nobody takes. */
-    move = about(GAME_OPEN, NULL);
-    move.terms = world->terms;
-    move.terms.salt = 3;
-    move.terms.deadline_s = now_s(world) + 100;
-    move.value = game_escrow(&move.terms);
-    done(world, CLIENT, &move);
-    move = about(GAME_CANCEL, NULL);
-    move.key = game_job_key(&world->place, &world->accounts[CLIENT], &world->terms.job_id, 3);
+    open_job(world, 4, 1, 0);
+    accept(world);
+    segment = commit(world, 0);
+    pass_time(world, SEAL_S);
+    finalize(world, &segment);
+    move = about(GAME_ACKNOWLEDGE, &world->job);
     done(world, CLIENT, &move);
 }
 
@@ -639,39 +720,62 @@ static void withdraw_all(struct world *world)
     }
 }
 
+static wei burned(struct world *world)
+{
+    uint8_t data[ABI_SELECTOR_SIZE];
+    uint8_t word[ABI_WORD_SIZE];
+    struct abi_writer writer;
+    struct uint256 wide;
+    struct error error;
+    wei amount = 0;
+    size_t size;
+
+    abi_writer_init(&writer, data, sizeof(data));
+    abi_put_selector(&writer, "burned()");
+    assert_int_equal(evm_call(world->rpc, word, sizeof(word), &size, &world->accounts[0],
+                              &world->registry, 0, data, writer.used, &error),
+                     STATUS_OK);
+    wide = uint256_from_bytes(word);
+    assert_true(wei_from_uint256(&amount, &wide));
+    return amount;
+}
+
+static void check_gas(const char *name, uint64_t gas)
+{
+    if (getenv("LOCKSTEP_WRITE_GAS") != NULL) {
+        print_message("| %s | %llu |\n", name, (unsigned long long)gas);
+    } else if (10 * gas > 11 * documented(name)) {
+        fail_msg("%s costs %llu gas, docs/GAS.md says %llu", name, (unsigned long long)gas,
+                 (unsigned long long)documented(name));
+    }
+}
+
 static void test_every_move_costs_what_is_documented_and_no_money_stays(void **state)
 {
-    const bool writing = getenv("LOCKSTEP_WRITE_GAS") != NULL;
     struct world world;
+    uint64_t covered;
 
     (void)state;
     set_up(&world);
-    play_everything(&world);
-    pass_time(&world, 20000);
-    done(&world, EVE, &(struct game_move){.kind = GAME_EXPIRE, .key = world.job});
+    covered = play_everything(&world);
+    play_silence(&world);
     play_the_end(&world);
     withdraw_all(&world);
-    assert_true(held(&world) == 0);
-    for (int kind = 0; kind < GAME_MOVE_KINDS; kind++) {
-        const char *name = game_move_name((enum game_move_kind)kind);
-
-        if (writing) {
-            print_message("| %s | %llu |\n", name, (unsigned long long)world.gas[kind]);
-        } else if (10 * world.gas[kind] > 11 * documented(name)) {
-            fail_msg("%s costs %llu gas, docs/GAS.md says %llu", name,
-                     (unsigned long long)world.gas[kind], (unsigned long long)documented(name));
-        }
+    assert_true(held(&world) == burned(&world));
+    for (int kind = 0; kind < GAME_SEAL_CLAIM; kind++) {
+        assert_true(world.gas[kind] > 0);
+        check_gas(game_move_name((enum game_move_kind)kind), world.gas[kind]);
     }
-    assert_true(world.gas[GAME_COMMIT] < COMMIT_GAS_MOST);
-    assert_true(world.gas[GAME_CLAIM] < CLAIM_GAS_MOST);
+    check_gas("a covered segment of 50 steps with two seats", covered);
+    assert_true(covered < COVERED_GAS_MOST);
     tear_down(&world);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_claim_cannot_be_run_in_front_of),
-        cmocka_unit_test(test_an_attestation_cannot_be_copied),
+        cmocka_unit_test(test_a_verdict_cannot_be_copied),
+        cmocka_unit_test(test_strangers_judge_nothing),
         cmocka_unit_test(test_reentrancy_pays_once),
         cmocka_unit_test(test_a_target_that_takes_no_money_loses_none),
         cmocka_unit_test(test_dust_and_absurd_terms_are_refused),

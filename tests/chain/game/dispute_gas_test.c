@@ -18,7 +18,7 @@
 #include "tests/support/test.h"
 
 enum {
-    MOST_768 = 1000000,
+    MOST_768 = 1200000,
     MOST_3072 = 2000000,
     MOST = 6000000,
     MOST_TRANSACTION = 16000000,
@@ -167,16 +167,19 @@ static void convict(struct court *court, struct cost *cost, struct tape *tape,
                     const struct evidence_target *target)
 {
     enum dtype dtype = tape->tensors[tape->ops[0].outputs[target->output]].dtype;
+    struct game_move claim;
     struct exhibit exhibit;
     struct buffer evidence;
 
     exhibit_of_op(&exhibit, tape, MOOD_TAME, 1);
     exhibit_set(&exhibit, target, element_cut(exhibit_rule(&exhibit, target) ^ 1, dtype));
     court_commit(court, &exhibit.context, 1, 1);
-    court_claim(court);
-    count(court, cost, NULL);
+    claim = court_seal(court);
+    count(court, cost, "seal claim");
+    court_done(court, &claim, COURT_CLAIMANT);
+    count(court, cost, "claim");
     court_answer(court);
-    count(court, cost, NULL);
+    count(court, cost, "answer");
     exhibit_evidence(&evidence, &exhibit, target);
     if (evidence.size <= FRAUD_PROOF_WHOLE_MAX) {
         measure(court, cost, GAME_CONVICT, &evidence, "convict");
@@ -197,8 +200,11 @@ static void convict_in_rows(struct court *court, const char *name, struct tape *
 
     convict(court, &cost, tape, &target);
     assert_true(cost.sum < most);
-    (void)snprintf(row, sizeof(row), "claim to verdict, %s", name);
+    (void)snprintf(row, sizeof(row), "seal to verdict, %s", name);
     check(court, row, cost.sum);
+    court_pay(court);
+    (void)snprintf(row, sizeof(row), "pay, %s", name);
+    check(court, row, court->twins.gas);
 }
 
 static void test_conviction_costs_what_it_may(void **state)
