@@ -13,10 +13,13 @@
 
 #include "bench/support/bench.h"
 #include "bench/support/contract_case.h"
+#include "engine/ops/contraction.h"
 
 #define ROWS    16
 #define COLUMNS 48
 #define LANES   32
+
+#define CHANNELS 768 /* of rows whose channels have their own sizes */
 
 enum rows_kind {
     ROWS_NORMAL,
@@ -207,6 +210,110 @@ static void measure(struct bench *bench, enum rows_kind kind, int64_t k)
     free(b);
 }
 
+/* ---- channels of their own sizes, and shifts ---- */
+
+/* Channel k of A is `sizes[k]` times as large as the others, and that of B as much smaller. */
+struct channels {
+    const char *name;
+    double sizes[CHANNELS];
+};
+
+static void spread_channels(float *a, float *b, const struct channels *channels)
+{
+    for (int64_t i = 0; i < ROWS * CHANNELS; i++) {
+        a[i] = (float)(a[i] * channels->sizes[i % CHANNELS]);
+    }
+    for (int64_t i = 0; i < COLUMNS * CHANNELS; i++) {
+        b[i] = (float)(b[i] / channels->sizes[i % CHANNELS]);
+    }
+}
+
+static int channel_top(const float *x, int64_t rows, int64_t k)
+{
+    int top = EXPONENT_ZERO;
+
+    for (int64_t row = 0; row < rows; row++) {
+        int exponent;
+        uint32_t bits;
+
+        memcpy(&bits, &x[row * CHANNELS + k], sizeof(bits));
+        exponent = exponent_of_bits(bits);
+        top = exponent > top ? exponent : top;
+    }
+    return top;
+}
+
+/* As a quantize with c does: the tops of a channel in A and in B become alike. */
+static void equilibrate(float *a, float *b)
+{
+    for (int64_t k = 0; k < CHANNELS; k++) {
+        int apart = channel_top(a, ROWS, k) - channel_top(b, COLUMNS, k);
+        int c = (apart - (apart & 1)) / 2;
+
+        for (int64_t row = 0; row < ROWS; row++) {
+            a[row * CHANNELS + k] = quantize_shifted(a[row * CHANNELS + k], quantize_factor(c));
+        }
+        for (int64_t row = 0; row < COLUMNS; row++) {
+            b[row * CHANNELS + k] = quantize_shifted(b[row * CHANNELS + k], quantize_factor(-c));
+        }
+    }
+}
+
+static void measure_channels(struct bench *bench, const struct channels *channels)
+{
+    static const struct contract_shape shape = {
+        .batch = 1, .m = ROWS, .n = COLUMNS, .k = CHANNELS, .bits = 14, .block = 128};
+    double exact[ROWS * COLUMNS];
+    float peer[ROWS * COLUMNS];
+
+    for (int shifted = 0; shifted < 2; shifted++) {
+        struct contract_case one;
+        char name[BENCH_NAME_MAX];
+
+        contract_case_init(&one, &shape, isa_best(), 1);
+        fill_normal(one.x[0], ROWS * CHANNELS, 100);
+        fill_normal(one.x[1], COLUMNS * CHANNELS, 5);
+        spread_channels(one.x[0], one.x[1], channels);
+        for (int i = 0; i < ROWS * COLUMNS; i++) {
+            const float *a = one.x[0] + i / COLUMNS * CHANNELS;
+            const float *b = one.x[1] + i % COLUMNS * CHANNELS;
+
+            exact[i] = exact_dot(a, b, CHANNELS);
+            peer[i] = peer_dot(a, b, CHANNELS);
+        }
+        if (shifted == 1) {
+            equilibrate(one.x[0], one.x[1]);
+        }
+        contract_case_quantize(&one);
+        contract_case_multiply(&one);
+        snprintf(name, sizeof(name), "%s 14/128%s", channels->name, shifted == 1 ? " shifted" : "");
+        bench_record(bench, name, "relative error", relative(one.out, exact), relative(peer, exact),
+                     0);
+        contract_case_release(&one);
+    }
+}
+
+static void measure_all_channels(struct bench *bench)
+{
+    static const struct {
+        const char *name;
+        double few; /* six of the channels are so much larger; 0: all are log-normal */
+    } table[] = {{"6 channels x100", 100}, {"6 channels x1000", 1000}, {"log-normal channels", 0}};
+    struct channels channels;
+    float sizes[CHANNELS];
+
+    fill_normal(sizes, CHANNELS, 77);
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        channels.name = table[i].name;
+        for (int k = 0; k < CHANNELS; k++) {
+            channels.sizes[k] = table[i].few == 0 ? exp(2.0 * (double)sizes[k])
+                                : k % 128 == 17   ? table[i].few
+                                                  : 1.0;
+        }
+        measure_channels(bench, &channels);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const int64_t lengths[] = {768, 3072, 50257};
@@ -222,5 +329,6 @@ int main(int argc, char **argv)
             measure(&bench, (enum rows_kind)kind, lengths[i]);
         }
     }
+    measure_all_channels(&bench);
     return bench_finish(&bench);
 }

@@ -32,6 +32,8 @@ library Evidence {
     uint256 internal constant U32 = 3;
     uint256 internal constant I16 = 4;
     uint256 internal constant I32 = 5;
+    uint256 internal constant F16 = 6;
+    uint256 internal constant BF16 = 7;
 
     uint256 internal constant ROLE_DATA = 2;
     uint256 internal constant ROLE_CONSTANT = 3;
@@ -376,11 +378,11 @@ library Evidence {
             operand.elements = _uint(offset + 6, 8);
             operand.labelHash = offset + 14;
             operand.lastLeaf = NO_LEAF;
-            if (operand.elementType > I32 || operand.elements > ELEMENTS_MAX) {
+            if (operand.elementType > BF16 || operand.elements > ELEMENTS_MAX) {
                 revert BadDescriptor();
             }
-            // Sizes 4, 1, 2, 4, 2, 4 of the types, as their logarithms.
-            operand.shift = 0x020102010002 >> (8 * operand.elementType) & 3;
+            // Sizes 4, 1, 2, 4, 2, 4, 2, 2 of the types, as their logarithms.
+            operand.shift = 0x0101020102010002 >> (8 * operand.elementType) & 3;
             offset += OPERAND_SIZE;
         }
     }

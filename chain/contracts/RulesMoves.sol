@@ -37,6 +37,7 @@ contract RulesMoves is IRules {
     uint256 internal constant OP_MEAN_POOL_GRAD = 40;
     uint256 internal constant OP_MOVE = 47;
     uint256 internal constant OP_PLACE = 48;
+    uint256 internal constant OP_CAST = 53;
 
     uint256 internal constant BATCH_LENGTH = 1;
     uint256 internal constant BATCH_STREAM = 2;
@@ -127,7 +128,67 @@ contract RulesMoves is IRules {
         if (operation == OP_PLACE) {
             return _placed(shown);
         }
+        if (operation == OP_CAST) {
+            uint256 from = shown.operands[0].elementType;
+            uint256 bits = shown.operands[0].get(shown.element);
+            return from == Evidence.F32
+                ? _narrowed(bits, shown.operands[1].elementType)
+                : _widened(bits, from);
+        }
         revert Evidence.BadDescriptor();
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                            Types                           //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev A number of another type as binary32.
+    function _widened(uint256 bits, uint256 from) private pure returns (uint256) {
+        if (from == Evidence.BF16) {
+            return Binary32.stored(bits << 16);
+        }
+        if (from == Evidence.F16) {
+            uint256 sign = (bits & 0x8000) << 16;
+            uint256 field = (bits >> 10) & 31;
+            bits &= 0x3ff;
+            if (field == 0) {
+                return sign | Binary32.fromInteger(int256(bits), -24);
+            }
+            field = field == 31 ? 255 : field + 112;
+            return Binary32.stored(sign | (field << 23) | (bits << 13));
+        }
+        int256 number = int256(bits);
+        if (from == Evidence.I16 || from == Evidence.I32) {
+            number = int32(uint32(bits));
+        }
+        return Binary32.fromInteger(number, 0);
+    }
+
+    /// @dev A binary32 as another type.
+    function _narrowed(uint256 bits, uint256 to) private pure returns (uint256) {
+        bool nan = Binary32.isNan(bits);
+        if (to == Evidence.BF16) {
+            return nan ? 0x7fc0 : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        }
+        uint256 a = bits & Binary32.MAGNITUDE;
+        if (to == Evidence.F16) {
+            if (nan) return 0x7e00;
+            uint256 sign = (bits >> 16) & 0x8000;
+            if (a >= 0x477ff000) return sign | 0x7c00;
+            if (a < 0x38800000) {
+                return sign | (Binary32.add(a, 0x3f000000) - 0x3f000000);
+            }
+            return sign | ((a + 0xfff + ((a >> 13) & 1) - (112 << 23)) >> 13);
+        }
+        if (to != Evidence.I32) {
+            revert Evidence.BadDescriptor();
+        }
+        if (nan || a < Binary32.ONE) return 0;
+        if (a >= 0x4f000000) return bits == a ? 0x7fffffff : 0x80000000; // from 2^31 on
+        uint256 m = (a & Binary32.FRACTION) | Binary32.IMPLICIT;
+        uint256 field = a >> 23;
+        m = field >= 150 ? m << (field - 150) : m >> (150 - field);
+        return bits == a ? m : (2 ** 32 - m);
     }
 
     ////////////////////////////////////////////////////////////////

@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
 #include "engine/cpu/parallel.h"
+#include "engine/ops/element.h"
 #include "engine/ops/extreme.h"
 #include "engine/ops/philox.h"
 #include "engine/ops/real.h"
@@ -415,6 +416,39 @@ static void span_place(const struct kernel_call *call, size_t begin, size_t end)
     }
 }
 
+static uint32_t element_of(const void *memory, enum dtype dtype, size_t i)
+{
+    if (dtype == DTYPE_I16) {
+        return (uint32_t)(int32_t)((const int16_t *)memory)[i];
+    }
+    return dtype_size(dtype) == 4   ? ((const uint32_t *)memory)[i]
+           : dtype_size(dtype) == 2 ? ((const uint16_t *)memory)[i]
+                                    : ((const uint8_t *)memory)[i];
+}
+
+static void span_cast(const struct kernel_call *call, size_t begin, size_t end)
+{
+    const enum dtype from = input_tensor(call, 0)->dtype;
+    const enum dtype to = call->tensors[call->op->outputs[0]].dtype;
+
+    for (size_t i = begin; i < end; i++) {
+        uint32_t bits = element_cast(from, to, element_of(call->inputs[0], from, i));
+
+        if (dtype_size(to) == 4) {
+            ((uint32_t *)call->outputs[0])[i] = bits;
+        } else {
+            ((uint16_t *)call->outputs[0])[i] = (uint16_t)bits;
+        }
+    }
+}
+
+static void run_cast(const struct kernel_call *call)
+{
+    if (call->outputs[0] != NULL) {
+        parallel_spans(call, call->tensors[call->op->outputs[0]].count, span_cast);
+    }
+}
+
 static void run_move(const struct kernel_call *call)
 {
     if (call->outputs[0] != NULL) {
@@ -543,5 +577,6 @@ void moving_kernels(struct kernel_table *table)
     table->kernels[OP_REDUCE].run = run_reduce;
     table->kernels[OP_GATHER_ELEMENTS].run = run_gather_elements;
     table->kernels[OP_GATHER_ELEMENTS_GRAD].run = run_gather_elements_grad;
+    table->kernels[OP_CAST].run = run_cast;
     moving_image_kernels(table);
 }

@@ -59,6 +59,88 @@ static RULE inline uint32_t element_silu_grad(float x, float dy)
     return real_to_bits(fmaf(x * s, e * s, s) * dy);
 }
 
+/* ---- types: CAST ------------------------------------------------------------ */
+
+static RULE inline float element_from_f16(uint32_t bits)
+{
+    uint32_t sign = (bits & UINT32_C(0x8000)) << 16;
+    uint32_t exponent = bits >> 10 & 31;
+    uint32_t fraction = bits & UINT32_C(0x3ff);
+
+    if (exponent == 0) { /* exact: units of 2^-24 */
+        return copysignf((float)fraction * 0x1p-24f, real_from_bits(sign));
+    }
+    exponent = exponent == 31 ? 255 : exponent + 112;
+    return real_from_bits(sign | exponent << 23 | fraction << 13);
+}
+
+/* Rounded to nearest even; past 65504 infinite; a NaN is 0x7e00. */
+static RULE inline uint32_t element_to_f16(float x)
+{
+    uint32_t bits = real_to_bits(x);
+    uint32_t sign = bits >> 16 & UINT32_C(0x8000);
+
+    bits &= UINT32_C(0x7fffffff);
+    if (bits > UINT32_C(0x7f800000)) {
+        return UINT32_C(0x7e00);
+    }
+    if (bits >= UINT32_C(0x477ff000)) {
+        return sign | UINT32_C(0x7c00);
+    }
+    if (bits < UINT32_C(0x38800000)) { /* subnormal: the sum has units of 2^-24 */
+        return sign | (real_to_bits(real_from_bits(bits) + 0.5f) - UINT32_C(0x3f000000));
+    }
+    bits += UINT32_C(0xfff) + (bits >> 13 & 1);
+    return sign | (bits - (UINT32_C(112) << 23)) >> 13;
+}
+
+/* Rounded to nearest even; a NaN is 0x7fc0. */
+static RULE inline uint32_t element_to_bf16(float x)
+{
+    uint32_t bits = real_to_bits(x);
+
+    return x != x ? UINT32_C(0x7fc0) : (bits + UINT32_C(0x7fff) + (bits >> 16 & 1)) >> 16;
+}
+
+/* Toward zero; the nearest number of the type where it is beyond them; 0 for a NaN. */
+static RULE inline uint32_t element_to_i32(float x)
+{
+    if (x != x) {
+        return 0;
+    }
+    if (x >= 0x1p31f) {
+        return INT32_MAX;
+    }
+    return x < -0x1p31f ? UINT32_C(0x80000000) : (uint32_t)(int32_t)x;
+}
+
+/* bits as operand_get() gives them; the result is as it is stored. */
+static RULE inline uint32_t element_cast(enum dtype from, enum dtype to, uint32_t bits)
+{
+    float x = real_from_bits(bits);
+
+    switch (from) {
+    case DTYPE_F32:
+        return to == DTYPE_F16    ? element_to_f16(x)
+               : to == DTYPE_BF16 ? element_to_bf16(x)
+                                  : element_to_i32(x);
+    case DTYPE_U8:
+    case DTYPE_U16:
+    case DTYPE_U32:
+        return real_to_bits((float)bits);
+    case DTYPE_I16:
+    case DTYPE_I32:
+        return real_to_bits((float)(int32_t)bits);
+    case DTYPE_F16:
+        return real_to_bits(element_from_f16(bits));
+    case DTYPE_BF16:
+        return real_to_bits(real_from_bits(bits << 16));
+    case DTYPE_COUNT:
+        break;
+    }
+    return FLOAT_NAN_BITS;
+}
+
 /* ---- the functions of MAP and BINARY: values, a NaN not yet the stored one ---- */
 
 /* x rounded toward zero, |x| < 2^23; the sign of a zero is lost. */

@@ -101,6 +101,7 @@ enum op_kind {
     OP_GATHER_ELEMENTS_GRAD, /* in index u32(R), dy(R); out (R,N): dy[r] at index[r], else +0    */
     /* ---- exact contraction, continued ---- */
     OP_EQUILIBRATE, /* in e i16(rows,A)[, f i16(rows,B)]; out c i16(rows), -c                    */
+    OP_CAST, /* in x; out the same numbers as f32, or rounded from f32 to f16, bf16 or i32          */
     OP_KIND_COUNT,
 };
 

@@ -572,3 +572,14 @@ void op_check_place(struct op_checker *checker)
                 checker->tensors[checker->op->inputs[1]].count == 1 ? 1 : count);
     check_output(checker, 0, dtypes, count);
 }
+
+/* To f32 from any other type, or from f32. */
+void op_check_cast(struct op_checker *checker)
+{
+    const uint32_t narrow = DTYPES(DTYPE_F16) | DTYPES(DTYPE_BF16) | DTYPES(DTYPE_I32);
+    const uint32_t from = DTYPES(checker->tensors[checker->op->inputs[0]].dtype);
+    const uint64_t count = output_count(checker, 0);
+
+    check_input(checker, 0, from, count);
+    check_output(checker, 0, from == DTYPES_F32 ? narrow : DTYPES_F32, count);
+}

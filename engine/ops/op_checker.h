@@ -101,5 +101,6 @@ op_check_function op_check_general_binary;
 op_check_function op_check_select;
 op_check_function op_check_move;
 op_check_function op_check_place;
+op_check_function op_check_cast;
 
 #endif /* ENGINE_OPS_OP_CHECKER_H */

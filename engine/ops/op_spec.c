@@ -10,7 +10,7 @@
 #define IMAGE_NAMES                                                                                \
     "batch height width channels kernel_height kernel_width stride_y stride_x top left bottom "    \
     "right dilation_y dilation_x"
-#define VIEW_NAMES  "b0 b1 r0 r1 k0 k1 sb0 sb1 sr0 sr1 sk0 sk1"
+#define VIEW_NAMES "b0 b1 r0 r1 k0 k1 sb0 sb1 sr0 sr1 sk0 sk1"
 #define FIXED(inputs, outputs, attributes, check)                                                  \
     (inputs), (outputs), (attributes), COUNTS_EXACT, op_check_##check
 
@@ -102,6 +102,7 @@ static const struct op_spec specs[OP_KIND_COUNT] = {
                    FIXED(3, 1, SELECT_ATTRIBUTES, select)},
     [OP_MOVE] = {"move", "x", "out", "d0 d1 d2 d3 d4 s0 s1 s2 s3 s4 offset",
                  FIXED(1, 1, MOVE_ATTRIBUTES, move)},
+    [OP_CAST] = {"cast", "x", "out", "", FIXED(1, 1, 0, cast)},
     [OP_PLACE] = {"place", "x base", "out", "d0 d1 d2 d3 d4 s0 s1 s2 s3 s4 offset",
                   FIXED(2, 1, MOVE_ATTRIBUTES, place)},
     [OP_REDUCE] = {"reduce", "x", "part part_index y index", "rows columns function",

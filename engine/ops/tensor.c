@@ -3,7 +3,8 @@
 
 const char *dtype_name(enum dtype dtype)
 {
-    static const char *const names[DTYPE_COUNT] = {"f32", "u8", "u16", "u32", "i16", "i32"};
+    static const char *const names[DTYPE_COUNT] = {"f32", "u8",  "u16", "u32",
+                                                   "i16", "i32", "f16", "bf16"};
 
     return (unsigned)dtype < DTYPE_COUNT ? names[dtype] : "unknown";
 }

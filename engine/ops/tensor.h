@@ -25,6 +25,8 @@ enum dtype {
     DTYPE_U32,
     DTYPE_I16,
     DTYPE_I32,
+    DTYPE_F16,  /* binary16; only CAST reads and writes it */
+    DTYPE_BF16, /* the upper half of a binary32; likewise */
     DTYPE_COUNT,
 };
 
@@ -49,7 +51,7 @@ struct tensor {
 
 static RULE inline size_t dtype_size(enum dtype dtype)
 {
-    static const uint8_t sizes[DTYPE_COUNT] = {4, 1, 2, 4, 2, 4};
+    static const uint8_t sizes[DTYPE_COUNT] = {4, 1, 2, 4, 2, 4, 2, 2};
 
     return sizes[dtype];
 }

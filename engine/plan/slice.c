@@ -486,6 +486,7 @@ static enum family family_of(enum op_kind kind)
     case OP_SGD:
     case OP_ADAMW:
     case OP_MAP:
+    case OP_CAST:
         return FAMILY_ELEMENTS;
     case OP_ROW_SUM:
     case OP_LAYER_NORM:

@@ -119,6 +119,8 @@ static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t 
     case DTYPE_U8:
         return ((const uint8_t *)operand->memory)[index];
     case DTYPE_U16:
+    case DTYPE_F16:
+    case DTYPE_BF16:
         return ((const uint16_t *)operand->memory)[index];
     case DTYPE_I16:
         return (uint32_t)(int32_t)((const int16_t *)operand->memory)[index];

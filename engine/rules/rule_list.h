@@ -99,7 +99,8 @@
     ENTRY(OP_GATHER_ELEMENTS, 0, rule_gather_elements) \
     ENTRY(OP_GATHER_ELEMENTS_GRAD, 0, rule_gather_elements_grad) \
     ENTRY(OP_EQUILIBRATE, 0, rule_equilibrate) \
-    ENTRY(OP_EQUILIBRATE, 1, rule_equilibrate_minus)
+    ENTRY(OP_EQUILIBRATE, 1, rule_equilibrate_minus) \
+    ENTRY(OP_CAST, 0, rule_cast)
 /* clang-format on */
 
 #endif /* ENGINE_RULES_RULE_LIST_H */

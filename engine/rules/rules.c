@@ -150,6 +150,8 @@ static void put_element(void *memory, enum dtype dtype, uint64_t index, uint32_t
         ((uint8_t *)memory)[index] = (uint8_t)bits;
         return;
     case DTYPE_U16:
+    case DTYPE_F16:
+    case DTYPE_BF16:
         ((uint16_t *)memory)[index] = (uint16_t)bits;
         return;
     case DTYPE_I16:

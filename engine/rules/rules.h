@@ -132,5 +132,6 @@ RULE rule_function rule_binary;
 RULE rule_function rule_select;
 RULE rule_function rule_move;
 RULE rule_function rule_place;
+RULE rule_function rule_cast;
 
 #endif /* ENGINE_RULES_RULES_H */

@@ -133,3 +133,9 @@ RULE uint32_t rule_place(const struct rule_call *call, uint64_t index)
     }
     return operand_get(&call->inputs[1], call->inputs[1].count == 1 ? 0 : index);
 }
+
+RULE uint32_t rule_cast(const struct rule_call *call, uint64_t index)
+{
+    return element_cast(call->inputs[0].dtype, call->outputs[0].dtype,
+                        operand_get(&call->inputs[0], index));
+}

@@ -268,3 +268,14 @@ uint32_t build_join(struct builder *builder, const uint32_t *parts, uint32_t cou
     }
     return joined;
 }
+
+uint32_t build_cast(struct builder *builder, uint32_t x, enum dtype dtype)
+{
+    struct output_shape shape = shape_like(builder, x);
+    struct op op = op_begin(OP_CAST, 1, &x);
+
+    shape.dtype = dtype;
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}

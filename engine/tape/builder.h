@@ -110,6 +110,8 @@ uint32_t build_slice(struct builder *builder, uint32_t x, const uint64_t *starts
 /* x with before[i] and after[i] elements of the value around it along axis i. */
 uint32_t build_pad(struct builder *builder, uint32_t x, const uint64_t *before,
                    const uint64_t *after, float value);
+/* x as another type: see op.h. */
+uint32_t build_cast(struct builder *builder, uint32_t x, enum dtype dtype);
 /* The parts one after the other along an axis; their other axes are alike. */
 uint32_t build_join(struct builder *builder, const uint32_t *parts, uint32_t count, uint32_t axis);
 uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_t rank,

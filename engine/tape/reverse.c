@@ -592,6 +592,7 @@ static const struct gradient_rule rules[OP_KIND_COUNT] = {
     [OP_REDUCE] = {grad_one_of_row, 2},
     [OP_GATHER_ELEMENTS] = {grad_one_of_row, 0},
     [OP_GATHER_ELEMENTS_GRAD] = {grad_gather_elements_grad, 0},
+    [OP_CAST] = {grad_cast, 0},
 };
 
 /* Marks every tensor of the forward tape that depends on one of `of`. */

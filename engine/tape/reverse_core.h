@@ -29,5 +29,6 @@ void grad_binary(struct reverse *reverse, uint32_t dy);
 void grad_select(struct reverse *reverse, uint32_t dy);
 void grad_move(struct reverse *reverse, uint32_t dy);
 void grad_place(struct reverse *reverse, uint32_t dy);
+void grad_cast(struct reverse *reverse, uint32_t dy);
 
 #endif /* ENGINE_TAPE_REVERSE_CORE_H */

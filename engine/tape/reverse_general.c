@@ -519,3 +519,17 @@ void grad_place(struct reverse *reverse, uint32_t dy)
         reverse_add(reverse, 1, base.count == out.count ? rest : build_reduce(builder, rest, 1, 1));
     }
 }
+
+/* ---- CAST ------------------------------------------------------------------------------ */
+
+/* Rounding passes gradients straight through; integers have none. */
+void grad_cast(struct reverse *reverse, uint32_t dy)
+{
+    enum dtype from = builder_tensor(reverse->builder, reverse->op->inputs[0])->dtype;
+    enum dtype to = builder_tensor(reverse->builder, reverse->op->outputs[0])->dtype;
+    bool real_from = from == DTYPE_F32 || from == DTYPE_F16 || from == DTYPE_BF16;
+
+    if (real_from && to != DTYPE_I32) {
+        reverse_add(reverse, 0, dy);
+    }
+}

@@ -27,7 +27,7 @@ static const char job_tag[TAG_SIZE] = "lockstep.job.v1";
 /* The engine's number of a type is its number in the header: types may be added, never
  * renumbered. */
 _Static_assert(DTYPE_F32 == 0 && DTYPE_U8 == 1 && DTYPE_U16 == 2 && DTYPE_U32 == 3 &&
-                   DTYPE_I16 == 4 && DTYPE_I32 == 5,
+                   DTYPE_I16 == 4 && DTYPE_I32 == 5 && DTYPE_F16 == 6 && DTYPE_BF16 == 7,
                "dtype numbers are in every tensor root");
 _Static_assert(TENSOR_RANK_MAX <= COMMIT_DIMS_MAX, "the header has six dims");
 

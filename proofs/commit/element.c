@@ -24,7 +24,8 @@ static const struct names table[ELEMENT_COUNT] = {
 
 _Static_assert((int)ELEMENT_F32 == (int)DTYPE_F32 && (int)ELEMENT_U8 == (int)DTYPE_U8 &&
                    (int)ELEMENT_U16 == (int)DTYPE_U16 && (int)ELEMENT_U32 == (int)DTYPE_U32 &&
-                   (int)ELEMENT_I16 == (int)DTYPE_I16 && (int)ELEMENT_I32 == (int)DTYPE_I32,
+                   (int)ELEMENT_I16 == (int)DTYPE_I16 && (int)ELEMENT_I32 == (int)DTYPE_I32 &&
+                   (int)ELEMENT_F16 == (int)DTYPE_F16 && (int)ELEMENT_BF16 == (int)DTYPE_BF16,
                "the engine's types come first, in its order");
 
 size_t element_size(enum element element)
@@ -123,6 +124,8 @@ uint32_t element_bits(const void *bytes, enum dtype dtype)
     case DTYPE_U8:
         return *(const uint8_t *)bytes;
     case DTYPE_U16:
+    case DTYPE_F16:
+    case DTYPE_BF16:
         return endian_load_le16(bytes);
     case DTYPE_I16:
         return (uint32_t)(int32_t)(int16_t)endian_load_le16(bytes);
@@ -138,6 +141,8 @@ uint32_t element_cut(uint32_t bits, enum dtype dtype)
     case DTYPE_U8:
         return (uint8_t)bits;
     case DTYPE_U16:
+    case DTYPE_F16:
+    case DTYPE_BF16:
         return (uint16_t)bits;
     case DTYPE_I16:
         return (uint32_t)(int32_t)(int16_t)bits;

@@ -74,7 +74,7 @@ static bool in_general(enum op_kind kind)
 /* Of the contract of moves, only these are tried here: rules_test.c has the others. */
 static bool in_moves(enum op_kind kind)
 {
-    return kind == OP_MOVE || kind == OP_PLACE;
+    return kind == OP_MOVE || kind == OP_PLACE || kind == OP_CAST;
 }
 
 /* How many functions a kind has. */

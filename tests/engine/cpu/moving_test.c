@@ -39,6 +39,7 @@ static uint32_t rule_of(const struct rule_call *call, uint32_t output, uint64_t 
         [OP_REDUCE] = {rule_reduce_part, rule_reduce_part_index, rule_reduce, rule_reduce_index},
         [OP_GATHER_ELEMENTS] = {rule_gather_elements},
         [OP_GATHER_ELEMENTS_GRAD] = {rule_gather_elements_grad},
+        [OP_CAST] = {rule_cast},
     };
 
     if (call->op->kind == OP_SPLIT) {
@@ -490,6 +491,39 @@ static void check_place(const int64_t *move, uint64_t addressed, bool one)
     check_kernel(&c);
 }
 
+static void check_cast(enum dtype from, enum dtype to, uint64_t count)
+{
+    struct op_case c;
+    uint8_t *bytes;
+
+    op_case_init(&c, OP_CAST);
+    if (from == DTYPE_F32) {
+        op_case_nasty_input(&c, count, 11);
+    } else {
+        bytes = op_case_input(&c, from, count, NULL);
+        for (uint64_t i = 0; i < count * dtype_size(from); i++) {
+            bytes[i] = (uint8_t)(i * 167 + i / 251);
+        }
+    }
+    op_case_output(&c, to, count);
+    check_kernel(&c);
+}
+
+static void test_casts(void **state)
+{
+    static const uint64_t counts[] = {1, 7, 64, 1000, 70001};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        for (int from = DTYPE_U8; from < DTYPE_COUNT; from++) {
+            check_cast((enum dtype)from, DTYPE_F32, counts[i]);
+        }
+        check_cast(DTYPE_F32, DTYPE_F16, counts[i]);
+        check_cast(DTYPE_F32, DTYPE_BF16, counts[i]);
+        check_cast(DTYPE_F32, DTYPE_I32, counts[i]);
+    }
+}
+
 static void test_moves_and_places(void **state)
 {
     (void)state;
@@ -627,6 +661,7 @@ int main(void)
         cmocka_unit_test(test_split_and_concat_equal_their_rules),
         cmocka_unit_test(test_windows_equal_their_rules),
         cmocka_unit_test(test_moves_and_places),
+        cmocka_unit_test(test_casts),
         cmocka_unit_test(test_windows_over_padding_equal_their_rules),
         cmocka_unit_test(test_extremes_and_elements_of_rows_equal_their_rules),
         cmocka_unit_test(test_first_extreme_or_first_nan_of_a_row_holds),

@@ -296,6 +296,127 @@ static void test_error_of_powers_is_below_its_bound(void **state)
     }
 }
 
+/* ---- types ---------------------------------------------------------------------- */
+
+/* Of a narrow type: the value of a pattern below infinity, without its sign. */
+static double value_of(enum dtype dtype, uint32_t bits)
+{
+    int fraction = dtype == DTYPE_F16 ? 10 : 7;
+    int least = dtype == DTYPE_F16 ? -24 : -133;
+    uint32_t exponent = bits >> fraction;
+    uint32_t m = bits & ((1u << fraction) - 1);
+
+    return exponent == 0 ? ldexp(m, least) : ldexp(m + (1u << fraction), least + (int)exponent - 1);
+}
+
+static void test_every_number_of_16_bits_widens_exactly_and_comes_back(void **state)
+{
+    static const enum dtype types[2] = {DTYPE_F16, DTYPE_BF16};
+    static const uint32_t infinite[2] = {0x7c00, 0x7f80};
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        for (uint32_t bits = 0; bits < 65536; bits++) {
+            uint32_t wide = element_cast(types[t], DTYPE_F32, bits);
+            uint32_t a = bits & 0x7fff;
+
+            if (a > infinite[t]) {
+                assert_int_equal(wide, FLOAT_NAN_BITS);
+                continue;
+            }
+            if (a < infinite[t]) {
+                assert_true(fabs((double)float_of(wide)) == value_of(types[t], a));
+            } else {
+                assert_int_equal(wide & 0x7fffffff, 0x7f800000);
+            }
+            assert_int_equal(wide >> 31, bits >> 15);
+            assert_int_equal(element_cast(DTYPE_F32, types[t], wide), bits);
+        }
+    }
+}
+
+/* The nearest number of the type, and of two the even one; 2^16 and more are infinite in f16. */
+static void check_rounded(enum dtype dtype, uint32_t infinite, float x)
+{
+    uint32_t bits = element_cast(DTYPE_F32, dtype, float_bits(x));
+    uint32_t a = bits & 0x7fff;
+    double size = fabs((double)x);
+
+    if (isnan(x)) {
+        assert_int_equal(bits, infinite | (dtype == DTYPE_F16 ? 0x200 : 0x40));
+        return;
+    }
+    assert_int_equal(bits >> 15, float_bits(x) >> 31);
+    assert_true(a <= infinite);
+    if (isinf(x)) {
+        assert_int_equal(a, infinite);
+        return;
+    }
+    /* value_of() goes on past the largest number, as the rounding does. */
+    double apart = fabs(size - value_of(dtype, a));
+    double above = fabs(value_of(dtype, a + 1) - size);
+    double below = a == 0 ? INFINITY : fabs(size - value_of(dtype, a - 1));
+
+    if ((a < infinite && (apart > above || (apart == above && (a & 1) != 0))) || apart < 0.0 ||
+        (a < infinite && apart > below) || (a == infinite && apart > below && size < 1e30) ||
+        (apart == below && (a & 1) != 0)) {
+        fail_msg("%a is rounded to %04x", (double)x, bits);
+    }
+}
+
+static void test_numbers_round_to_the_nearest_of_16_bits(void **state)
+{
+    uint64_t seed = 9;
+
+    (void)state;
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        for (uint32_t rest = 0; rest < 65536; rest += 0x0fff + (bits & 1)) {
+            check_rounded(DTYPE_F16, 0x7c00, float_of(bits << 16 | rest));
+            check_rounded(DTYPE_BF16, 0x7f80, float_of(bits << 16 | rest));
+        }
+    }
+    for (uint64_t i = 0; i < test_share(1 << 26, 1 << 18); i++) {
+        /* Near f16's numbers and the ties between them. */
+        uint32_t bits = (uint32_t)test_random_below(&seed, UINT64_C(1) << 32);
+
+        bits = (bits & 0x87ffffff) + 0x33000000 + (uint32_t)test_random_below(&seed, 0x14000000);
+        check_rounded(DTYPE_F16, 0x7c00, float_of((bits & ~0xfffu) + (uint32_t)(i % 3) - 1));
+    }
+}
+
+static void test_integers_are_cut_and_widened(void **state)
+{
+    static const struct {
+        float x;
+        int32_t n;
+    } cut[] = {{0.0f, 0},
+               {-0.0f, 0},
+               {0.99f, 0},
+               {-0.99f, 0},
+               {1.5f, 1},
+               {-1.5f, -1},
+               {16777217.5f, 16777218},
+               {3e9f, INT32_MAX},
+               {-3e9f, INT32_MIN},
+               {0x1p31f, INT32_MAX},
+               {-0x1p31f, INT32_MIN},
+               {0x1.fffffep30f, 2147483520},
+               {INFINITY, INT32_MAX},
+               {-INFINITY, INT32_MIN},
+               {NAN, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        assert_int_equal((int32_t)element_cast(DTYPE_F32, DTYPE_I32, float_bits(cut[i].x)),
+                         cut[i].n);
+    }
+    assert_int_equal(element_cast(DTYPE_U8, DTYPE_F32, 255), float_bits(255.0f));
+    assert_int_equal(element_cast(DTYPE_I16, DTYPE_F32, (uint32_t)-7), float_bits(-7.0f));
+    assert_int_equal(element_cast(DTYPE_I32, DTYPE_F32, (uint32_t)-16777217),
+                     float_bits(-16777216.0f));
+    assert_int_equal(element_cast(DTYPE_U32, DTYPE_F32, UINT32_MAX), float_bits(0x1p32f));
+}
+
 /* ---- bits ----------------------------------------------------------------------- */
 
 static uint64_t add_to_digest(uint64_t digest, float y)
@@ -363,6 +484,9 @@ int main(void)
         cmocka_unit_test(test_maxima_and_comparisons_know_zeros_and_nans),
         cmocka_unit_test(test_powers_of_special_numbers_are_those_of_c),
         cmocka_unit_test(test_error_of_powers_is_below_its_bound),
+        cmocka_unit_test(test_every_number_of_16_bits_widens_exactly_and_comes_back),
+        cmocka_unit_test(test_numbers_round_to_the_nearest_of_16_bits),
+        cmocka_unit_test(test_integers_are_cut_and_widened),
         cmocka_unit_test(test_bits_are_the_pinned_ones),
     };
 

@@ -131,6 +131,8 @@ static const struct sample samples[] = {
      {{U, 120}}},
     /* every second column of a matrix of 4 by 6, backwards, three times */
     {OP_MOVE, 11, {3, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 24}}, {{F, 36}}},
+    {OP_CAST, 0, {0}, {{DTYPE_BF16, 5}}, {{F, 5}}},
+    {OP_CAST, 0, {0}, {{F, 5}}, {{DTYPE_I32, 5}}},
     {OP_PLACE, 11, {1, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 12}, {F, 24}}, {{F, 24}}},
     {OP_REDUCE, 3, {2, 1030, REDUCE_MIN}, {{F, 2060}}, {{F, 4}, {U, 4}, {F, 2}, {U, 2}}},
     {OP_GATHER_ELEMENTS, 2, {2, 1030}, {{F, 2060}, {U, 2}}, {{F, 2}}},
@@ -342,11 +344,13 @@ static void test_tensor_of_another_type_is_named(void **state)
 
                 if (run_check(&scene) != STATUS_OK) {
                     /* What is selected or moved has the type of the output. */
-                    bool moved = scene.op.kind == OP_MOVE || scene.op.kind == OP_PLACE;
+                    bool moved = scene.op.kind == OP_MOVE || scene.op.kind == OP_PLACE ||
+                                 scene.op.kind == OP_CAST;
 
                     assert_refused(&scene, moved || (select && id == 3) ? "'tensor"
                                                                         : scene.tensors[id].name);
-                } else if (scene.op.kind != OP_FILL && !(select && id == 0)) {
+                } else if (scene.op.kind != OP_FILL && scene.op.kind != OP_CAST &&
+                           !(select && id == 0)) {
                     assert_true(id < 2 && (integers || dtype == DTYPE_U8));
                     assert_true(scene.op.kind == OP_BATCH_TOKENS ||
                                 scene.op.kind == OP_BATCH_SAMPLES);

@@ -323,6 +323,22 @@ static void test_gradient_of_moves_and_places(void **state)
     gradient_check(write_crossed);
 }
 
+static uint32_t write_through_types(struct net *net)
+{
+    uint32_t x = net_matrix(net, 5, 6);
+
+    x = build_cast(net->builder, build_cast(net->builder, x, DTYPE_BF16), DTYPE_F32);
+    x = build_cast(net->builder, build_cast(net->builder, x, DTYPE_F16), DTYPE_F32);
+    net->slack = 1000.0; /* the reference does not round */
+    return build_binary(net->builder, BINARY_MUL, x, net_matrix(net, 5, 6));
+}
+
+static void test_gradient_goes_straight_through_rounding(void **state)
+{
+    (void)state;
+    gradient_check(write_through_types);
+}
+
 static uint32_t write_slice_past_the_end(struct net *net)
 {
     static const uint64_t starts[2] = {0, 3};
@@ -378,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_gradient_of_powers),
         cmocka_unit_test(test_gradient_of_select_and_clamp),
         cmocka_unit_test(test_gradient_of_moves_and_places),
+        cmocka_unit_test(test_gradient_goes_straight_through_rounding),
         cmocka_unit_test(test_slices_and_joins_that_do_not_fit_are_refused),
         cmocka_unit_test(test_shapes_that_do_not_fit_are_refused_by_name),
     };

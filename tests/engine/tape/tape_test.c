@@ -461,7 +461,7 @@ static void test_unsound_tensors_are_named(void **state)
         {empty_name, "tensor 1: a name is"},
         {strange_name, "tensor 1: a name is"},
         {same_names, "two tensors have the name 'w'"},
-        {unknown_type, "tensor 1 'w': type 6"},
+        {unknown_type, "tensor 1 'w': type 8"},
         {unknown_role, "role 6"},
         {empty_axis, "tensor 1 'w': axis 0 of length 0"},
         {huge_axis, "tensor 1 'w': axis 0 of length 18446744073709551615"},

@@ -19,6 +19,8 @@ TYPES = {
     3: (4, "U32", "<u4"),
     4: (2, "I16", "<i2"),
     5: (4, "I32", "<i4"),
+    6: (2, "F16", "<f2"),
+    7: (2, "BF16", None),
 }
 NAME_CHARACTERS = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/")
 
@@ -219,5 +221,5 @@ def read_npy(data):
     size = int.from_bytes(data[8:start], "little")
     header = ast.literal_eval(data[start:start + size].decode("utf-8"))
     need(not header["fortran_order"], "Fortran order")
-    numbers = {names[2]: number for number, names in TYPES.items()}
+    numbers = {names[2]: number for number, names in TYPES.items() if names[2]}
     return numbers[header["descr"]], list(header["shape"]), data[start + size:]

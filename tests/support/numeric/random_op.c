@@ -677,6 +677,16 @@ static void make_moved(struct maker *maker, bool place)
     output(maker, dtype, place ? addressed : count);
 }
 
+static void make_cast(struct maker *maker)
+{
+    static const enum dtype narrow[3] = {DTYPE_F16, DTYPE_BF16, DTYPE_I32};
+    uint64_t count = from(maker, 1, 2000);
+    bool widen = below(maker, 2) == 0;
+
+    input(maker, widen ? (enum dtype)(DTYPE_U8 + below(maker, DTYPE_COUNT - 1)) : DTYPE_F32, count);
+    output(maker, widen ? DTYPE_F32 : narrow[below(maker, 3)], count);
+}
+
 static bool make_general(struct maker *maker)
 {
     switch ((int)maker->op->kind) {
@@ -690,6 +700,9 @@ static bool make_general(struct maker *maker)
         return true;
     case OP_SELECT:
         make_viewed(maker, 3);
+        return true;
+    case OP_CAST:
+        make_cast(maker);
         return true;
     case OP_MOVE:
     case OP_PLACE:
@@ -963,11 +976,15 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
             break;
         case DTYPE_I16:
         case DTYPE_I32:
-            bits = signed_value(&random, mood, &tape->ops[0], tensor);
+            bits = tape->ops[0].kind == OP_CAST
+                       ? (uint32_t)random_op_draw(&random)
+                       : signed_value(&random, mood, &tape->ops[0], tensor);
             break;
         case DTYPE_U8:
         case DTYPE_U16:
         case DTYPE_U32:
+        case DTYPE_F16:
+        case DTYPE_BF16:
         case DTYPE_COUNT:
             bits = word_value(&random, mood);
             break;

@@ -304,6 +304,15 @@ static uint32_t make_choice(struct maker *maker)
     return build_select(maker->builder, c, below(maker, 2) == 0 ? maker->vectors[0] : a, b);
 }
 
+/* Rounded to 16 bits and back. */
+static uint32_t make_cast(struct maker *maker)
+{
+    uint32_t x =
+        build_cast(maker->builder, any(maker), below(maker, 2) == 0 ? DTYPE_F16 : DTYPE_BF16);
+
+    return build_cast(maker->builder, x, DTYPE_F32);
+}
+
 /* Transposed, reversed, or repeated from a part. */
 static uint32_t make_move(struct maker *maker)
 {
@@ -362,7 +371,7 @@ static uint32_t make_one(struct maker *maker)
         make_softmax,  make_linear,      make_dropout, make_gather, make_split_and_concat,
         make_expand,   make_pool,        make_linear,  make_norm,   make_products,
         make_distance, make_map,         make_pair,    make_choice, make_move,
-        make_place,    make_one_of_rows, make_clip};
+        make_place,    make_one_of_rows, make_cast,    make_clip};
     uint32_t count = (uint32_t)(sizeof(makers) / sizeof(makers[0])) - (maker->smooth ? 1 : 0);
 
     return makers[below(maker, count)](maker);

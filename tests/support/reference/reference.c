@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/element.h"
 #include "tests/support/reference/reference_core.h"
 
 #define SQRT_2_OVER_PI 0.79788456080286535588
@@ -84,6 +85,10 @@ static double stored_value(const void *bytes, enum dtype dtype, uint64_t index)
         return ((const int16_t *)bytes)[index];
     case DTYPE_I32:
         return ((const int32_t *)bytes)[index];
+    case DTYPE_F16:
+        return (double)element_from_f16(((const uint16_t *)bytes)[index]);
+    case DTYPE_BF16:
+        return (double)real_from_bits((uint32_t)((const uint16_t *)bytes)[index] << 16);
     case DTYPE_COUNT:
         break;
     }
@@ -460,6 +465,7 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_REDUCE] = reference_reduce,
     [OP_GATHER_ELEMENTS] = reference_gather_elements,
     [OP_GATHER_ELEMENTS_GRAD] = reference_gather_elements_grad,
+    [OP_CAST] = reference_cast,
 };
 
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode)

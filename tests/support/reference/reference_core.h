@@ -64,5 +64,6 @@ reference_function reference_binary;
 reference_function reference_select;
 reference_function reference_move;
 reference_function reference_place;
+reference_function reference_cast;
 
 #endif /* TESTS_SUPPORT_REFERENCE_REFERENCE_CORE_H */

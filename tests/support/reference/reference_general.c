@@ -152,3 +152,14 @@ void reference_place(const struct reference_op *run)
         run->out[0][moved(run, i)] = run->in[0][i];
     }
 }
+
+/* Without the rounding: a double holds every number of the other types. */
+void reference_cast(const struct reference_op *run)
+{
+    const struct tape *tape = run->reference->tape;
+    bool whole = tape->tensors[run->op->outputs[0]].dtype == DTYPE_I32;
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] = whole ? trunc(run->in[0][i]) : run->in[0][i];
+    }
+}
