@@ -280,7 +280,9 @@ static void quantize_piece(const struct quantizer *quantizer, char *panel,
     }
     note_peaks(quantizer, most, view, block, largest);
     note_exponents(quantizer, exponents, view, block, most);
-    piece_integers(quantizer, panel, start, &source, exponents);
+    if (panel != NULL) {
+        piece_integers(quantizer, panel, start, &source, exponents);
+    }
 }
 
 static void quantize_block(const struct quantizer *quantizer, char *panel,
@@ -303,7 +305,9 @@ static void quantize_block(const struct quantizer *quantizer, char *panel,
         note_peaks(quantizer, most, view, piece, largest);
     }
     note_exponents(quantizer, exponents, view, block, most);
-    block_integers(quantizer, panel, view, block, exponents);
+    if (panel != NULL) {
+        block_integers(quantizer, panel, view, block, exponents);
+    }
 }
 
 static void quantize_blocks(const struct quantizer *quantizer, char *panel, int64_t index,
@@ -320,15 +324,17 @@ static void quantize_blocks(const struct quantizer *quantizer, char *panel, int6
     }
 }
 
-/* Raises exponents to top - W, quantizes the changed blocks again, and writes the panel's head. */
+/* Raises exponents to top - W, quantizes the changed blocks again, and writes the panel's head.
+ * panel NULL: the exponents alone. */
 static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t index)
 {
     const struct packed_layout *layout = &quantizer->layout;
     const struct contraction_shape *shape = &layout->shape;
     struct panel_view view = panel_view(quantizer, index);
     int16_t *rows = quantizer->exponents + view.first_row * shape->blocks;
-    struct piece_head *heads = panel_heads(layout, panel);
-    int32_t *lowest = panel_lowest(layout, panel);
+    struct piece_head *heads = panel == NULL ? NULL : panel_heads(layout, panel);
+    int32_t unused[PANEL_ROWS];
+    int32_t *lowest = panel == NULL ? unused : panel_lowest(layout, panel);
     int32_t least[PANEL_ROWS];
     bool poison[PANEL_ROWS];
 
@@ -367,11 +373,11 @@ static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t
             }
             shifts[r] = (uint8_t)(exponents[r] - lowest[r]);
         }
-        if (again) {
+        if (again && panel != NULL) {
             block_integers(quantizer, panel, &view, b, exponents);
         }
         for (int64_t p = b * shape->block_span;
-             p < (b + 1) * shape->block_span && p < shape->pieces; p++) {
+             panel != NULL && p < (b + 1) * shape->block_span && p < shape->pieces; p++) {
             memcpy(heads[p].shifts, shifts, sizeof(shifts));
         }
     }
@@ -382,6 +388,12 @@ static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t
 
 /* ---- the kernel ---- */
 
+static char *panel_of(const struct quantizer *quantizer, char *packed, int64_t panel)
+{
+    return packed == NULL ? NULL : packed + (size_t)panel * quantizer->layout.panel_size;
+}
+
+/* packed NULL: nobody reads the integers here, and the exponents are all that is wanted. */
 static void quantize_packed(const struct quantizer *quantizer, char *packed, int thread_count)
 {
     const struct packed_layout *layout = &quantizer->layout;
@@ -402,15 +414,14 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
             int64_t last = first + blocks < shape->blocks ? first + blocks : shape->blocks;
 
             for (; panel < end; panel++) {
-                quantize_blocks(quantizer, packed + (size_t)panel * layout->panel_size, panel,
-                                first, last);
+                quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last);
             }
             /* The barrier does not order stores past the caches. */
             atomic_thread_fence(memory_order_seq_cst);
         }
 #pragma omp for schedule(static)
         for (int64_t panel = 0; panel < layout->panels; panel++) {
-            finish_panel(quantizer, packed + (size_t)panel * layout->panel_size, panel);
+            finish_panel(quantizer, panel_of(quantizer, packed, panel), panel);
         }
     }
 }
