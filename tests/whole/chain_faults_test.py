@@ -96,6 +96,9 @@ def take_away(town, kind, depth):
     height = town.events(kind)[-1]["height"]
     above = int(town.rpc("eth_blockNumber"), 16) - height
     town.rpc("anvil_reorg", min(above + 1, depth - 1), [])
+    if above + 1 <= depth - 1:  # it comes again, above where it was
+        town.until(lambda: any(event["height"] > height for event in town.events(kind)),
+                   "%s again" % kind)
 
 
 def hear(process, words, after=""):

@@ -16,7 +16,7 @@ chmod 600 "$dir/pass"
 
 run "$L" doctor
 check "doctor shows the policies in force" 0 \
-    'says out "locks at most 2 % in all" && says out "stakes at most 2 whole rewards"'
+    'says out "locks at most 2 % in all" && says out "stakes at most 4 whole rewards"'
 run env LOCKSTEP_LOCK_MOST=3eth "$L" doctor
 check "with what the environment says" 0 'says out "locks at most 3 eth in all"'
 printf 'lock-most=5%%\nbond-fees-most=0\n' >"$dir/policy"
@@ -122,7 +122,7 @@ else
         run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" \
             --reward 0.5ether --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes
         check "an empty purse opens no job, the $try time" 1 \
-            'says err "$poor has 0 ether, and this needs up to 0.6"'
+            'says err "$poor has 0 ether, and this needs up to 1."'
     done
     run "$L" ledger watch --ledger "$url" --registry "$registry"
     check "it can be watched" 0 'true'

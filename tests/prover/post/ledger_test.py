@@ -34,7 +34,7 @@ SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 KILLS = 200 if SOAK else 5 if QUICK else 20
 ETHER = 10 ** 18
 WAIT_MAX_S = 240  # for what must come; only a machine that is very busy needs so much
-QUICKLY = ["--attestors", "0", "--segment-period", "1h", "--attest-period", "1s",
+QUICKLY = ["--seats", "0", "--held", "0", "--segment-period", "1h", "--seal-period", "1s",
            "--reveal-period", "1s", "--claim-period", "1s"]
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
@@ -182,33 +182,32 @@ def jobs_are_opened_listed_shown_and_cancelled():
                    *ledger.wallet("client"), wanted=3)
     assert b"ESCROW" in refused.stderr and b"--yes" in refused.stderr  # nobody confirms
     terms = {line[:16].strip(): line[16:] for line in refused.stderr.decode().splitlines()}
-    assert terms["attestors"].startswith(" 2 for each segment"), terms  # and one is too few
-    assert terms["all of them"].startswith(" 0.2 "), terms
-    assert terms["ESCROW"].startswith(" 1.2 "), terms
+    assert terms["seats"].strip().startswith("1 for each covered segment"), terms
+    assert terms["ESCROW"].strip().startswith("2.19999"), terms
     assert ledger.money("client") == before
-    key = ledger.open("a.job", "--attestors", "2", "--coverage", "0.5")
-    # 10 segments of 0.1 ether, and for each two attestors at a tenth of it.
-    assert before - ledger.money("client") == ETHER + ETHER // 5
+    two = ["--seats", "2", "--panel", "2", "--coverage", "0.5", "--fee", "0.1eth"]
+    key = ledger.open("a.job", *two)
+    # 10 segments of 0.1 ether; two fees of each, and twice as many where a seat alarms.
+    assert before - ledger.money("client") == 5 * ETHER
     shown = ask("job", "show", key[:12], *ledger.place)
     assert shown["terms"]["coverage"] == 0.5 and shown["phase"] == "open"
     assert shown["terms"]["id"] == ask("job", "show", path("a.job"))["id"]
     text = call("job", "list", *ledger.place).stdout.decode()
     assert all(len(line) <= 80 for line in text.splitlines()) and key[:14] in text
-    assert text.splitlines()[1].endswith(" attest"), text
+    assert text.splitlines()[1].endswith(" seal"), text
     refused = ask("job", "list", *ledger.place)["jobs"][0]["refused_by"]
-    assert refused["solver"] is None and "--attest-period-least" in refused["node"]["text"], refused
-    text = call("job", "list", "--attest-period-least", "1s", "--reveal-period-least", "1s",
+    assert refused["solver"] is None and "--seal-period-least" in refused["node"]["text"], refused
+    text = call("job", "list", "--seal-period-least", "1s", "--reveal-period-least", "1s",
                 *ledger.place).stdout.decode()
     assert text.splitlines()[1].endswith(" ok"), text
     assert [job["job"] for job in ask("job", "list", "--open", *ledger.place)["jobs"]] == [key]
     # Asked for once more it is the same job; with another salt it is another.
-    assert ledger.open("a.job", "--attestors", "2", "--coverage", "0.5") == key
+    assert ledger.open("a.job", *two) == key
     # Other terms are not what stands: nobody may believe that they are.
-    for more in (["--reward", "2eth"], ["--claim-period", "2s"], ["--stake", "2eth"], []):
-        said = ledger.open("a.job", *(more and ["--attestors", "2", "--coverage", "0.5"]), *more,
-                           wanted=1)
-        assert "with another " + (more or ["--attestors"])[0] in said["message"], said
-    assert before - ledger.money("client") == ETHER + ETHER // 5
+    for more in (["--reward", "2eth"], ["--claim-period", "2s"], ["--stake", "3eth"], []):
+        said = ledger.open("a.job", *(more and two), *more, wanted=1)
+        assert "with another " + (more or ["--seats"])[0] in said["message"], said
+    assert before - ledger.money("client") == 5 * ETHER
     other = ledger.open("a.job", "--salt", "1")
     assert other != key and len(ask("job", "list", *ledger.place)["jobs"]) == 2
     call("job", "cancel", other[:14], *ledger.place, *ledger.wallet("other"), wanted=1)
@@ -224,14 +223,14 @@ def jobs_are_opened_listed_shown_and_cancelled():
 def terms_that_make_no_sense_are_not_sent():
     ledger = local_ledger("senseless")
     before = ledger.money("client")
-    for more in (["--reveal-period", "1s"], ["--stake", "3eth"]):
+    for more in (["--reveal-period", "1s"], ["--stake", "9eth"]):
         said = ask("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
                    *ledger.wallet("client"), *more, "--yes", wanted=1)["error"]
         assert "no node or no solver" in said["message"], said
         assert "change %s," % more[0] in said["advice"], said
-    for more in (["--reward", "9wei"], ["--stake", "0"], ["--claim-bond", "2eth"],
-                 ["--attestors", "0", "--coverage", "1"], ["--coverage", "1.5"],
-                 ["--reward", "much"], ["--attest-period", "0s"]):
+    for more in (["--reward", "9wei"], ["--stake", "0"], ["--bond", "2eth"],
+                 ["--seats", "0", "--coverage", "1"], ["--coverage", "1.5"],
+                 ["--reward", "much"], ["--seal-period", "0s"]):
         call("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
              *ledger.wallet("client"), *more, "--yes", wanted=3)
     assert ledger.money("client") == before
@@ -273,7 +272,7 @@ def another_job_or_solver_is_refused_before_it_costs():
 def terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them():
     ledger = local_ledger("robbed")
     before = ledger.money("solver")
-    key = ledger.open("a.job", "--stake", "9eth", "--response-period", "1s")
+    key = ledger.open("a.job", "--stake", "9eth", "--clock", "1s")
     bundle = ["--bundle", path("robbed.run")]
     error = ledger.run("a.job", *bundle, wanted=1)["error"]
     assert "nothing was staked: the stake is 9 eth" in error["message"], error
@@ -282,9 +281,9 @@ def terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them():
     # The bundle is there, and its journal is empty: another command takes the job, or leaves it.
     words = ["prover", "commit", path("robbed.run"), *ledger.place, *ledger.wallet("solver")]
     error = ask(*words, "--stake-rewards-most", "9", wanted=1)["error"]
-    assert "the response period is 1s" in error["message"], error
-    assert "--response-period-least" in error["message"], error
-    ask("prover", "resume", path("robbed.run"), "--until", "committed", "--response-period-least",
+    assert "the clock of a dispute is 1s" in error["message"], error
+    assert "--clock-least" in error["message"], error
+    ask("prover", "resume", path("robbed.run"), "--until", "committed", "--clock-least",
         "1s", "--clock-factor", "0", "--stake-rewards-most", "9", *ledger.wallet("solver"))
     assert "committed" in ledger.events(key)
 
@@ -452,7 +451,7 @@ def late_solvers_are_told_and_take_the_job_again_when_they_wish():
     events = ledger.events(key)
     assert events.count("accepted") == 2 and events.count("released") == 1, events
     assert ledger.money("solver") - before["solver"] == ETHER - ETHER // 8
-    assert ledger.owed("client") == ETHER // 8
+    assert ledger.owed("client") == 0  # the eighth of the stake is burned
 
 
 def wait_in_vain(*words):

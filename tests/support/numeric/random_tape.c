@@ -483,6 +483,9 @@ struct tape *random_tape(uint64_t seed, uint32_t op_count)
     loss = build_mean(maker.builder, maker.pool[maker.pool_count - 1]);
     build_output(maker.builder, "loss", loss);
     build_loss(maker.builder, loss);
+    if (maker.smooth && seed % 8 < 4) {
+        builder_equilibrate(maker.builder);
+    }
     if (maker.smooth) {
         make_updates(&maker, loss);
     } else {
