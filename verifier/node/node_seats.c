@@ -237,7 +237,9 @@ enum status node_seats_round(struct node *node, struct error *error)
                         visit_drawn, node, error));
     }
     TRY(store_visit(store, STORE_SEATS,
-                    "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void",
+                    "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void AND NOT"
+                    " EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.number = p.entry"
+                    " AND e.gone)",
                     visit_sealed, node, error));
     return store_visit(store, STORE_SEATS,
                        "p.ours AND p.phase IN (:seat_sealed, :seat_revealed) AND s.void",
