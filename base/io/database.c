@@ -2,6 +2,7 @@
 #include "base/io/database.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,11 @@ static enum status failed(struct database *sql, struct error *error)
     } else if (sql->foreign && code == SQLITE_NOMEM) {
         status = STATUS_NO_MEMORY;
     }
+    /* Of memory that cannot be shared SQLite says only that it failed. */
     return error_set(error, status, "%s: %s", path == NULL ? "database" : path,
-                     sqlite3_errmsg(sql->database));
+                     code == SQLITE_IOERR && sqlite3_system_errno(sql->database) == ENOSPC
+                         ? "database or disk is full"
+                         : sqlite3_errmsg(sql->database));
 }
 
 /*

@@ -38,7 +38,7 @@ NOT_HERE = {
 }
 # A job that is small enough to be trained here; the examples name no size.
 SMALL = {"LAYERS": "1", "HEADS": "1", "WIDTH": "8", "LENGTH": "4", "BATCH": "1", "SEGMENT": "100",
-         "THREADS": "1", "ATTESTORS": "1", "POLL": "1s"}
+         "THREADS": "1", "PANEL": "1", "POLL": "1s"}
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 used = set()
 
@@ -194,10 +194,10 @@ def test_a_job_on_a_ledger_is_solved_and_verified():
     play("client", "job list")
     (job,) = ask("client", "job", "list", "--ledger", "local:try.ledger")["jobs"]
     play("client", "job show 0x", names={"0x51dc0a7f": job["job"][:10]})
+    verifier = Running("verifier", "verifier run --ledger")  # which the solver waits for
     solver = Running("solver", "prover run text.job --data text.u8 --ledger")
     solver.until(lambda: ask("client", "job", "list", "--ledger", "local:try.ledger")["jobs"][0][
         "committed"] == 3, "three segments are committed")
-    verifier = Running("verifier", "verifier run --ledger")
     verifier.until(lambda: proven("verifier") == 3, "three segments are proven")
     verifier.stop()
     solver.stop()

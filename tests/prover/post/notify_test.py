@@ -115,7 +115,7 @@ def respond_tells():
     call("ledger", "init", path("try.ledger"))
     address = json.loads(call("wallet", "new", "--light", "--wallet", path("wallet"), "--json"))
     call("ledger", "faucet", address["address"], "10ether", "--ledger", ledger)
-    call("job", "open", *key, "--reward", "1eth", "--yes", path("paid.job"))
+    call("job", "open", *key, "--reward", "1eth", "--seats", "0", "--yes", path("paid.job"))
     call("prover", "run", *key, "--data", DATA, "--until", "committed", "--bundle",
          path("paid.run"), path("paid.job"))
     manager = Manager(4000000, "prover", "respond", *key, "--data", DATA, "--wait", path("paid.run"))
