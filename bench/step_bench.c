@@ -1,8 +1,8 @@
 /*
- * step_bench.c - tokens per second of whole GPT-2 training steps: forward, cross-entropy,
- * backward, clipping, AdamW. Against an unreproducible step with OpenBLAS and fast math, and
- * against PyTorch where it is installed, in float32 and with bfloat16 autocast, as people train; all
- * from the same first state and on the same batches.
+ * step_bench.c - tokens per second of whole GPT-2 training steps: forward, cross-entropy, backward,
+ * clipping, AdamW. Against an unreproducible step with OpenBLAS and fast math, and against PyTorch
+ * where it is installed, in float32 and with bfloat16 autocast, as people train; all from the same
+ * first state and on the same batches.
  *
  * They take turns, step by step. The program compares the losses of every step and fails where they
  * differ.

@@ -108,7 +108,7 @@ int job_deliver_acknowledge(struct command_context *context)
     return finish(&delivery, acknowledge(&delivery, &error), "acknowledged", &error);
 }
 
-/* ---- ask-panel -------------------------------------------------------------------------------- */
+/* ---- ask-panel --------------------------------------------------------------- */
 
 /* The last segment that is final, as the ledger's events have it. */
 static enum status last_segment(struct game_segment *segment, struct delivery *delivery,
@@ -151,7 +151,7 @@ int job_deliver_ask_panel(struct command_context *context)
     return finish(&delivery, ask_panel(&delivery, &error), "asked the panel", &error);
 }
 
-/* ---- rewind ------------------------------------------------------------------------------------ */
+/* ---- rewind ------------------------------------------------------------------ */
 
 static enum status confirm(const struct delivery *delivery, uint32_t index, struct error *error)
 {

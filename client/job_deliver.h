@@ -1,6 +1,6 @@
 /*
- * job_deliver.h - `lockstep job acknowledge`, `ask-panel` and `rewind`: what a client does about the
- * states that it paid for.
+ * job_deliver.h - `lockstep job acknowledge`, `ask-panel` and `rewind`: what a client does about
+ * the states that it paid for.
  */
 #ifndef CLIENT_JOB_DELIVER_H
 #define CLIENT_JOB_DELIVER_H

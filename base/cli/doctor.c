@@ -213,7 +213,7 @@ static void look_at_disk(struct doctor_finding *finding, const struct command_co
     }
 }
 
-/* Deadlines follow the ledger's clock; logs, certificates and an embedded ledger follow this one. */
+/* Deadlines follow the ledger's clock; logs, certificates and a local ledger follow this one. */
 static void look_at_clock(struct doctor_finding *finding, const struct command_context *context)
 {
     struct timex clock = {.modes = 0};

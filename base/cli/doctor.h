@@ -11,8 +11,8 @@
 
 extern const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT];
 
-/* The options of a table as a command without a command line would have them: for checks. The caller
- * releases them. */
+/* The options of a table as a command without a command line would have them: for checks. The
+ * caller releases them. */
 MUST_CHECK enum status doctor_options(struct options *options,
                                       const struct command_context *context,
                                       const struct option_table *table, struct error *error);

@@ -21,8 +21,9 @@ struct gpt2_torch {
 };
 
 /*
- * Starts the child at the case's first state. bfloat16: products in that type, by autocast. Call from the repository's root. Fails if Python,
- * PyTorch or the script is missing, and the error says which.
+ * Starts the child at the case's first state. bfloat16: products in that type, by autocast. Call
+ * from the repository's root. Fails if Python, PyTorch or the script is missing, and the error says
+ * which.
  */
 MUST_CHECK enum status gpt2_torch_open(struct gpt2_torch *torch, const struct gpt2_case *one,
                                        int threads, bool bfloat16, struct error *error);

@@ -3,9 +3,9 @@
  * verdicts, scores, claims, bonds, and the stake's split.
  *
  * Parties are pools of money: the attacker (solver or verifiers or client, or several of these as
- * one), the honest solvers, the honest verifiers, the client. Money is exact to a double's rounding:
- * what the pools lose is burned. The unit is the cost of computing one segment. docs/ECONOMICS.md
- * lists the simplifications.
+ * one), the honest solvers, the honest verifiers, the client. Money is exact to a double's
+ * rounding: what the pools lose is burned. The unit is the cost of computing one segment.
+ * docs/ECONOMICS.md lists the simplifications.
  */
 #ifndef BENCH_SUPPORT_NETWORK_H
 #define BENCH_SUPPORT_NETWORK_H

@@ -2,8 +2,8 @@
  * image.h - the geometry of a window that moves over pictures (batch, height, width, channels).
  *
  * Rules and kernels share these bounds, so they agree about the edges. op_check() has passed: the
- * kernel fits into the padded picture, strides and dilations are at least 1, and no product of sizes
- * exceeds TENSOR_COUNT_MAX.
+ * kernel fits into the padded picture, strides and dilations are at least 1, and no product of
+ * sizes exceeds TENSOR_COUNT_MAX.
  */
 #ifndef ENGINE_OPS_IMAGE_H
 #define ENGINE_OPS_IMAGE_H

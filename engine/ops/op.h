@@ -101,7 +101,7 @@ enum op_kind {
     OP_GATHER_ELEMENTS_GRAD, /* in index u32(R), dy(R); out (R,N): dy[r] at index[r], else +0    */
     /* ---- exact contraction, continued ---- */
     OP_EQUILIBRATE, /* in e i16(rows,A)[, f i16(rows,B)]; out c i16(rows), -c                    */
-    OP_CAST, /* in x; out the same numbers as f32, or rounded from f32 to f16, bf16 or i32          */
+    OP_CAST,        /* in x; out the same numbers as f32, or from f32 to f16, bf16 or i32         */
     OP_KIND_COUNT,
 };
 
@@ -294,8 +294,8 @@ enum {
  * MOVE and PLACE address a tensor through MOVE_AXES axes with signed strides, and the OFFSET of the
  * element whose indexes are all 0. MOVE's out has these axes in row-major order, and x is
  * addressed; PLACE's x has them, and out is addressed. No element is addressed twice, but a stride
- * of 0 in MOVE repeats: in order of size, each stride is above the sum of (length-1)*stride of those
- * below it.
+ * of 0 in MOVE repeats: in order of size, each stride is above the sum of (length-1)*stride of
+ * those below it.
  */
 #define MOVE_AXES 5
 enum { MOVE_DIMS = 0, MOVE_STRIDES = MOVE_AXES, MOVE_OFFSET = 2 * MOVE_AXES, MOVE_ATTRIBUTES };

@@ -8,8 +8,8 @@
  * docs/ARITHMETIC.md states them, and any change is a new version of the arithmetic.
  *
  * Over all 2^32 inputs the error is below 0.9 ulp for exp, 1.1 for log and 1.4 for tanh
- * (bench/scalar_bench.c); docs/ARITHMETIC.md has the bounds of the others. A NaN gives a NaN of unspecified bits, which real_to_bits() makes
- * canonical. No tables, no libm.
+ * (bench/scalar_bench.c); docs/ARITHMETIC.md has the bounds of the others. A NaN gives a NaN of
+ * unspecified bits, which real_to_bits() makes canonical. No tables, no libm.
  */
 #ifndef ENGINE_OPS_SCALAR_H
 #define ENGINE_OPS_SCALAR_H

@@ -218,8 +218,8 @@ static const char *row_tensors(const struct slice *slice)
     }
 }
 
-/* Rows per unit. A causal softmax is cut at whole periods, since row r sees r % causal columns; with
- * a reach, at whole turns of it. */
+/* Rows per unit. A causal softmax is cut at whole periods, since row r sees r % causal columns;
+ * with a reach, at whole turns of it. */
 static uint64_t row_unit(const struct slice *slice)
 {
     const struct op *op = &slice->op;
@@ -459,16 +459,7 @@ enum family {
 
 static enum family family_of(enum op_kind kind)
 {
-    switch (kind) {
-    case OP_STEP_NEXT:
-    case OP_SCHEDULE:
-    case OP_BATCH_TOKENS:
-    case OP_BATCH_SAMPLES:
-    case OP_DROPOUT:
-    case OP_CLIP_FACTOR:
-    case OP_PLACE:
-    case OP_KIND_COUNT:
-        return FAMILY_NONE;
+    switch ((int)kind) {
     case OP_ADD:
     case OP_MUL:
     case OP_EXPAND:
@@ -529,8 +520,9 @@ static enum family family_of(enum op_kind kind)
         return FAMILY_GENERAL;
     case OP_MOVE:
         return FAMILY_MOVE;
+    default:
+        return FAMILY_NONE;
     }
-    return FAMILY_NONE;
 }
 
 uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)

@@ -1,8 +1,8 @@
 /*
  * evidence_bound.h - how large evidence about an operation can become, and whether it fits.
  *
- * A claimant shows what a rule reads, leaf by leaf, with the proofs of the leaves. What does not fit
- * a transaction convicts nobody. So the largest evidence of every output is computed from the
+ * A claimant shows what a rule reads, leaf by leaf, with the proofs of the leaves. What does not
+ * fit a transaction convicts nobody. So the largest evidence of every output is computed from the
  * attributes and shapes alone, and tape_check() refuses an operation that could need more. Of an
  * output with an axis (rule.h), evidence of one part must fit, with the reply about all parts.
  *

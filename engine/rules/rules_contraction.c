@@ -227,8 +227,8 @@ static RULE void settle(struct rule_part *part, uint32_t bits)
     part->bits = bits;
 }
 
-/* The lowest exponent of a row, all of which is read. A poisoned one settles the part; returns where
- * one is, in elements. */
+/* The lowest exponent of a row, all of which is read. A poisoned one settles the part; returns
+ * where one is, in elements. */
 static RULE uint64_t row_lowest(int *lowest, struct rule_part *part,
                                 const struct contraction_shape *shape,
                                 const struct product_row *row)

@@ -122,10 +122,10 @@ uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, ui
                           float epsilon);
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
 /*
- * Normalizes each channel over the whole batch, by its mean and its variance (divided by the count),
- * then times gain and plus bias, one of each a channel. Element i has the channel (i / inner) %
- * channels: inner is height*width where channels stand before them, 1 where they stand last. The
- * mean and the variance go to statistics, for running averages; NULL is allowed.
+ * Normalizes each channel over the whole batch, by its mean and its variance (divided by the
+ * count), then times gain and plus bias, one of each a channel. Element i has the channel (i /
+ * inner) % channels: inner is height*width where channels stand before them, 1 where they stand
+ * last. The mean and the variance go to statistics, for running averages; NULL is allowed.
  */
 uint32_t build_batch_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
                           uint64_t inner, float epsilon, uint32_t statistics[2]);
@@ -137,7 +137,7 @@ uint32_t build_group_norm(struct builder *builder, uint32_t x, uint32_t gain, ui
  * a row sees at most, u32 (sequences, period); or TENSOR_NONE. */
 uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal,
                        uint32_t reach);
-/* Turns the pairs of neighbours in each head, or, with halves, of the elements half a head apart. */
+/* Turns the pairs of neighbours in each head, or, with halves, of elements half a head apart. */
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
                       uint64_t heads, bool halves);
 uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
@@ -149,8 +149,8 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
 uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets);
 /*
  * The same over the rows whose mask, u8 or u32, is not 0. share is build_share() of the mask, or of
- * the mask of all micro-batches of a step, whose losses then sum to the step's. Without a row in the
- * mask the loss and its gradient are 0.
+ * the mask of all micro-batches of a step, whose losses then sum to the step's. Without a row in
+ * the mask the loss and its gradient are 0.
  */
 uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,
                                     uint32_t mask, uint32_t share);
@@ -233,8 +233,8 @@ uint32_t build_square_sum(struct builder *builder, uint32_t x);
 void build_repeat(struct builder *builder, uint32_t times, uint32_t group);
 void build_repeat_end(struct builder *builder);
 
-/* The number that batches and dropout are drawn by: the state "micro", which counts the micro-batches
- * of all steps, or without a repeat the step. */
+/* The number that batches and dropout are drawn by: the state "micro", which counts the
+ * micro-batches of all steps, or without a repeat the step. */
 uint32_t build_counter(struct builder *builder);
 
 /* Hands `after` to the next micro-batch, which reads it as `start`, a tensor from before the

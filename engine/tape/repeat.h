@@ -7,8 +7,9 @@
  * what follows the body reads `after` as the last value.
  *
  * A joined carry is a sum. It begins anew in each group of `group` micro-batches, and the groups'
- * values are added in a balanced tree: group 0 to group 1, 2 to 3, then the pairs, and so on. So the
- * order of every sum is the tape's, and whole groups can be computed elsewhere with the same bits.
+ * values are added in a balanced tree: group 0 to group 1, 2 to 3, then the pairs, and so on. So
+ * the order of every sum is the tape's, and whole groups can be computed elsewhere with the same
+ * bits.
  *
  * Machines run the unrolled tape; jobs, programs and people have the short one.
  */

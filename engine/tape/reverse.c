@@ -428,7 +428,8 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
 
 /*
  * A sum of each row gives its gradient to all of the row. The view is a permutation, so an element
- * i has the index (i / stride) % length along an axis; rows of more than one axis have no short form.
+ * i has the index (i / stride) % length along an axis; rows of more than one axis have no short
+ * form.
  */
 static void grad_contract_ones(struct reverse *reverse, uint32_t dy)
 {

@@ -74,8 +74,8 @@ struct tape {
 /* Frees a tape and its tables; NULL is allowed. */
 void tape_free(struct tape *tape);
 
-/* Is the tape sound, but for its repeat (repeat.h)? The error names the operation or the tensor that
- * is not. */
+/* Is the tape sound, but for its repeat (repeat.h)? The error names the operation or the tensor
+ * that is not. */
 MUST_CHECK enum status tape_check(const struct tape *tape, struct error *error);
 
 /* Draws the first value of a state tensor that has a rule. */

@@ -334,8 +334,8 @@ static void rule_call_make(struct rule_call *call, struct evidence_reader *in)
     }
 }
 
-/* Are `count` elements of every row's q, or its exponents, there? Of one-hots' q only what stands at
- * the word's places is read, and all words. */
+/* Are `count` elements of every row's q, or its exponents, there? Of one-hots' q only what stands
+ * at the word's places is read, and all words. */
 static bool rows_are_shown(const struct evidence_reader *in, enum op_kind kind, bool exponents,
                            uint64_t count)
 {

@@ -1,8 +1,8 @@
 /*
  * partial_sums.c - see partial_sums.h.
  *
- * A reply: of an element that is the NaN of rules, 0 a part that is poisoned (4); else 0 exponent of
- * the sum (4, two's complement; of a maximum 0), 4 what each part comes to (8 each, two's
+ * A reply: of an element that is the NaN of rules, 0 a part that is poisoned (4); else 0 exponent
+ * of the sum (4, two's complement; of a maximum 0), 4 what each part comes to (8 each, two's
  * complement).
  */
 #include "proofs/dispute/partial_sums.h"

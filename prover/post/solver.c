@@ -214,7 +214,7 @@ static void move_job(struct solver *solver, const char *move,
     solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
-/* What accept() shows and asks for. STATUS_REFUSED: we are not admitted, or our policy forbids it. */
+/* What accept() shows and asks for. STATUS_REFUSED: we are not admitted, or our policy does. */
 struct acceptance {
     wei reward;
     struct digest siblings[GAME_ALLOW_MAX];

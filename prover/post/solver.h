@@ -2,10 +2,10 @@
  * solver.h - the solver's side of a job on a ledger, one round at a time.
  *
  * A round reads the ledger and makes every move of the solver that is possible now: accept, commit
- * trained segments, answer claims, draw, renew, finalize, take back the stake, withdraw. It stakes on
- * a job that others began only when it has trained what is final, and found the same.
- * The name of a move follows from the job and the ledger's record, so that neither a crash nor a
- * retry makes it twice. Deadlines follow the ledger's clock, never this machine's.
+ * trained segments, answer claims, draw, renew, finalize, take back the stake, withdraw. It stakes
+ * on a job that others began only when it has trained what is final, and found the same. The name
+ * of a move follows from the job and the ledger's record, so that neither a crash nor a retry makes
+ * it twice. Deadlines follow the ledger's clock, never this machine's.
  *
  * Any thread may call solver_add(); everything else is for one thread.
  */
@@ -47,8 +47,8 @@ MUST_CHECK enum status solver_add(struct solver *solver, const struct game_hashe
 
 /*
  * One round. Whatever prevents a move (no endpoint, a full disk, a refusal) goes into
- * view->trouble; the status is STATUS_OK, and the next round tries again. A ledger whose file is gone
- * is gone for good: view->gone. Only STATUS_NO_MEMORY is a failure.
+ * view->trouble; the status is STATUS_OK, and the next round tries again. A ledger whose file is
+ * gone is gone for good: view->gone. Only STATUS_NO_MEMORY is a failure.
  */
 MUST_CHECK enum status solver_round(struct solver *solver, struct solver_view *view,
                                     struct error *error);

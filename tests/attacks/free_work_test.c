@@ -1,7 +1,7 @@
 /*
- * Goal: neither a deadline nor a silent panel nor a client robs a solver of work that it did in time.
- * Method: a solver commits before the deadline, and everything else comes after it. A panel that
- * enlists and never shows, with and without an allow-list. A client's verifiers who deny what
+ * Goal: neither a deadline nor a silent panel nor a client robs a solver of work that it did in
+ * time. Method: a solver commits before the deadline, and everything else comes after it. A panel
+ * that enlists and never shows, with and without an allow-list. A client's verifiers who deny what
  * everybody can get. Who was absent pays.
  */
 #include "tests/support/game/attack.h"

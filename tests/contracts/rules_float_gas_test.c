@@ -14,8 +14,8 @@
 #include "chain/contracts/compiled/rules_code.h"
 #include "tests/contracts/calculator_code.h"
 #include "tests/support/game/calculator.h"
-#include "tests/support/game/gas_bill.h"
-#include "tests/support/game/gas_shapes.h"
+#include "tests/support/gas/gas_bill.h"
+#include "tests/support/gas/gas_shapes.h"
 
 enum {
     ORDINARY = 40,

@@ -8,8 +8,8 @@
 #include "tests/support/test.h"
 
 #include "chain/contracts/compiled/rules_code.h"
-#include "tests/support/game/gas_bill.h"
-#include "tests/support/game/gas_shapes.h"
+#include "tests/support/gas/gas_bill.h"
+#include "tests/support/gas/gas_shapes.h"
 
 struct bill {
     struct gas_bill gas;

@@ -40,7 +40,7 @@ static uint32_t write_cross_entropy_masked(struct net *net)
                                       build_share(net->builder, mask));
 }
 
-/* Windows of 3 by 2, strides 2 and 1, padding 2 0 1 1 (top left bottom right), dilations 2 and 3. */
+/* Windows of 3 by 2, strides 2 and 1, padding 2 0 1 1 (top left bottom right), dilations 2, 3. */
 static uint32_t write_windows(struct net *net, enum op_kind kind, bool counts_padding)
 {
     int64_t image[MEAN_POOL_ATTRIBUTES] = {2, 6, 5, 3, 3, 2, 2, 1, 2, 0, 1, 1, 2, 3};

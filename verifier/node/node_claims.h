@@ -1,6 +1,6 @@
 /*
- * node_claims.h - what the node says against others: claims as an outsider, and challenges of rights
- * that are false.
+ * node_claims.h - what the node says against others: claims as an outsider, and challenges of
+ * rights that are false.
  *
  * A plan is an action (queue.h). The signing guard sends it. Everything here runs inside a
  * transaction.

@@ -1,6 +1,6 @@
 /*
- * node_panel.h - in whose panels the node is: enlists by its policy, leaves when the policy agrees no
- * longer or the job is at an end, and collects its bonds.
+ * node_panel.h - in whose panels the node is: enlists by its policy, leaves when the policy agrees
+ * no longer or the job is at an end, and collects its bonds.
  */
 #ifndef VERIFIER_NODE_NODE_PANEL_H
 #define VERIFIER_NODE_NODE_PANEL_H

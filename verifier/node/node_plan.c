@@ -45,7 +45,8 @@ static enum status choose(void *context, const void *row, struct error *error)
 }
 
 /* A round looks at some segments only. Those that found no room come last, in random order, so that
- * they do not keep out a segment whose job has room. Somebody draws a segment at once as a rule. Where nobody does, it is checked without its seed. */
+ * they do not keep out a segment whose job has room. Somebody draws a segment at once as a rule.
+ * Where nobody does, it is checked without its seed. */
 static enum status sample(struct node *node, struct error *error)
 {
     const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";

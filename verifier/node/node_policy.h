@@ -23,8 +23,8 @@ MUST_CHECK enum status node_policy_enlist_now(struct node *node, const struct st
 MUST_CHECK enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
                                          const struct store_job *job, struct error *error);
 
-/* May the bond of a claim be locked now? STATUS_REFUSED: no, for the reason in error. The first time
- * the log says so. */
+/* May the bond of a claim be locked now? STATUS_REFUSED: no, for the reason in error. The first
+ * time the log says so. */
 MUST_CHECK enum status node_policy_claim(struct node *node, const struct action *action,
                                          const struct store_segment *segment, wei bond,
                                          struct error *error);

@@ -3,8 +3,8 @@
  * signed.
  *
  * A verdict, an alarm, a claim and the seal of a claim are statements. Before one is signed, the
- * verdict database must have taken it, and the node must not be at fault. Each is on disk as an action
- * before it is sent, and has one name on the ledger for ever.
+ * verdict database must have taken it, and the node must not be at fault. Each is on disk as an
+ * action before it is sent, and has one name on the ledger for ever.
  */
 #ifndef VERIFIER_NODE_SIGNING_GUARD_H
 #define VERIFIER_NODE_SIGNING_GUARD_H

@@ -3,8 +3,8 @@
  *
  * It has one row for each segment that was judged, by chain, contract, job, index and commitment
  * (the state before the segment, its root, and whether the training is said to end there), and one
- * for each verdict that was sealed in a place of a draw. A row is on disk before the call returns. A
- * row that contradicts an older one is refused: no segment becomes right and false, no place gets
+ * for each verdict that was sealed in a place of a draw. A row is on disk before the call returns.
+ * A row that contradicts an older one is refused: no segment becomes right and false, no place gets
  * two verdicts. A node that signs only what the database took cannot contradict itself.
  *
  * The file is locked for one process, so a second node with it is refused. It also holds the node's

@@ -1,8 +1,8 @@
 /*
- * Goal: a kept statement behaves like a new one.
- * Method: run the same texts again with other parameters, inside each other, after failures, beside
- * another connection that writes and changes tables, and more of them than are kept. And a file that
- * is deleted or replaced while it is open takes nothing more.
+ * Goal: a kept statement behaves like a new one. Method: run the same texts again with other
+ * parameters, inside each other, after failures, beside another connection that writes and changes
+ * tables, and more of them than are kept. And a file that is deleted or replaced while it is open
+ * takes nothing more.
  */
 #include "base/io/database.h"
 

@@ -13,8 +13,8 @@
 #include "tests/support/dispute/forgery.h"
 #include "tests/support/dispute/walk.h"
 #include "tests/support/game/court.h"
-#include "tests/support/game/gas_bill.h"
-#include "tests/support/game/gas_shapes.h"
+#include "tests/support/gas/gas_bill.h"
+#include "tests/support/gas/gas_shapes.h"
 #include "tests/support/test.h"
 
 enum {

@@ -118,7 +118,7 @@ static void test_lies_in_a_repeat_convict(void **state)
     court_free(court);
 }
 
-/* Any operation of steps of other shapes: every operand that is shown must be found in its place. */
+/* Any operation of steps of other shapes: every operand that is shown is found in its place. */
 static void test_any_operation_of_any_shape_is_found(void **state)
 {
     static const uint32_t shapes[][2] = {{2, 1}, {3, 3}, {4, 1}, {12, 3}, {16, 1}, {24, 6}};

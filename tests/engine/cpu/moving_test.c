@@ -509,7 +509,7 @@ static void check_cast(enum dtype from, enum dtype to, uint64_t count)
     check_kernel(&c);
 }
 
-static void test_casts(void **state)
+static void test_casts_round_as_the_rule_says(void **state)
 {
     static const uint64_t counts[] = {1, 7, 64, 1000, 70001};
 
@@ -661,7 +661,7 @@ int main(void)
         cmocka_unit_test(test_split_and_concat_equal_their_rules),
         cmocka_unit_test(test_windows_equal_their_rules),
         cmocka_unit_test(test_moves_and_places),
-        cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_casts_round_as_the_rule_says),
         cmocka_unit_test(test_windows_over_padding_equal_their_rules),
         cmocka_unit_test(test_extremes_and_elements_of_rows_equal_their_rules),
         cmocka_unit_test(test_first_extreme_or_first_nan_of_a_row_holds),

@@ -4,8 +4,8 @@
  *
  * Method: the same step written twice: with a repeat, and by hand without one, where each sum is
  * made as the definition says (in order within a group, groups as a balanced tree, no zero to begin
- * with); both run on the processor. Bytes and text read back; every field of a repeat spoiled; sizes
- * near the limits; what a machine needs for 8 micro-batches against one.
+ * with); both run on the processor. Bytes and text read back; every field of a repeat spoiled;
+ * sizes near the limits; what a machine needs for 8 micro-batches against one.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -61,7 +61,7 @@ static enum verdict check(const struct fixture *fixture, const uint8_t *bytes, s
                : VERDICT_INVALID;
 }
 
-static void test_every_leaf(void **state)
+static void test_every_leaf_has_its_proof(void **state)
 {
     (void)state;
     for (uint32_t step = 0; step < STEPS; step += 2) {
@@ -113,7 +113,7 @@ static void test_every_leaf(void **state)
     }
 }
 
-static void test_mutants(void **state)
+static void test_mutants_of_a_proof_are_refused(void **state)
 {
     struct leaf_proof_place place = {.step = 2, .tensor = 1};
     struct fixture fixture;
@@ -147,8 +147,8 @@ static void test_mutants(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_leaf),
-                                       cmocka_unit_test(test_mutants)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_leaf_has_its_proof),
+                                       cmocka_unit_test(test_mutants_of_a_proof_are_refused)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,8 +80,8 @@ void scene_answer(struct scene *scene, int player, const struct hash32 *claim);
 void scene_timeout(struct scene *scene, int player, const struct hash32 *claim);
 void scene_pay(struct scene *scene, int player, uint32_t generation);
 
-/* Two whole jobs, each on a ledger of its own: one that is done, verified and paid; a solver that is
- * convicted for silence. Handles are closed and opened again in the middle; balances are exact. */
+/* Two whole jobs, each on a ledger of its own: one that is done, verified and paid; a solver that
+ * is convicted for silence. Handles close and open again in the middle; balances are exact. */
 void scene_play_jobs(enum stage_ledger ledger);
 
 /* Everybody's entries come back, as far as they are there. After the job is closed. */

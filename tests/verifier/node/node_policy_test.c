@@ -1,8 +1,8 @@
 /*
- * Goal: what a node's bonds lock is counted as it is: entries that are sent and on the ledger, claims;
- * and a bond that has come back makes room for another. Method: the real node on an embedded ledger,
- * with room for two bonds of an entry, or for one of a claim, and with jobs that want more.
- * tests/attacks/honeypot_test.c has what is lost.
+ * Goal: what a node's bonds lock is counted as it is: entries that are sent and on the ledger,
+ * claims; and a bond that has come back makes room for another. Method: the real node on an
+ * embedded ledger, with room for two bonds of an entry, or for one of a claim, and with jobs that
+ * want more. tests/attacks/honeypot_test.c has what is lost.
  */
 #include "tests/support/test.h"
 

@@ -1,5 +1,5 @@
 /* gas_shapes.c - see gas_shapes.h. */
-#include "tests/support/game/gas_shapes.h"
+#include "tests/support/gas/gas_shapes.h"
 
 #include <stdio.h>
 #include <string.h>

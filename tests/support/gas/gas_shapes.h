@@ -2,8 +2,8 @@
  * gas_shapes.h - an element of every kind of operation, in the shapes of a step of GPT-2 124M.
  * docs/GAS.md has what it costs to recompute each.
  */
-#ifndef TESTS_SUPPORT_GAME_GAS_SHAPES_H
-#define TESTS_SUPPORT_GAME_GAS_SHAPES_H
+#ifndef TESTS_SUPPORT_GAS_GAS_SHAPES_H
+#define TESTS_SUPPORT_GAS_GAS_SHAPES_H
 
 #include "tests/support/dispute/shown_case.h"
 
@@ -19,4 +19,4 @@ struct gas_shapes {
 void gas_shapes_of_floats(struct gas_shapes *shapes);
 void gas_shapes_of_integers(struct gas_shapes *shapes);
 
-#endif /* TESTS_SUPPORT_GAME_GAS_SHAPES_H */
+#endif /* TESTS_SUPPORT_GAS_GAS_SHAPES_H */

@@ -1,5 +1,5 @@
 /* gas_shapes_integer.c - see gas_shapes.h. */
-#include "tests/support/game/gas_shapes.h"
+#include "tests/support/gas/gas_shapes.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* gas_bill.c - see gas_bill.h. */
-#include "tests/support/game/gas_bill.h"
+#include "tests/support/gas/gas_bill.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * of checking the leaves and of the rule. A figure more than a tenth above docs/GAS.md fails the
  * test; LOCKSTEP_WRITE_GAS=1 prints the rows for that page.
  */
-#ifndef TESTS_SUPPORT_GAME_GAS_BILL_H
-#define TESTS_SUPPORT_GAME_GAS_BILL_H
+#ifndef TESTS_SUPPORT_GAS_GAS_BILL_H
+#define TESTS_SUPPORT_GAS_GAS_BILL_H
 
 #include "tests/support/game/jury.h"
 
@@ -41,4 +41,4 @@ uint64_t gas_bill_transaction(const struct gas_bill *bill, const char *name);
 /* The first `count` figures that docs/GAS.md has for a name; zeros where it has none. */
 void gas_bill_documented(uint64_t *figures, size_t count, const char *name);
 
-#endif /* TESTS_SUPPORT_GAME_GAS_BILL_H */
+#endif /* TESTS_SUPPORT_GAS_GAS_BILL_H */
