@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/node/node_panel.h"
-
 /* ---- opening and closing ---------------------------------------------------- */
 
 /* A fault stands in two files until somebody has looked. Either of them may be lost. */
@@ -38,6 +36,15 @@ enum status node_forget_fault(struct store *store, struct verdict_db *verdicts, 
     return verdict_db_set_fault(verdicts, "", error);
 }
 
+/* The policy may be another than before. */
+static enum status reconsider(struct store *store, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE wishes SET wish = :undecided, reason = '' WHERE wish IN (:to_pass,"
+                        " :to_leave)",
+                        "");
+}
+
 enum status node_open(struct node *node, const struct node_options *options,
                       const struct node_ports *ports, struct error *error)
 {
@@ -55,7 +62,7 @@ enum status node_open(struct node *node, const struct node_options *options,
         return error_set(error, STATUS_NO_MEMORY, "no memory for a node");
     }
     TRY_OUT(load_fault(node, error));
-    TRY_OUT(node_panel_reconsider(ports->store, error));
+    TRY_OUT(reconsider(ports->store, error));
     status = queue_recover(ports->store, error);
 out:
     if (status != STATUS_OK) {

@@ -13,14 +13,6 @@
  * they do not keep out one that has room. */
 #define IN_TURN "CASE WHEN w.reason LIKE '" NO_ROOM "%' THEN abs(random() / 2) ELSE -1 END"
 
-enum status node_panel_reconsider(struct store *store, struct error *error)
-{
-    return database_run(&store->sql, error,
-                        "UPDATE wishes SET wish = :undecided, reason = '' WHERE wish IN (:to_pass,"
-                        " :to_leave)",
-                        "");
-}
-
 /* ---- lists ---------------------------------------------------------------------- */
 
 /* The path of this account in the list that the job names. STATUS_REFUSED: in none of ours. */

@@ -14,7 +14,4 @@ MUST_CHECK enum status node_panel_round(struct node *node, struct error *error);
 MUST_CHECK enum status node_panel_enlist(struct node *node, const struct action *action,
                                          struct error *error);
 
-/* After a start: the policy may be another. */
-MUST_CHECK enum status node_panel_reconsider(struct store *store, struct error *error);
-
 #endif /* VERIFIER_NODE_NODE_PANEL_H */

@@ -51,7 +51,7 @@ static enum status take_drawn(struct store *store, const struct game_event *even
 }
 
 /* What job_round_places() asks, of the tables. */
-struct seating {
+struct place_walk {
     struct store *store;
     const struct store_segment *segment;
     struct error *error;
@@ -60,7 +60,7 @@ struct seating {
 
 static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
 {
-    struct seating *seating = context;
+    struct place_walk *seating = context;
     sqlite3_stmt *row;
     enum status status =
         database_first(&row, &seating->store->sql, seating->error,
@@ -83,7 +83,7 @@ static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
 
 static bool is_seated(void *context, uint32_t number)
 {
-    struct seating *seating = context;
+    struct place_walk *seating = context;
     int64_t count = 0;
     enum status status =
         database_number(&seating->store->sql, &count, 0, seating->error,
@@ -100,7 +100,7 @@ static enum status seat_all(struct store *store, const struct store_segment *seg
                             const struct game_event *event, const struct address *own,
                             struct error *error)
 {
-    struct seating seating = {store, segment, error, STATUS_OK};
+    struct place_walk seating = {store, segment, error, STATUS_OK};
     const struct job_panel panel = {
         .context = &seating, .find = find_entry, .is_seated = is_seated};
     struct job_place places[GAME_PLACES_MAX];
