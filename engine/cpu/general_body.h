@@ -139,14 +139,14 @@ static size_t general_run(const struct general_view *view, size_t i, size_t end)
 /* ---- BINARY ----------------------------------------------------------------- */
 
 /* One operand along a run. */
-struct run {
+struct terms_run {
     const float *at;
     size_t stride;
 };
 
-typedef void pair_function(float *y, struct run a, struct run b, size_t count);
+typedef void pair_function(float *y, struct terms_run a, struct terms_run b, size_t count);
 
-static void pair_singly(float *y, struct run a, struct run b, size_t count,
+static void pair_singly(float *y, struct terms_run a, struct terms_run b, size_t count,
                         enum binary_function function)
 {
     for (size_t i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ static void pair_singly(float *y, struct run a, struct run b, size_t count,
     {                                                                                              \
         return vector_pair_##name(a, b, c);                                                        \
     }                                                                                              \
-    static void pair_##name(float *y, struct run a, struct run b, size_t count)                    \
+    static void pair_##name(float *y, struct terms_run a, struct terms_run b, size_t count)        \
     {                                                                                              \
         if (a.stride == 1 && b.stride == 1) {                                                      \
             map(y, a.at, b.at, NULL, count, simd_set(0.0f), vector_pair_##name);                   \
@@ -212,7 +212,7 @@ PAIR(less_equal, BINARY_LESS_EQUAL,
 PAIR(equal, BINARY_EQUAL, one_where_not(differ(a, b)))
 PAIR(not_equal, BINARY_NOT_EQUAL, one_where(differ(a, b)))
 
-static void pair_pow(float *y, struct run a, struct run b, size_t count)
+static void pair_pow(float *y, struct terms_run a, struct terms_run b, size_t count)
 {
     pair_singly(y, a, b, count, BINARY_POW);
 }
@@ -239,7 +239,7 @@ static void span_binary(const struct kernel_call *call, size_t begin, size_t end
 
     general_view_init(&view, call->op, BINARY_DIMS, 2);
     for (size_t i = begin; i < end; i += count) {
-        struct run operands[2];
+        struct terms_run operands[2];
 
         for (uint32_t k = 0; k < 2; k++) {
             const float *memory = call->inputs[k];

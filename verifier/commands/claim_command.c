@@ -10,11 +10,11 @@
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
+#include "verifier/commands/node_setup.h"
 #include "verifier/dispute/claim_evidence.h"
 #include "verifier/node/node_children.h"
 #include "verifier/node/node_claims.h"
 #include "verifier/node/node_round.h"
-#include "verifier/node/node_setup.h"
 
 enum {
     IDLE_MS = 200,

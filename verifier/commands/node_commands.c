@@ -12,9 +12,9 @@
 #include "verifier/check/self_test.h"
 #include "verifier/commands/claim_command.h"
 #include "verifier/commands/commands.h"
+#include "verifier/commands/node_setup.h"
 #include "verifier/commands/plan_commands.h"
 #include "verifier/node/node_round.h"
-#include "verifier/node/node_setup.h"
 #include "verifier/status/node_views.h"
 #include "verifier/status/status_server.h"
 
@@ -212,8 +212,7 @@ static void warn_of_purse(struct node_setup *setup)
         ledger_get_account(setup->ledger, &purse, &owed, own, &error) == STATUS_OK && purse == 0) {
         address_print(address, own);
         log_warn(setup->context->log, "verifier",
-                 "%s has no money: nothing is sealed or claimed until some is sent there",
-                 address);
+                 "%s has no money: nothing is sealed or claimed until some is sent there", address);
     }
 }
 

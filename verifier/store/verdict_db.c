@@ -348,38 +348,38 @@ static json_t *hex_of(const void *bytes, size_t size)
     return json_string(text);
 }
 
-struct column {
+struct row_column {
     const char *key;
     int column;
     int size; /* of a blob; 0: a number */
 };
 
-static const struct column verdict_columns[] = {{"contract", 1, ADDRESS_SIZE},
-                                                {"job", 2, HASH32_SIZE},
-                                                {"segment", 3, 0},
-                                                {"before", 4, DIGEST_SIZE},
-                                                {"root", 5, DIGEST_SIZE},
-                                                {"diverged", 6, 0},
-                                                {"verdict", 7, 0},
-                                                {"step", 8, 0},
-                                                {"pre_state", 9, DIGEST_SIZE},
-                                                {"post_state", 10, DIGEST_SIZE}};
-static const struct column seal_columns[] = {{"contract", 1, ADDRESS_SIZE},
-                                             {"segment", 2, HASH32_SIZE},
-                                             {"seed", 3, HASH32_SIZE},
-                                             {"seat", 4, 0},
-                                             {"verdict", 5, 0},
-                                             {"step", 6, 0},
-                                             {"leaves", 7, LEAVES_SIZE}};
+static const struct row_column verdict_columns[] = {{"contract", 1, ADDRESS_SIZE},
+                                                    {"job", 2, HASH32_SIZE},
+                                                    {"segment", 3, 0},
+                                                    {"before", 4, DIGEST_SIZE},
+                                                    {"root", 5, DIGEST_SIZE},
+                                                    {"diverged", 6, 0},
+                                                    {"verdict", 7, 0},
+                                                    {"step", 8, 0},
+                                                    {"pre_state", 9, DIGEST_SIZE},
+                                                    {"post_state", 10, DIGEST_SIZE}};
+static const struct row_column seal_columns[] = {{"contract", 1, ADDRESS_SIZE},
+                                                 {"segment", 2, HASH32_SIZE},
+                                                 {"seed", 3, HASH32_SIZE},
+                                                 {"seat", 4, 0},
+                                                 {"verdict", 5, 0},
+                                                 {"step", 6, 0},
+                                                 {"leaves", 7, LEAVES_SIZE}};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static json_t *row_json(sqlite3_stmt *row, const struct column *columns, size_t count)
+static json_t *row_json(sqlite3_stmt *row, const struct row_column *columns, size_t count)
 {
     json_t *object = json_pack("{s:s}", "chain", (const char *)sqlite3_column_text(row, 0));
 
     for (size_t i = 0; object != NULL && i < count; i++) {
-        const struct column *column = &columns[i];
+        const struct row_column *column = &columns[i];
         json_t *value =
             column->size == 0
                 ? json_integer((json_int_t)sqlite3_column_int64(row, column->column))
@@ -393,7 +393,7 @@ static json_t *row_json(sqlite3_stmt *row, const struct column *columns, size_t 
 }
 
 static enum status export_rows(json_t **rows, struct verdict_db *verdicts, const char *text,
-                               const struct column *columns, size_t count, struct error *error)
+                               const struct row_column *columns, size_t count, struct error *error)
 {
     sqlite3_stmt *row = database_query(&verdicts->sql, error, text, "");
     enum status status = row == NULL ? error->status : STATUS_OK;

@@ -1,5 +1,5 @@
 /* node_setup.c - see node_setup.h. */
-#include "verifier/node/node_setup.h"
+#include "verifier/commands/node_setup.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * What `verifier run` and `verifier claim` have in common. The folder belongs to one process at a
  * time: its verdict database is locked.
  */
-#ifndef VERIFIER_NODE_NODE_SETUP_H
-#define VERIFIER_NODE_NODE_SETUP_H
+#ifndef VERIFIER_COMMANDS_NODE_SETUP_H
+#define VERIFIER_COMMANDS_NODE_SETUP_H
 
 #include "base/cli/command.h"
 #include "base/io/stop.h"
@@ -131,4 +131,4 @@ void node_setup_wait(struct node_setup *setup, int wait_ms);
 
 uint64_t node_setup_now_ms(void *context); /* the system's; context is not used */
 
-#endif /* VERIFIER_NODE_NODE_SETUP_H */
+#endif /* VERIFIER_COMMANDS_NODE_SETUP_H */
