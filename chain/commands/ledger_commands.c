@@ -381,8 +381,7 @@ static bool is_of_segment(enum game_event_kind kind)
 static void print_job(FILE *out, const char *job, const struct game_event *event)
 {
     (void)fprintf(out, "\tjob %.18s", job);
-    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED ||
-        event->kind == GAME_CLOSED) {
+    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED || event->kind == GAME_CLOSED) {
         (void)fprintf(out, " with %u segments final", event->index);
     } else if (is_of_segment(event->kind)) {
         (void)fprintf(out, " segment %u", event->index);
@@ -415,11 +414,10 @@ static enum status show_entry(struct command_context *context, const struct ledg
             print_job(context->out, job, event);
         }
         if (!hash32_is_zero(&event->claim)) {
-            (void)fprintf(context->out, "\tclaim %.18s%s%s", claim,
-                          event->kind == GAME_RULED ? " " : "",
-                          event->kind == GAME_RULED
-                              ? job_outcome_name((enum game_outcome)event->outcome)
-                              : "");
+            (void)fprintf(
+                context->out, "\tclaim %.18s%s%s", claim, event->kind == GAME_RULED ? " " : "",
+                event->kind == GAME_RULED ? job_outcome_name((enum game_outcome)event->outcome)
+                                          : "");
         }
         if (!address_is_zero(&event->account)) {
             (void)fprintf(context->out, "\t%s", account);

@@ -12,7 +12,7 @@
 extern const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_STATUS_OPTIONS];
 
 /* The first ones are for commit only, the last is for collect only. */
-#define LEDGER_COMMANDS_COMMIT_ONLY                                                               \
+#define LEDGER_COMMANDS_COMMIT_ONLY                                                                \
     (1 + POLICY_OPTION_COUNT + POLICY_SOLVER_OPTION_COUNT + SESSION_ACCEPT_OPTION_COUNT)
 #define LEDGER_COMMANDS_POST_OPTIONS (15 + LEDGER_COMMANDS_COMMIT_ONLY)
 extern const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS];

@@ -72,7 +72,7 @@ struct session {
     struct hash32 job;
     struct uint256 chain; /* the job's ledger, for signatures */
     bool has_job;         /* and its chain */
-    wei stake; /* of the job; 0: not read yet */
+    wei stake;            /* of the job; 0: not read yet */
     struct solver *solver;
     struct respond *respond; /* owned; NULL: claims are not answered */
     struct poster *poster;

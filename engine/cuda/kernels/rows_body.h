@@ -11,8 +11,8 @@ struct team {
     uint64_t columns;
     uint64_t begin; /* columns that take part: begin .. visible-1 */
     uint64_t visible;
-    uint64_t chunks;  /* of all columns: the stride of parts */
-    uint32_t warp;    /* in the team */
+    uint64_t chunks; /* of all columns: the stride of parts */
+    uint32_t warp;   /* in the team */
     uint32_t warps;
     uint32_t lane;
     float *parts; /* shared by the team */

@@ -271,7 +271,7 @@ static void test_a_node_at_its_defaults_risks_little(void **state)
     for (uint32_t jobs = 0; jobs < 1000; jobs++) { /* each of another client and another solver */
         terms.bond = ETH / 64 * (jobs % 64 + 1);
         terms.fee = terms.bond;
-            locked.job = 0;
+        locked.job = 0;
         for (int again = 0; again < 64; again++) {
             locked.client = locked.solver = locked.job;
             if (policy_enlist(&refusal, &policy, &terms, &locked, &unknown) ||
