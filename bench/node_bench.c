@@ -2,7 +2,7 @@
  * node_bench.c - the cost of checking, compared with the training that is checked.
  *
  * A solver trains a small GPT in this process. After each segment a child process, as a node starts
- * it, checks the segment, once plainly and once as for an attestation, so all three run under the
+ * it, checks the segment, once plainly and once as for a seat, so all three run under the
  * same load; the cost is the median of the ratios, by processor time and by the clock. Then a node
  * gets 200 small jobs at once. Then cheats are timed from the block with the commitment to the
  * block with the claim; and, with mpirun, audits by one rank and by two.
@@ -105,7 +105,7 @@ struct pairs {
     double last_s;
     double last_processor_s;
     uint32_t checked;
-    struct costs costs[2]; /* plain, and as for an attestation */
+    struct costs costs[2]; /* plain, and as for a seat */
     struct numbers steps_s;
 };
 
@@ -274,7 +274,7 @@ static void record_costs(struct bench *bench, struct pairs *pairs, uint64_t leng
 
     (void)snprintf(name, sizeof(name), "%u segments of %u steps of %.0f ms%s, against training",
                    pairs->steps_s.count, (unsigned)length, numbers_at(&pairs->steps_s, 0.5) * 1e3,
-                   traced ? ", attested" : "");
+                   traced ? ", with proof" : "");
     bench_record(bench, name, "times", numbers_at(&costs->processor_ratios, 0.5), 0.0, 0);
     bench_record(bench, "  the same by the clock", "times", numbers_at(&costs->ratios, 0.5), 0.0,
                  0);

@@ -1,5 +1,5 @@
 /*
- * job_policy.h - what the policies of this machine say of the terms of a job: would its node attest
+ * job_policy.h - what the policies of this machine say of the terms of a job: would its node enlist
  * and claim there, and would its solver stake?
  *
  * Only the terms are looked at: what is locked, and what the work takes, only a node or a solver

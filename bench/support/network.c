@@ -173,7 +173,7 @@ static void draw_seats(struct network *network, struct turn *turn, struct open_s
 static void watch(struct network *network, const struct turn *turn,
                   const struct open_segment *segment, struct look *look)
 {
-    for (double i = 0.0; i < network->terms.economy.watchers; i += 1.0) {
+    for (int i = 0; i < (int)ceil(network->terms.economy.watchers); i++) {
         if (chance(network, network->terms.economy.extra) && is_served(network, turn)) {
             look->replayed = true;
             network->watchers.work += network->terms.replay;
@@ -188,7 +188,7 @@ static enum fate examine(struct network *network, struct turn *turn, struct open
     struct look look = {0};
 
     watch(network, turn, segment, &look);
-    for (double i = 0.0; i < network->terms.swarm; i += 1.0) {
+    for (int i = 0; i < (int)ceil(network->terms.swarm); i++) {
         refute(network, turn);
     }
     if (network->terms.swarm > 0.0) {

@@ -41,6 +41,12 @@ struct field {
     const struct fields *parts; /* of TUPLE */
 };
 
+/* A row of a table: a member that is no tuple, of a struct by its tag. */
+#define FIELD(tag, member, type)                                                                   \
+    {                                                                                              \
+        offsetof(struct tag, member), FIELD_##type, 0, 0, NULL                                     \
+    }
+
 struct fields {
     const struct field *fields;
     size_t count;

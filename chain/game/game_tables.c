@@ -8,22 +8,10 @@
 
 /* ---- structs ------------------------------------------------------------------- */
 
-#define TERM(member, type)                                                                         \
-    {                                                                                              \
-        offsetof(struct game_terms, member), FIELD_##type, 0, 0, NULL                              \
-    }
-#define SEGMENT(member, type)                                                                      \
-    {                                                                                              \
-        offsetof(struct game_segment, member), FIELD_##type, 0, 0, NULL                            \
-    }
-#define CASE(member, type)                                                                         \
-    {                                                                                              \
-        offsetof(struct game_case, member), FIELD_##type, 0, 0, NULL                               \
-    }
-#define SUBJECT(member, type)                                                                      \
-    {                                                                                              \
-        offsetof(struct game_subject, member), FIELD_##type, 0, 0, NULL                            \
-    }
+#define TERM(member, type)    FIELD(game_terms, member, type)
+#define SEGMENT(member, type) FIELD(game_segment, member, type)
+#define CASE(member, type)    FIELD(game_case, member, type)
+#define SUBJECT(member, type) FIELD(game_subject, member, type)
 
 #define TERMS_TYPE                                                                                 \
     "(bytes32,bytes32,bytes32,bytes32,uint256,uint256,uint256,uint256,uint256,uint256,uint256,"    \
@@ -97,10 +85,7 @@ static const struct fields subject_fields = FIELDS(subject_rows);
 
 /* ---- moves ---------------------------------------------------------------------- */
 
-#define MOVE(member, type)                                                                         \
-    {                                                                                              \
-        offsetof(struct game_move, member), FIELD_##type, 0, 0, NULL                               \
-    }
+#define MOVE(member, type) FIELD(game_move, member, type)
 #define MOVE_UP_TO(member, most)                                                                   \
     {                                                                                              \
         offsetof(struct game_move, member), FIELD_U32, 0, (most), NULL                             \
@@ -239,10 +224,7 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     {                                                                                              \
         offsetof(struct game_event, member), FIELD_##type, 1, 0, NULL                              \
     }
-#define DATA(member, type)                                                                         \
-    {                                                                                              \
-        offsetof(struct game_event, member), FIELD_##type, 0, 0, NULL                              \
-    }
+#define DATA(member, type) FIELD(game_event, member, type)
 #define DATA_UP_TO(member, most)                                                                   \
     {                                                                                              \
         offsetof(struct game_event, member), FIELD_U32, 0, (most), NULL                            \

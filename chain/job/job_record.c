@@ -7,9 +7,7 @@
 void job_record_init(struct job_record *record, const struct hash32 *key,
                      const struct address *account)
 {
-    memset(record, 0, sizeof(*record));
-    record->key = *key;
-    record->unpaid = UINT32_MAX;
+    *record = (struct job_record){.key = *key, .unpaid = UINT32_MAX};
     if (account != NULL) {
         record->account = *account;
     }
@@ -27,14 +25,20 @@ void job_record_free(struct job_record *record)
     record->claims = NULL;
 }
 
-/* Forgets everything but the key and the account. */
+/* Forgets everything but the key and the account. The memory of the lists serves again. */
 static void start_over(struct job_record *record, uint64_t rewound)
 {
-    struct hash32 key = record->key;
-    struct address account = record->account;
+    struct job_record old = *record;
 
-    job_record_free(record);
-    job_record_init(record, &key, &account);
+    job_record_init(record, &old.key, &old.account);
+    record->entries = old.entries;
+    record->entry_room = old.entry_room;
+    record->segments = old.segments;
+    record->segment_room = old.segment_room;
+    record->seats = old.seats;
+    record->seat_room = old.seat_room;
+    record->claims = old.claims;
+    record->claim_room = old.claim_room;
     record->rewound = rewound;
 }
 

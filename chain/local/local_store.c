@@ -15,34 +15,13 @@ enum {
     KEY_SIZE = HASH32_SIZE + 8,
 };
 
-#define JOB(member, type)                                                                          \
-    {                                                                                              \
-        offsetof(struct local_job, member), FIELD_##type, 0, 0, NULL                               \
-    }
-#define ENTRY(member, type)                                                                        \
-    {                                                                                              \
-        offsetof(struct local_entry, member), FIELD_##type, 0, 0, NULL                             \
-    }
-#define TALLY(member, type)                                                                        \
-    {                                                                                              \
-        offsetof(struct local_tally, member), FIELD_##type, 0, 0, NULL                             \
-    }
-#define DISPUTE(member, type)                                                                      \
-    {                                                                                              \
-        offsetof(struct local_dispute, member), FIELD_##type, 0, 0, NULL                           \
-    }
-#define CLAIMANT(member, type)                                                                     \
-    {                                                                                              \
-        offsetof(struct local_claimant, member), FIELD_##type, 0, 0, NULL                          \
-    }
-#define DOCKET(member, type)                                                                       \
-    {                                                                                              \
-        offsetof(struct local_docket, member), FIELD_##type, 0, 0, NULL                            \
-    }
-#define ACCOUNT(member, type)                                                                      \
-    {                                                                                              \
-        offsetof(struct local_account, member), FIELD_##type, 0, 0, NULL                           \
-    }
+#define JOB(member, type)      FIELD(local_job, member, type)
+#define ENTRY(member, type)    FIELD(local_entry, member, type)
+#define TALLY(member, type)    FIELD(local_tally, member, type)
+#define DISPUTE(member, type)  FIELD(local_dispute, member, type)
+#define CLAIMANT(member, type) FIELD(local_claimant, member, type)
+#define DOCKET(member, type)   FIELD(local_docket, member, type)
+#define ACCOUNT(member, type)  FIELD(local_account, member, type)
 
 static const struct field job_rows[] = {
     JOB(solver, ADDRESS),

@@ -416,25 +416,28 @@ static void span_place(const struct kernel_call *call, size_t begin, size_t end)
     }
 }
 
-static uint32_t element_of(const void *memory, enum dtype dtype, size_t i)
+static uint32_t element_of(const void *memory, size_t size, bool is_signed, size_t i)
 {
-    if (dtype == DTYPE_I16) {
+    if (is_signed) {
         return (uint32_t)(int32_t)((const int16_t *)memory)[i];
     }
-    return dtype_size(dtype) == 4   ? ((const uint32_t *)memory)[i]
-           : dtype_size(dtype) == 2 ? ((const uint16_t *)memory)[i]
-                                    : ((const uint8_t *)memory)[i];
+    return size == 4   ? ((const uint32_t *)memory)[i]
+           : size == 2 ? ((const uint16_t *)memory)[i]
+                       : ((const uint8_t *)memory)[i];
 }
 
 static void span_cast(const struct kernel_call *call, size_t begin, size_t end)
 {
     const enum dtype from = input_tensor(call, 0)->dtype;
     const enum dtype to = call->tensors[call->op->outputs[0]].dtype;
+    const size_t size = dtype_size(from);
+    const bool is_wide = dtype_size(to) == 4;
 
     for (size_t i = begin; i < end; i++) {
-        uint32_t bits = element_cast(from, to, element_of(call->inputs[0], from, i));
+        uint32_t bits =
+            element_cast(from, to, element_of(call->inputs[0], size, from == DTYPE_I16, i));
 
-        if (dtype_size(to) == 4) {
+        if (is_wide) {
             ((uint32_t *)call->outputs[0])[i] = bits;
         } else {
             ((uint16_t *)call->outputs[0])[i] = (uint16_t)bits;

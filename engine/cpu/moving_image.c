@@ -282,7 +282,7 @@ static void max_pool_window(float *y, uint32_t *index, const struct window *wind
 {
     for (int64_t first = 0; first < image->channels; first += CHANNELS_AT_ONCE) {
         int64_t count = channels_from(image, first);
-        struct best best;
+        struct best best = {0};
 
         best_of_window(&best, window, image, first, count);
         if (y != NULL) {

@@ -540,7 +540,7 @@ static void check_move_axes(struct op_checker *checker, uint64_t count, bool rep
     if (offset < first || offset >= count || last >= count - offset) {
         check_fail(checker, "offset %llu: elements %lld to %llu are addressed of %llu",
                    (unsigned long long)offset, (long long)offset - (long long)first,
-                   (unsigned long long)(offset + last), (unsigned long long)count);
+                   (unsigned long long)offset + last, (unsigned long long)count);
     }
 }
 

@@ -78,7 +78,10 @@ void rule_element_base(struct rule_base *base, const struct rule_call *call, uin
     rule_axis_of(&axis, call->op, output, index);
     assert(axis.fold != RULE_WHOLE);
     if (axis.fold == RULE_SUM) {
-        base->poisoned = (uint32_t)(bases[call->op->kind](&part, call, index) / axis.part);
+        rule_base_function *base_of = bases[call->op->kind];
+
+        assert(base_of != NULL);
+        base->poisoned = (uint32_t)(base_of(&part, call, index) / axis.part);
         base->settled = part.settled;
         base->bits = part.bits;
         base->exponent = part.exponent;

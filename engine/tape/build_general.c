@@ -210,7 +210,7 @@ uint32_t build_slice(struct builder *builder, uint32_t x, const uint64_t *starts
 static struct move move_into(const struct tensor *x, const uint64_t *at, const uint64_t *dims)
 {
     struct move move = move_of_nothing();
-    int64_t strides[TENSOR_RANK_MAX];
+    int64_t strides[TENSOR_RANK_MAX] = {0};
 
     shape_strides(strides, x->rank, dims);
     for (uint32_t axis = 0; axis < x->rank; axis++) {

@@ -45,7 +45,7 @@ static enum status find_repeat(struct descriptor_places *places, struct error *e
         *(at < repeat->first ? &layout->base : &layout->block) += brief->ops[at].output_count;
     }
     places->carry_of = malloc(((size_t)places->tape->tensor_count + 1) * sizeof(*places->carry_of));
-    places->joined = malloc(((size_t)repeat->carry_count + 1) * sizeof(*places->joined));
+    places->joined = calloc((size_t)repeat->carry_count + 1, sizeof(*places->joined));
     if (places->carry_of == NULL || places->joined == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the places of a repeat");
     }

@@ -40,7 +40,6 @@ struct evidence_context {
     struct digest before;    /* P, the state root before the step */
     struct digest after;     /* Q, the state root after it */
     struct digest trace;     /* T, the trace root of the accused */
-    bool attestor;           /* the accused is an attestor: only its trace can be wrong */
     bool diverged;           /* the job is said to have diverged at this step */
     struct digest reply; /* partial_sums_reply_hash() of its last reply about parts; zeros: none */
 };

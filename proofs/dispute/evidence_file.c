@@ -6,7 +6,7 @@
  *     8       216   the job's header
  *     224     8     step
  *     232     32x3  P, Q, T
- *     328     1     flags: 1 the accused is an attestor, 2 the job is said to have diverged here,
+ *     328     1     flags: 2 the job is said to have diverged here,
  *                   4 the places follow
  *             ...   places: of Q; of P, unless the step is the first: root (32), path (FORMATS 1.1)
  *             4     size of the evidence
@@ -24,7 +24,7 @@
 
 static const uint8_t magic[8] = {'L', 'S', 'E', 'V', 'I', 'D', 0, 1};
 
-enum { FLAG_ATTESTOR = 1, FLAG_DIVERGED = 2, FLAG_PLACED = 4, FLAGS_ALL = 7 };
+enum { FLAG_DIVERGED = 2, FLAG_PLACED = 4, FLAGS_ALL = FLAG_DIVERGED | FLAG_PLACED };
 
 /* Places in the header: docs/FORMATS.md, section 5. */
 enum {
@@ -125,10 +125,9 @@ static enum status read_file(struct evidence_file *file, struct reader *reader, 
     reader_copy(reader, file->context.after.bytes, DIGEST_SIZE);
     reader_copy(reader, file->context.trace.bytes, DIGEST_SIZE);
     flags = reader_u8(reader);
-    if (reader->failed || memcmp(start, magic, sizeof(magic)) != 0 || flags > FLAGS_ALL) {
+    if (reader->failed || memcmp(start, magic, sizeof(magic)) != 0 || (flags & ~FLAGS_ALL) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are not an evidence file");
     }
-    file->context.attestor = (flags & FLAG_ATTESTOR) != 0;
     file->context.diverged = (flags & FLAG_DIVERGED) != 0;
     file->placed = (flags & FLAG_PLACED) != 0;
     status = evidence_context_of_job(&file->context, file->header, error);
@@ -183,8 +182,7 @@ enum status evidence_file_write(struct buffer *bytes, const struct evidence_file
                                 struct error *error)
 {
     uint8_t flags =
-        (uint8_t)((file->context.attestor ? FLAG_ATTESTOR : 0) |
-                  (file->context.diverged ? FLAG_DIVERGED : 0) | (file->placed ? FLAG_PLACED : 0));
+        (uint8_t)((file->context.diverged ? FLAG_DIVERGED : 0) | (file->placed ? FLAG_PLACED : 0));
 
     buffer_add(bytes, magic, sizeof(magic));
     buffer_add(bytes, file->header, JOB_HEADER_SIZE);

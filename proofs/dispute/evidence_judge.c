@@ -91,7 +91,7 @@ static enum evidence_reason judge_end(struct evidence_reader *in)
     struct digest tree;
     enum evidence_reason reason;
 
-    if (!descriptor->is_state || (in->context->attestor && !first)) {
+    if (!descriptor->is_state) {
         return EVIDENCE_BAD_KIND;
     }
     reason = evidence_reader_trace_tree(in);
@@ -161,7 +161,7 @@ static enum evidence_reason judge_not_finite(struct evidence_reader *in)
     struct digest hash;
     enum evidence_reason reason;
 
-    if (!in->descriptor.is_state || in->context->attestor || in->context->diverged) {
+    if (!in->descriptor.is_state || in->context->diverged) {
         return EVIDENCE_BAD_KIND;
     }
     reason = read_next_state(&byte_count, &tree, in);

@@ -365,7 +365,7 @@ static bool check_list(struct inquiry *inquiry)
     uint64_t count = trace ? inquiry->trace_items : inquiry->descriptor.state_count;
     struct digest tree = {{0}};
 
-    if (!inquiry->descriptor.is_state || (!trace && inquiry->context->attestor)) {
+    if (!inquiry->descriptor.is_state) {
         return false;
     }
     target->is_list = true;
@@ -467,8 +467,7 @@ static bool check_diverged(struct inquiry *inquiry)
 {
     inquiry->queried->target.known = inquiry->context->after;
     inquiry->queried->program = inquiry->context->program;
-    return inquiry->descriptor.is_state && inquiry->context->diverged &&
-           !inquiry->context->attestor;
+    return inquiry->descriptor.is_state && inquiry->context->diverged;
 }
 
 static bool check_ask(struct inquiry *inquiry)

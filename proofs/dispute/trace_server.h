@@ -1,7 +1,7 @@
 /*
  * trace_server.h - one step on its machine, ready to reply to any query about it.
  *
- * A solver, or an attestor, whose step is disputed replies with what lies in its trace. A claimant
+ * A solver whose step is disputed replies with what lies in its trace. A claimant
  * uses the same to know what should lie there. The trace is made once and its roots are kept. Where
  * there is room for a file (trace_file.h), it holds every tensor of the step, and the step is never
  * run again. Without one, a tensor is made again when a query is about it, by running the step once

@@ -7,7 +7,7 @@
 #include "base/endian.h"
 #include "base/reader.h"
 
-static const char saved_tag[32] = "lockstep.walk.v1";
+static const char saved_tag[32] = "lockstep.walk.v2";
 
 /* ---- the accused's trees -------------------------------------------------- */
 
@@ -284,7 +284,7 @@ enum status trace_walk_open(struct trace_walk *walk, struct trace_server *own,
         return STATUS_REFUSED;
     }
     if (digest_equal(&trace->root, &accused->trace_root)) {
-        bool ends = accused->is_attestor || digest_equal(&trace->next_root, &accused->next_root);
+        bool ends = digest_equal(&trace->next_root, &accused->next_root);
 
         walk->list = TRACE_QUERY_NEXT_STATE;
         walk->end = ends ? TRACE_WALK_NO_LIE : TRACE_WALK_GOES_ON;
@@ -299,8 +299,8 @@ void trace_walk_close(struct trace_walk *walk)
 }
 
 /*
- * Saved: 0 tag (32), 32 trace root (32), 64 state root (32), 96 next root (32), 128 attestor (1),
- * 129 replies (1), then each: size (2), bytes.
+ * Saved: 0 tag (32), 32 trace root (32), 64 state root (32), 96 next root (32), 128 replies (1),
+ * then each: size (2), bytes.
  */
 enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
                             struct error *error)
@@ -309,7 +309,6 @@ enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
     buffer_add(bytes, walk->accused.trace_root.bytes, DIGEST_SIZE);
     buffer_add(bytes, walk->accused.state_root.bytes, DIGEST_SIZE);
     buffer_add(bytes, walk->accused.next_root.bytes, DIGEST_SIZE);
-    buffer_add_u8(bytes, walk->accused.is_attestor);
     buffer_add_u8(bytes, (uint8_t)walk->reply_count);
     buffer_add(bytes, walk->reply.data, walk->reply.size);
     return buffer_check(bytes, error, "a saved walk");
@@ -336,7 +335,6 @@ enum status trace_walk_load(struct trace_walk *walk, struct trace_server *own, c
     uint8_t tag[sizeof(saved_tag)];
     struct trace_walk_case accused;
     struct reader reader;
-    uint8_t attestor;
     enum status status;
 
     memset(walk, 0, sizeof(*walk));
@@ -345,9 +343,7 @@ enum status trace_walk_load(struct trace_walk *walk, struct trace_server *own, c
     reader_copy(&reader, accused.trace_root.bytes, DIGEST_SIZE);
     reader_copy(&reader, accused.state_root.bytes, DIGEST_SIZE);
     reader_copy(&reader, accused.next_root.bytes, DIGEST_SIZE);
-    attestor = reader_u8(&reader);
-    accused.is_attestor = attestor == 1;
-    if (reader.failed || memcmp(tag, saved_tag, sizeof(tag)) != 0 || attestor > 1) {
+    if (reader.failed || memcmp(tag, saved_tag, sizeof(tag)) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are no saved walk");
     }
     status = trace_walk_open(walk, own, &accused, error);

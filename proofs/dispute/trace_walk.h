@@ -28,8 +28,7 @@
 struct trace_walk_case {
     struct digest trace_root;
     struct digest state_root; /* of the state before the step */
-    struct digest next_root;  /* of the state after it; an attestor stands for its trace alone */
-    bool is_attestor;
+    struct digest next_root;  /* of the state after it */
 };
 
 enum trace_walk_end {

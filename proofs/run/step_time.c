@@ -6,7 +6,6 @@
 
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
-#include "proofs/commit/trace.h"
 
 static double seconds_now(void)
 {
@@ -99,45 +98,6 @@ enum status step_time_measure(struct step_time *time, const struct job *job,
     *time = (struct step_time){0};
     TRY(run_open(&run, job, paths, path_count, machine, error));
     status = step_time_of_run(time, &run, seconds, error);
-    run_close(&run);
-    return status;
-}
-
-static enum status trace_once(struct run *run, struct error *error)
-{
-    struct machine_options traced = run->options;
-    struct trace trace = {0};
-    enum status status;
-
-    traced.trace = true;
-    TRY(run_enter(run, &traced, error));
-    status = trace_run(&trace, run->machine, NULL, 0, error);
-    trace_release(&trace);
-    TRY(status);
-    return run_return(run, error);
-}
-
-enum status step_time_trace(double *seconds, const struct job *job, const char *const *paths,
-                            size_t path_count, const struct machine_options *machine,
-                            struct error *error)
-{
-    struct machine_options options = *machine;
-    struct run run = {0};
-    double plain = 0.0;
-    double traced;
-    enum status status;
-
-    *seconds = 0.0;
-    options.room_to_trace = true;
-    TRY(run_open(&run, job, paths, path_count, &options, error));
-    TRY_OUT(write_first_state(&run, error));
-    TRY_OUT(one_step(&plain, &run, error)); /* warms up */
-    TRY_OUT(one_step(&plain, &run, error));
-    traced = seconds_now();
-    TRY_OUT(trace_once(&run, error));
-    traced = seconds_now() - traced;
-    *seconds = traced > plain ? traced - plain : 0.0;
-out:
     run_close(&run);
     return status;
 }

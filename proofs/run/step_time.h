@@ -32,15 +32,6 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
 MUST_CHECK enum status step_time_of_run(struct step_time *time, struct run *run, double seconds,
                                         struct error *error);
 
-/*
- * How much longer one step takes when all its tensors are hashed, with the change of machines: the
- * cost of an attestation beside the steps of its segment. Runs two steps, as a check would, and one
- * to warm up. Refuses as step_time_measure() does.
- */
-MUST_CHECK enum status step_time_trace(double *seconds, const struct job *job,
-                                       const char *const *paths, size_t path_count,
-                                       const struct machine_options *machine, struct error *error);
-
 /* Multiply-adds of the exact products of one step; causal ones count as half. */
 double step_time_products(const struct tape *tape);
 

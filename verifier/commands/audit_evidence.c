@@ -15,7 +15,6 @@ struct judged {
     struct evidence_ruling ruling;
     uint64_t step;
     bool placed;
-    bool attestor;
     char job[HEX_SIZE(DIGEST_SIZE)];
     char before[HEX_SIZE(DIGEST_SIZE)];
     char after[HEX_SIZE(DIGEST_SIZE)];
@@ -28,7 +27,6 @@ static void note(struct judged *judged, const struct evidence_file *file)
 {
     judged->step = file->step;
     judged->placed = file->placed;
-    judged->attestor = file->context.attestor;
     hex_encode(judged->job, file->job_id.bytes, DIGEST_SIZE);
     hex_encode(judged->before, file->context.before.bytes, DIGEST_SIZE);
     hex_encode(judged->after, file->context.after.bytes, DIGEST_SIZE);
@@ -78,11 +76,11 @@ static json_t *view_of(const struct judged *judged)
         return json_pack("{s:s, s:s, s:s}", "file", judged->path, "answer", answers[0], "reason",
                          judged->error.text);
     }
-    view = json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:s}", "file", judged->path,
-                     "answer", answers[judged->ruling.answer], "job", judged->job, "step",
-                     (json_int_t)judged->step, "under_segments", judged->placed, "accused",
-                     judged->attestor ? "attestor" : "solver", "before", judged->before, "after",
-                     judged->after, "trace", judged->trace);
+    view =
+        json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:s}", "file", judged->path, "answer",
+                  answers[judged->ruling.answer], "job", judged->job, "step",
+                  (json_int_t)judged->step, "under_segments", judged->placed, "accused", "solver",
+                  "before", judged->before, "after", judged->after, "trace", judged->trace);
     if (view != NULL && judged->ruling.answer == EVIDENCE_REFUSED) {
         (void)json_object_set_new(view, "reason",
                                   json_string(evidence_reason_text(judged->ruling.reason)));
@@ -101,8 +99,7 @@ static void print(FILE *out, const struct judged *judged)
         fprintf(out, "  %s\n", evidence_reason_text(judged->ruling.reason));
     }
     if (judged->ruling.answer == EVIDENCE_UPHELD) {
-        fprintf(out, "  whoever committed to this is convicted by it (%s):\n",
-                judged->attestor ? "an attestor" : "a solver");
+        fprintf(out, "  the solver who committed to this is convicted by it:\n");
     }
     fprintf(out, "  job     %s\n  step    %" PRIu64 "\n", judged->job, judged->step);
     fprintf(out, "  before  %s\n  after   %s%s\n  trace   %s\n", judged->before, judged->after,

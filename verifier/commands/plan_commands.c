@@ -101,7 +101,7 @@ struct planning {
     double confidence;
     uint64_t segment_steps;
     double seconds_per_step; /* 0: unknown */
-    double replay;           /* time of an attested check, relative to training */
+    double replay;           /* time of a seat's check, relative to training */
     struct step_time measured;
     struct plan_times times; /* when measured */
     bool has_money;

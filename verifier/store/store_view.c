@@ -155,7 +155,7 @@ static enum status take_asked(struct store *store, const struct ledger_entry *en
                               struct error *error)
 {
     struct store_segment segment;
-    struct store_job job;
+    struct store_job job = {0};
     struct hash32 hash;
     enum status status = store_job(store, &job, &entry->event.job, error);
 

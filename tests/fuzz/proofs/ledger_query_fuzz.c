@@ -24,7 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(context.program.bytes, data, DIGEST_SIZE);
     memcpy(context.trace.bytes, data + DIGEST_SIZE, DIGEST_SIZE);
     memcpy(context.after.bytes, data + (size_t)2 * DIGEST_SIZE, DIGEST_SIZE);
-    context.attestor = (data[3 * DIGEST_SIZE] & 1) != 0;
     context.diverged = (data[3 * DIGEST_SIZE] & 2) != 0;
     data += 3 * DIGEST_SIZE + 1;
     size -= 3 * DIGEST_SIZE + 1;

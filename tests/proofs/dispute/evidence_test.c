@@ -316,7 +316,7 @@ static enum status apart_list_node(void *context, struct digest *node, enum evid
     return STATUS_OK;
 }
 
-static void test_trace_that_begins_elsewhere_convicts_solver_and_attestor(void **state)
+static void test_trace_that_begins_elsewhere_convicts(void **state)
 {
     struct exhibit exhibit;
     struct apart apart;
@@ -334,19 +334,15 @@ static void test_trace_that_begins_elsewhere_convicts_solver_and_attestor(void *
     exhibit.source.context = &apart;
     exhibit.source.item = apart_item;
     exhibit.source.list_node = apart_list_node;
-    for (int attestor = 0; attestor < 2; attestor++) {
-        exhibit.context.attestor = attestor == 1;
-        assert_int_equal(judge_state(&exhibit, EVIDENCE_FIRST_STATE, 1, NULL), EVIDENCE_UPHELD);
-        assert_int_equal(judge_state(&exhibit, EVIDENCE_FIRST_STATE, 0, NULL), EVIDENCE_NOT_GUILTY);
-    }
+    assert_int_equal(judge_state(&exhibit, EVIDENCE_FIRST_STATE, 1, NULL), EVIDENCE_UPHELD);
+    assert_int_equal(judge_state(&exhibit, EVIDENCE_FIRST_STATE, 0, NULL), EVIDENCE_NOT_GUILTY);
     free(apart.before);
     exhibit_close(&exhibit);
 }
 
-static void test_state_that_the_trace_does_not_end_in_convicts_the_solver_alone(void **state)
+static void test_state_that_the_trace_does_not_end_in_convicts(void **state)
 {
     struct exhibit exhibit;
-    enum evidence_reason reason;
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_MLP, 0);
@@ -355,9 +351,6 @@ static void test_state_that_the_trace_does_not_end_in_convicts_the_solver_alone(
                      exhibit.tape->state_count);
     assert_int_equal(judge_state(&exhibit, EVIDENCE_NEXT_STATE, 2, NULL), EVIDENCE_UPHELD);
     assert_int_equal(judge_state(&exhibit, EVIDENCE_NEXT_STATE, 1, NULL), EVIDENCE_NOT_GUILTY);
-    exhibit.context.attestor = true;
-    assert_int_equal(judge_state(&exhibit, EVIDENCE_NEXT_STATE, 2, &reason), EVIDENCE_REFUSED);
-    assert_int_equal(reason, EVIDENCE_BAD_KIND);
     exhibit_close(&exhibit);
 }
 
@@ -388,23 +381,22 @@ static void test_state_that_is_not_finite_convicts_unless_the_job_ended_there(vo
     number = float_state(&exhibit);
     item = exhibit.record.places.of[exhibit.tape->states[number].after];
     for (size_t i = 0; i < 4; i++) {
-        for (int which = 0; which < 3; which++) {
+        for (int diverged = 0; diverged < 2; diverged++) {
             struct buffer bytes;
             struct evidence_ruling ruling;
 
             memcpy(exhibit.record.kept[item] + 4 * 290, &bits[i], 4);
             exhibit_changed(&exhibit, item);
-            exhibit.context.attestor = which == 1;
-            exhibit.context.diverged = which == 2;
+            exhibit.context.diverged = diverged == 1;
             buffer_init(&bytes, EVIDENCE_SIZE_MAX);
             assert_int_equal(evidence_write_not_finite(&bytes, exhibit.tape, &exhibit.source,
                                                        number, 290, &error),
                              STATUS_OK);
             ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
             buffer_release(&bytes);
-            assert_int_equal(ruling.answer, which > 0 ? EVIDENCE_REFUSED
-                                            : i < 3   ? EVIDENCE_UPHELD
-                                                      : EVIDENCE_NOT_GUILTY);
+            assert_int_equal(ruling.answer, diverged > 0 ? EVIDENCE_REFUSED
+                                            : i < 3      ? EVIDENCE_UPHELD
+                                                         : EVIDENCE_NOT_GUILTY);
         }
     }
     exhibit_close(&exhibit);
@@ -744,7 +736,6 @@ static void test_evidence_is_of_one_context(void **state)
     assert_int_equal(exhibit_judge(&exhibit, bytes.data, bytes.size).reason, EVIDENCE_BAD_TRACE);
     exhibit.context = whole;
     exhibit.context.before.bytes[3] ^= 4; /* which an element does not look at */
-    exhibit.context.attestor = true;
     assert_int_equal(exhibit_judge(&exhibit, bytes.data, bytes.size).answer, EVIDENCE_UPHELD);
     buffer_release(&bytes);
     exhibit_close(&exhibit);
@@ -768,8 +759,8 @@ int main(void)
         cmocka_unit_test(test_swapped_rows_are_found_in_their_leaf),
         cmocka_unit_test(test_smallest_evidence_of_a_leaf_is_chosen),
         cmocka_unit_test(test_honest_ends_are_not_guilty),
-        cmocka_unit_test(test_trace_that_begins_elsewhere_convicts_solver_and_attestor),
-        cmocka_unit_test(test_state_that_the_trace_does_not_end_in_convicts_the_solver_alone),
+        cmocka_unit_test(test_trace_that_begins_elsewhere_convicts),
+        cmocka_unit_test(test_state_that_the_trace_does_not_end_in_convicts),
         cmocka_unit_test(test_state_that_is_not_finite_convicts_unless_the_job_ended_there),
         cmocka_unit_test(test_honest_parts_are_taken_and_convict_nobody),
         cmocka_unit_test(test_parts_of_a_false_element_do_not_hold_or_convict),

@@ -99,10 +99,6 @@ static void refuse_other_contexts(const struct evidence_context *context, const 
     if (bytes[0] != TRACE_QUERY_LIST) {
         assert_int_equal(ledger_query_check(&queried, &other, bytes, size), VERDICT_INVALID);
     }
-    other = *context;
-    other.attestor = true;
-    assert_int_equal(ledger_query_check(&queried, &other, bytes, size),
-                     bytes[1] == TRACE_QUERY_TRACE ? VERDICT_VALID : VERDICT_INVALID);
 }
 
 /* Hunts to the end, and checks each question; returns how many there were. */
@@ -248,9 +244,6 @@ static void test_divergence_is_queried_only_where_it_is_claimed(void **state)
     assert_true(digest_equal(&queried.target.known, &context.after));
     assert_true(digest_equal(&queried.program, &context.program));
     check_queried(&queried);
-    context.attestor = true;
-    assert_int_equal(ledger_query_check(&queried, &context, bytes.data, bytes.size),
-                     VERDICT_INVALID);
     buffer_release(&bytes);
     opponents_close(&dispute);
 }
@@ -312,7 +305,7 @@ static void write_seed(const char *folder, const char *name, const struct eviden
     buffer_add(&bytes, context->program.bytes, DIGEST_SIZE);
     buffer_add(&bytes, context->trace.bytes, DIGEST_SIZE);
     buffer_add(&bytes, context->after.bytes, DIGEST_SIZE);
-    buffer_add_u8(&bytes, (uint8_t)(context->attestor + 2 * context->diverged));
+    buffer_add_u8(&bytes, (uint8_t)(2 * context->diverged));
     buffer_add(&bytes, question->data, question->size);
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
     file = fopen(path, "wb");

@@ -52,36 +52,11 @@ static void test_step_of_a_job_is_timed_on_its_data_only(void **state)
     job_free(job);
 }
 
-static void test_trace_of_a_step_takes_time_and_the_right_data(void **state)
-{
-    struct small_job_options options;
-    struct machine_options machine;
-    double seconds = -1.0;
-    size_t count = 0;
-
-    (void)state;
-    small_job_defaults(&options);
-    struct job *job = small_job_new(&options);
-    const char *const *paths = small_job_data(job, &count);
-    const char *const wrong[] = {"README.md"};
-
-    assert_int_equal(machine_options_default(&machine, NULL), STATUS_OK);
-    machine.thread_count = 1;
-    assert_int_equal(step_time_trace(&seconds, job, paths, count, &machine, NULL), STATUS_OK);
-    assert_true(seconds >= 0.0);
-    assert_int_not_equal(step_time_trace(&seconds, job, wrong, 1, &machine, NULL), STATUS_OK);
-    machine.memory_max = 10000;
-    assert_int_equal(step_time_trace(&seconds, job, paths, count, &machine, NULL),
-                     STATUS_NO_MEMORY);
-    job_free(job);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_of_a_linear_layer_are_its_sides),
         cmocka_unit_test(test_step_of_a_job_is_timed_on_its_data_only),
-        cmocka_unit_test(test_trace_of_a_step_takes_time_and_the_right_data),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,7 +275,7 @@ static void seal(struct world *world, uint32_t index)
     const char *name = move_name(world, "seal");
     struct ledger_verdict verdict;
     struct error error;
-    int player;
+    int player = VERIFIER;
 
     error_init(&error);
     verdict = seat_of(world, &player, index);
@@ -288,7 +288,7 @@ static void reveal(struct world *world, uint32_t index)
     const char *name = move_name(world, "reveal");
     struct ledger_verdict verdict;
     struct error error;
-    int player;
+    int player = VERIFIER;
 
     error_init(&error);
     verdict = seat_of(world, &player, index);

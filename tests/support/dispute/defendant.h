@@ -1,6 +1,6 @@
 /*
  * defendant.h - who lies in one number and stands by it: a solver whose committed state shows the
- * lie, or an attestor whose trace root does.
+ * lie.
  *
  * The bundle holds the lie and is whole otherwise; the accused then answers whatever the ledger
  * asks of it, from a trace of its own in which a number may be wrong, anywhere. Whatever fails here

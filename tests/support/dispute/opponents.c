@@ -91,7 +91,6 @@ struct evidence_context opponents_context(const struct opponents *dispute,
     context.before = accused->state_root;
     context.after = accused->next_root;
     context.trace = accused->trace_root;
-    context.attestor = accused->is_attestor;
     return context;
 }
 

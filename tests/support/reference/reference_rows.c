@@ -13,7 +13,7 @@ static double sum_parts(double *parts, const double *a, const double *b, int64_t
         int64_t to = from + FOLD_CHUNK < visible ? from + FOLD_CHUNK : visible;
         double sum = 0.0;
 
-        for (int64_t i = from; i < to; i++) {
+        for (int64_t i = from; a != NULL && i < to; i++) {
             sum += b != NULL ? a[i] * b[i] : a[i];
         }
         parts[from / FOLD_CHUNK] = sum;
@@ -200,7 +200,7 @@ static struct seen seen_of(const struct reference_op *run, int64_t row)
     int slot = run->op->kind == OP_SOFTMAX ? 1 : 2;
     struct seen seen = {0, period == 0 ? run->attributes[COLUMNS] : row % period + 1};
 
-    if ((int)run->op->input_count > slot) {
+    if (period > 0 && (int)run->op->input_count > slot) {
         int64_t sequences = run->in_count[slot] / period;
         int64_t heads = run->attributes[ROWS] / (sequences * period);
         int64_t sequence = row / period / heads;
