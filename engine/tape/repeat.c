@@ -20,6 +20,30 @@ uint64_t repeat_block_place(const struct repeat_layout *layout, uint32_t i)
     return layout->base + (uint64_t)i * layout->block + layout->sums * joins_of(i / layout->group);
 }
 
+bool repeat_holds(uint32_t *i, const struct repeat_layout *layout, uint32_t item)
+{
+    uint32_t low = 0;
+    uint32_t high = layout->times;
+
+    *i = TENSOR_NONE;
+    if (layout->times == 0 || item < layout->base || item >= repeat_block_place(layout, high)) {
+        return false;
+    }
+    while (high - low > 1) { /* the last micro-batch that begins at the item or before it */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (repeat_block_place(layout, middle) <= item) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    if (item - repeat_block_place(layout, low) < layout->block) {
+        *i = low;
+    }
+    return true;
+}
+
 uint64_t repeat_join_place(const struct repeat_layout *layout, uint32_t node)
 {
     uint32_t depth = 31 - (uint32_t)__builtin_clz(node);
@@ -39,6 +63,23 @@ static uint32_t sum_count(const struct repeat *repeat)
         sums += repeat->carries[i].joined;
     }
     return sums;
+}
+
+void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape)
+{
+    const struct tape *brief = tape->brief;
+
+    *layout = (struct repeat_layout){.times = 0};
+    if (brief == NULL) {
+        return;
+    }
+    *layout = (struct repeat_layout){.base = brief->state_count,
+                                     .times = brief->repeat.times,
+                                     .group = brief->repeat.group,
+                                     .sums = sum_count(&brief->repeat)};
+    for (uint32_t at = 0; at < brief->repeat.first + brief->repeat.op_count; at++) {
+        *(at < brief->repeat.first ? &layout->base : &layout->block) += brief->ops[at].output_count;
+    }
 }
 
 /* ---- checks ------------------------------------------------------------- */

@@ -28,6 +28,12 @@ struct repeat_layout {
     uint32_t sums;  /* joined carries */
 };
 
+/* Of a tape as machines run it; times is 0 where it has no repeat. */
+void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape);
+
+/* Is the item made by a repeat? Then *i is the micro-batch; TENSOR_NONE: a join makes it. */
+bool repeat_holds(uint32_t *i, const struct repeat_layout *layout, uint32_t item);
+
 /* The first item of micro-batch number i. */
 uint64_t repeat_block_place(const struct repeat_layout *layout, uint32_t i);
 

@@ -37,13 +37,9 @@ static enum status find_repeat(struct descriptor_places *places, struct error *e
 {
     const struct tape *brief = places->tape->brief;
     const struct repeat *repeat = &brief->repeat;
-    struct repeat_layout *layout = &places->layout;
+    uint32_t joined = 0;
 
-    *layout = (struct repeat_layout){
-        .base = brief->state_count, .times = repeat->times, .group = repeat->group};
-    for (uint32_t at = 0; at < repeat->first + repeat->op_count; at++) {
-        *(at < repeat->first ? &layout->base : &layout->block) += brief->ops[at].output_count;
-    }
+    repeat_layout_of(&places->layout, places->tape);
     places->carry_of = malloc(((size_t)places->tape->tensor_count + 1) * sizeof(*places->carry_of));
     places->joined = calloc((size_t)repeat->carry_count + 1, sizeof(*places->joined));
     if (places->carry_of == NULL || places->joined == NULL) {
@@ -55,7 +51,7 @@ static enum status find_repeat(struct descriptor_places *places, struct error *e
     for (uint32_t i = 0; i < repeat->carry_count; i++) {
         places->carry_of[repeat->carries[i].start] = i;
         if (repeat->carries[i].joined) {
-            places->joined[layout->sums++] = i;
+            places->joined[joined++] = i;
         }
     }
     return STATUS_OK;

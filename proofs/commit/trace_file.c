@@ -1,6 +1,7 @@
 /* trace_file.c - see trace_file.h. */
 #include "proofs/commit/trace_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,32 +15,80 @@
 #include "proofs/hash/sha256.h"
 
 #define HEAD_SIZE ((size_t)96) /* before the roots */
+#define MARK_AT   32
+#define BATCH_AT  68
 
-static const char file_tag[32] = "lockstep.tensors.v1";
+static const char file_tag[32] = "lockstep.tensors.v2";
+
+/* ---- what a file has, and where ------------------------------------------ */
+
+/* A file of the tape that is not there yet. */
+static struct trace_file shape_of(const struct tape *tape, uint32_t batch)
+{
+    struct trace_file shape = {.tape = tape, .batch = batch};
+
+    repeat_layout_of(&shape.layout, tape);
+    return shape;
+}
 
 static uint64_t head_size(const struct tape *tape)
 {
     return HEAD_SIZE + ((uint64_t)trace_item_count(tape) + 1) * DIGEST_SIZE;
 }
 
-static uint64_t tensor_place(const struct tape *tape, uint32_t item)
+static bool has(const struct trace_file *shape, uint32_t item)
 {
-    uint64_t place = head_size(tape);
+    uint32_t batch;
 
-    for (uint32_t i = 0; i < item; i++) {
-        place += commit_tensor_size(&tape->tensors[trace_tensor_at(tape, i)]);
+    return !repeat_holds(&batch, &shape->layout, item) ||
+           (batch != TENSOR_NONE && batch == shape->batch);
+}
+
+bool trace_file_has(const struct trace_file *file, uint32_t item)
+{
+    return file->bytes != NULL && has(file, item);
+}
+
+static uint64_t room_of(const struct trace_file *shape, uint32_t item, uint32_t id)
+{
+    return has(shape, item) ? commit_tensor_size(&shape->tape->tensors[id]) : 0;
+}
+
+/* Of an item; of the number of all items, the size of the file. */
+static uint64_t tensor_place(const struct trace_file *shape, uint32_t wanted)
+{
+    const struct tape *tape = shape->tape;
+    uint64_t place = head_size(tape);
+    uint32_t item = 0;
+
+    for (; item < tape->state_count && item < wanted; item++) {
+        place += room_of(shape, item, tape->states[item].before);
+    }
+    for (uint32_t at = 0; at < tape->op_count && item < wanted; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count && item < wanted; i++) {
+            place += room_of(shape, item++, tape->ops[at].outputs[i]);
+        }
     }
     return place;
 }
 
+static uint64_t whole_size(const struct trace_file *shape)
+{
+    return tensor_place(shape, UINT32_MAX);
+}
+
+/* Micro-batches make tensors of the same sizes. */
 uint64_t trace_file_size(const struct tape *tape)
 {
-    return tensor_place(tape, trace_item_count(tape));
+    const struct trace_file shape = shape_of(tape, 0);
+
+    return whole_size(&shape);
 }
 
 const uint8_t *trace_file_tensor(const struct trace_file *file, uint32_t item)
 {
-    return file->bytes + tensor_place(file->tape, item);
+    assert(trace_file_has(file, item));
+    return file->bytes + tensor_place(file, item);
 }
 
 void trace_file_close(struct trace_file *file)
@@ -55,21 +104,38 @@ void trace_file_remove(const struct trace_file *file)
     (void)unlink(file->path);
 }
 
-/* False: the file is not of this size, or cannot be read. */
+/* Which micro-batch the file says that it has. */
+static bool read_batch(uint32_t *batch, int descriptor)
+{
+    uint8_t bytes[4];
+
+    if (pread(descriptor, bytes, sizeof(bytes), BATCH_AT) != (ssize_t)sizeof(bytes)) {
+        return false;
+    }
+    *batch = endian_load_be32(bytes);
+    return true;
+}
+
+/* False: the file is not of the size that its shape has, or cannot be read. */
 static bool map_file(struct trace_file *file, int descriptor, const char *path,
                      const struct tape *tape)
 {
     struct stat about;
     void *bytes;
 
-    if (fstat(descriptor, &about) != 0 || (uint64_t)about.st_size != trace_file_size(tape)) {
+    if (!read_batch(&file->batch, descriptor) || fstat(descriptor, &about) != 0) {
         return false;
     }
-    bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, descriptor, 0);
+    *file = shape_of(tape, file->batch);
+    file->size = (size_t)about.st_size;
+    if (whole_size(file) != file->size) {
+        return false;
+    }
+    bytes = mmap(NULL, file->size, PROT_READ, MAP_SHARED, descriptor, 0);
     if (bytes == MAP_FAILED) {
         return false;
     }
-    *file = (struct trace_file){.bytes = bytes, .size = (size_t)about.st_size, .tape = tape};
+    file->bytes = bytes;
     (void)snprintf(file->path, sizeof(file->path), "%s", path);
     return true;
 }
@@ -78,6 +144,9 @@ static bool map_file(struct trace_file *file, int descriptor, const char *path,
 
 struct trace_writer {
     int descriptor; /* -1: writing has failed */
+    struct trace_file shape;
+    char part[FILE_PATH_MAX];
+    uint32_t next; /* item */
     uint64_t place;
 };
 
@@ -101,6 +170,17 @@ static bool write_all(int descriptor, const void *bytes, uint64_t size, uint64_t
     return true;
 }
 
+/* Begins a file that will be at path. A failure is seen at the end. */
+static void begin(struct trace_writer *writer, const struct tape *tape, const char *path,
+                  uint32_t batch)
+{
+    *writer = (struct trace_writer){
+        .descriptor = -1, .shape = shape_of(tape, batch), .place = head_size(tape)};
+    if (snprintf(writer->part, sizeof(writer->part), "%s.part", path) < (int)sizeof(writer->part)) {
+        writer->descriptor = open(writer->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    }
+}
+
 static void give_up(struct trace_writer *writer)
 {
     if (writer->descriptor >= 0) {
@@ -109,30 +189,48 @@ static void give_up(struct trace_writer *writer)
     writer->descriptor = -1;
 }
 
-static enum status write_tensor(void *context, uint32_t item, const struct tensor *tensor,
-                                const void *bytes, struct error *error)
+/* The next item. */
+static void add(struct trace_writer *writer, const void *bytes, uint64_t size)
 {
-    struct trace_writer *writer = context;
-    uint64_t size = commit_tensor_size(tensor);
-
-    (void)item;
-    (void)error;
+    if (!has(&writer->shape, writer->next++)) {
+        return;
+    }
     if (writer->descriptor >= 0 && !write_all(writer->descriptor, bytes, size, writer->place)) {
         give_up(writer);
     }
     writer->place += size;
+}
+
+static enum status write_tensor(void *context, uint32_t item, const struct tensor *tensor,
+                                const void *bytes, struct error *error)
+{
+    (void)item;
+    (void)error;
+    add(context, bytes, commit_tensor_size(tensor));
     return STATUS_OK;
 }
 
-static void fill_head(uint8_t *head, const struct trace *trace, const struct digest *mark)
+static enum status write_output(void *context, uint32_t op, uint32_t output, const void *bytes,
+                                uint64_t size, struct error *error)
+{
+    (void)op;
+    (void)output;
+    (void)error;
+    add(context, bytes, size);
+    return STATUS_OK;
+}
+
+static void fill_head(uint8_t *head, const struct trace *trace, const struct digest *mark,
+                      uint32_t batch)
 {
     size_t size = HEAD_SIZE + (size_t)trace->item_count * DIGEST_SIZE;
     struct digest sum;
 
     memset(head, 0, HEAD_SIZE);
     memcpy(head, file_tag, sizeof(file_tag));
-    memcpy(head + 32, mark->bytes, DIGEST_SIZE);
+    memcpy(head + MARK_AT, mark->bytes, DIGEST_SIZE);
     endian_store_be32(head + 64, trace->item_count);
+    endian_store_be32(head + BATCH_AT, batch);
     memcpy(head + HEAD_SIZE, trace->items, size - HEAD_SIZE);
     sha256(&sum, head, size);
     memcpy(head + size, sum.bytes, DIGEST_SIZE);
@@ -148,33 +246,75 @@ static bool write_head(const struct trace_writer *writer, const struct trace *tr
     if (head == NULL) {
         return false;
     }
-    fill_head(head, trace, mark);
+    fill_head(head, trace, mark, writer->shape.batch);
     written = write_all(writer->descriptor, head, size, 0);
     free(head);
     return written;
 }
 
-enum status trace_file_run(struct trace_file *file, struct trace *trace, struct machine *machine,
-                           const char *path, const struct digest *mark, struct error *error)
+/* The file gets its name if the step was run and all of it was written. */
+static void end(struct trace_file *file, struct trace_writer *writer, const struct trace *trace,
+                const char *path, const struct digest *mark, enum status status)
 {
-    struct trace_writer writer = {.descriptor = -1, .place = head_size(machine->tape)};
-    const struct trace_watcher watcher = {write_tensor, &writer};
-    char part[FILE_PATH_MAX];
-    enum status status;
-
-    memset(file, 0, sizeof(*file));
-    if (snprintf(part, sizeof(part), "%s.part", path) < (int)sizeof(part)) {
-        writer.descriptor = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    }
-    status = trace_watch(trace, machine, &watcher, error);
-    if (status == STATUS_OK && writer.descriptor >= 0 && write_head(&writer, trace, mark) &&
-        map_file(file, writer.descriptor, path, machine->tape) && rename(part, path) != 0) {
+    if (status == STATUS_OK && writer->descriptor >= 0 && write_head(writer, trace, mark) &&
+        map_file(file, writer->descriptor, path, writer->shape.tape) &&
+        rename(writer->part, path) != 0) {
         trace_file_close(file);
     }
     if (file->bytes == NULL) {
-        (void)unlink(part);
+        (void)unlink(writer->part);
     }
-    give_up(&writer);
+    give_up(writer);
+}
+
+enum status trace_file_run(struct trace_file *file, struct trace *trace, struct machine *machine,
+                           const char *path, const struct digest *mark, struct error *error)
+{
+    struct trace_writer writer;
+    const struct trace_watcher watcher = {write_tensor, &writer};
+    enum status status;
+
+    memset(file, 0, sizeof(*file));
+    begin(&writer, machine->tape, path, TENSOR_NONE);
+    status = trace_watch(trace, machine, &watcher, error);
+    end(file, &writer, trace, path, mark, status);
+    return status;
+}
+
+/* The states before the step, from the file to the machine and to the file that is written. */
+static enum status put_states(const struct trace_file *file, struct machine *machine,
+                              struct trace_writer *writer, struct error *error)
+{
+    for (uint32_t item = 0; item < file->tape->state_count; item++) {
+        const uint8_t *bytes = trace_file_tensor(file, item);
+        uint32_t id = file->tape->states[item].before;
+
+        TRY(machine->backend->write(machine, id, bytes, error));
+        add(writer, bytes, commit_tensor_size(&file->tape->tensors[id]));
+    }
+    return STATUS_OK;
+}
+
+enum status trace_file_turn(struct trace_file *file, const struct trace *trace,
+                            struct machine *machine, uint32_t batch, struct error *error)
+{
+    struct trace_file turned = {.bytes = NULL};
+    struct trace_writer writer;
+    const struct observer observer = {write_output, &writer};
+    struct digest mark;
+    enum status status;
+
+    begin(&writer, file->tape, file->path, batch);
+    memcpy(mark.bytes, file->bytes + MARK_AT, DIGEST_SIZE);
+    status = put_states(file, machine, &writer, error);
+    if (status == STATUS_OK) {
+        status = machine->backend->step(machine, &observer, error);
+    }
+    end(&turned, &writer, trace, file->path, &mark, status);
+    if (turned.bytes != NULL) {
+        trace_file_close(file);
+        *file = turned;
+    }
     return status;
 }
 
@@ -192,7 +332,7 @@ static enum status read_head(struct trace *trace, const struct trace_file *file,
     }
     status = trace_of_roots(trace, file->tape, file->bytes + HEAD_SIZE, error);
     if (status == STATUS_OK) {
-        fill_head(head, trace, mark);
+        fill_head(head, trace, mark, file->batch);
         if (memcmp(head, file->bytes, (size_t)head_size(file->tape)) != 0) {
             trace_release(trace);
             status = error_set(error, STATUS_BAD_FORMAT, "the file holds no trace of this step");

@@ -40,6 +40,11 @@ static enum status save_states(struct trace_server *server, struct error *error)
     return STATUS_OK;
 }
 
+static const uint8_t *state_bytes(const struct trace_server *server, uint32_t state)
+{
+    return server->states != NULL ? server->states[state] : trace_file_tensor(&server->file, state);
+}
+
 /* Runs the step again, from the state before it. */
 static enum status run(struct trace_server *server, const struct observer *observer,
                        struct error *error)
@@ -47,10 +52,12 @@ static enum status run(struct trace_server *server, const struct observer *obser
     struct machine *machine = server->machine;
     enum status status = STATUS_OK;
 
-    assert(machine != NULL && server->states != NULL);
+    if (machine == NULL) {
+        return error_set(error, STATUS_NOT_FOUND, "the file of the trace has not all of it");
+    }
     for (uint32_t i = 0; i < server->tape->state_count && status == STATUS_OK; i++) {
-        status = machine->backend->write(machine, server->tape->states[i].before, server->states[i],
-                                         error);
+        status = machine->backend->write(machine, server->tape->states[i].before,
+                                         state_bytes(server, i), error);
     }
     server->runs++;
     return status == STATUS_OK ? machine->backend->step(machine, observer, error) : status;
@@ -100,7 +107,7 @@ static void keep_only(struct trace_server *server, const uint32_t *items, uint32
     server->kept_count = left;
 }
 
-/* Hashes what is kept at bytes; it must be what the trace says. */
+/* Hashes what is kept at bytes; it must be what the trace says. Owned bytes are freed with it. */
 static enum status keep(struct trace_server *server, uint32_t item, const uint8_t *bytes,
                         uint8_t *owned, struct error *error)
 {
@@ -130,7 +137,7 @@ static enum status keep(struct trace_server *server, uint32_t item, const uint8_
     commit_tensor_root_of(&root, COMMIT_TENSOR, kept->tensor, &root);
     if (!digest_equal(&root, &server->trace.items[item])) {
         drop(kept);
-        if (server->file.bytes != NULL) {
+        if (owned == NULL && server->file.bytes != NULL) {
             trace_file_remove(&server->file);
             return error_set(error, STATUS_IO, "tensor %u in the file of the trace is damaged",
                              item);
@@ -176,15 +183,50 @@ static enum status found(void *context, uint32_t op, uint32_t output, const void
     return status == STATUS_OK && search->left == 0 ? STATUS_STOPPED : status;
 }
 
+/* The micro-batch that the file should turn to; TENSOR_NONE: it has one of these items, or they are
+ * of no micro-batch. */
+static uint32_t other_batch(const struct trace_file *file, const uint32_t *items, uint32_t count)
+{
+    uint32_t other = TENSOR_NONE;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t batch;
+
+        if (!repeat_holds(&batch, &file->layout, items[i]) || batch == TENSOR_NONE) {
+            continue;
+        }
+        if (batch == file->batch) {
+            return TENSOR_NONE;
+        }
+        other = batch;
+    }
+    return other;
+}
+
+/* What is kept may lie in the file. */
+static enum status turn_file(struct trace_server *server, const uint32_t *items, uint32_t count,
+                             struct error *error)
+{
+    uint32_t batch = other_batch(&server->file, items, count);
+
+    if (server->file.bytes == NULL || server->machine == NULL || batch == TENSOR_NONE) {
+        return STATUS_OK;
+    }
+    keep_only(server, NULL, 0);
+    server->runs++;
+    return trace_file_turn(&server->file, &server->trace, server->machine, batch, error);
+}
+
 enum status trace_server_keep(struct trace_server *server, const uint32_t *items, uint32_t count,
                               struct error *error)
 {
     struct search search = {server, items, count, server->tape->state_count, 0};
     const struct observer observer = {found, &search};
-    enum status status = STATUS_OK;
+    enum status status;
 
     assert(count <= TRACE_SERVER_KEPT_MAX);
     keep_only(server, items, count);
+    status = turn_file(server, items, count, error);
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         uint32_t item = items[i];
 
@@ -192,7 +234,7 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
         if (trace_server_tensor(server, item) != NULL || wants(items, i, item)) {
             continue;
         }
-        if (server->file.bytes != NULL) {
+        if (trace_file_has(&server->file, item)) {
             status = keep(server, item, trace_file_tensor(&server->file, item), NULL, error);
         } else if (item < server->trace.state_count) {
             status = keep(server, item, server->states[item], NULL, error);
@@ -248,6 +290,11 @@ out:
         trace_server_close(server);
     }
     return status;
+}
+
+void trace_server_use(struct trace_server *server, struct machine *machine)
+{
+    server->machine = machine;
 }
 
 static void free_states(struct trace_server *server)
@@ -376,6 +423,21 @@ static enum status find_not_finite(void *context, const struct tensor *tensor, c
     return STATUS_OK;
 }
 
+/* The next value of a state, kept; what is no binary32 is finite. */
+static enum status look_at_kept(uint64_t *element, struct trace_server *server, uint32_t state,
+                                struct error *error)
+{
+    const struct tensor *tensor = &server->tape->tensors[server->tape->states[state].before];
+    uint32_t item = server->next_items[state];
+
+    *element = UINT64_MAX;
+    if (tensor->dtype != DTYPE_F32) {
+        return STATUS_OK;
+    }
+    TRY(trace_server_keep(server, &item, 1, error));
+    return find_not_finite(element, tensor, trace_server_tensor(server, item)->bytes, error);
+}
+
 enum status trace_server_diverged(uint32_t *state, uint64_t *element, struct trace_server *server,
                                   struct error *error)
 {
@@ -384,12 +446,9 @@ enum status trace_server_diverged(uint32_t *state, uint64_t *element, struct tra
     enum status status = filed ? STATUS_OK : run(server, NULL, error);
 
     for (*state = 0; *state < tape->state_count && status == STATUS_OK; ++*state) {
-        uint32_t id = tape->states[*state].before;
-        uint32_t item = server->next_items[*state];
-
-        status = filed ? find_not_finite(element, &tape->tensors[id],
-                                         trace_file_tensor(&server->file, item), error)
-                       : state_root_visit(server->machine, id, find_not_finite, element, error);
+        status = filed ? look_at_kept(element, server, *state, error)
+                       : state_root_visit(server->machine, tape->states[*state].before,
+                                          find_not_finite, element, error);
         if (status == STATUS_OK && *element != UINT64_MAX) {
             return STATUS_OK;
         }

@@ -4,8 +4,10 @@
  * A solver whose step is disputed replies with what lies in its trace. A claimant
  * uses the same to know what should lie there. The trace is made once and its roots are kept. Where
  * there is room for a file (trace_file.h), it holds every tensor of the step, and the step is never
- * run again. Without one, a tensor is made again when a query is about it, by running the step once
- * more, and kept until another one is: memory then holds the states before the step and one tensor.
+ * run again; of a step with a repeat it holds one micro-batch, and the step is run once more to
+ * turn to another. Without a file, a tensor is made again when a query is about it, by running the step
+ * once more, and kept until another one is: memory then holds the states before the step and one
+ * tensor.
  */
 #ifndef PROOFS_DISPUTE_TRACE_SERVER_H
 #define PROOFS_DISPUTE_TRACE_SERVER_H
@@ -29,7 +31,7 @@ struct trace_server_tensor {
 };
 
 struct trace_server {
-    struct machine *machine; /* borrowed; NULL: the file has all that is ever wanted */
+    struct machine *machine; /* borrowed; NULL: what the file lacks cannot be had */
     const struct tape *tape;
     struct trace trace;
     struct trace_file file; /* perhaps not open */
@@ -57,6 +59,10 @@ MUST_CHECK enum status trace_server_open_kept(struct trace_server *server, struc
 MUST_CHECK enum status trace_server_load(struct trace_server *server, const struct tape *tape,
                                          const char *path, const struct digest *mark,
                                          struct error *error);
+
+/* Gives a server that was loaded the machine that makes what its file lacks: of the same step, in
+ * trace mode, in any state. */
+void trace_server_use(struct trace_server *server, struct machine *machine);
 void trace_server_close(struct trace_server *server); /* a zero-filled one is allowed */
 
 /*
@@ -72,8 +78,8 @@ MUST_CHECK enum status trace_server_answer(uint8_t *bytes, size_t *size,
 MUST_CHECK enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server *server,
                                          const struct trace_query *query, struct error *error);
 
-/* Keeps these tensors, and no others, with at most one run; with none where there is a file. At
- * most TRACE_SERVER_KEPT_MAX items. */
+/* Keeps these tensors, and no others, with at most one run, or two where a file turns to another
+ * micro-batch; with none where the file has them. At most TRACE_SERVER_KEPT_MAX items. */
 MUST_CHECK enum status trace_server_keep(struct trace_server *server, const uint32_t *items,
                                          uint32_t count, struct error *error);
 

@@ -20,13 +20,18 @@ static void mark_of(struct digest *mark, const struct dispute_step *step)
     sha256_end(&state, mark);
 }
 
+static enum status open_tracing(struct run *run, struct error *error)
+{
+    struct machine_options traced = run->options;
+
+    traced.trace = true;
+    return run_reopen(run, &traced, error);
+}
+
 static enum status run_step(struct dispute_step *step, const char *path, const struct digest *mark,
                             struct error *error)
 {
-    struct machine_options traced = step->run->options;
-
-    traced.trace = true;
-    TRY(run_reopen(step->run, &traced, error));
+    TRY(open_tracing(step->run, error));
     return path != NULL && trace_file_size(step->run->job->tape) <= step->file_max
                ? trace_server_open_kept(&step->own, step->run->machine, path, mark, error)
                : trace_server_open(&step->own, step->run->machine, error);
@@ -48,6 +53,10 @@ enum status dispute_step_open(struct dispute_step *step, const struct dispute *d
     mark_of(&mark, step);
     TRY(dispute_path(path, dispute, DISPUTE_FILE_TRACE, error));
     status = trace_server_load(&step->own, step->run->job->tape, path, &mark, error);
+    if (status == STATUS_OK && step->own.tape->brief != NULL) { /* it has one micro-batch */
+        TRY(open_tracing(step->run, error));
+        trace_server_use(&step->own, step->run->machine);
+    }
     if (status == STATUS_OK || !step->stands) {
         return status;
     }

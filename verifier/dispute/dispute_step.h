@@ -1,8 +1,9 @@
 /*
  * dispute_step.h - the step of a dispute, run: its trace, and the walk through the accused's.
  *
- * The step is run once. Its tensors lie in a file of the dispute's folder from then on
- * (proofs/commit/trace_file.h), unless they are more than the file may have.
+ * The step is run once, or once more for a micro-batch of it. Its tensors lie in a file of the
+ * dispute's folder from then on (proofs/commit/trace_file.h), unless they are more than the file
+ * may have.
  */
 #ifndef VERIFIER_DISPUTE_DISPUTE_STEP_H
 #define VERIFIER_DISPUTE_DISPUTE_STEP_H

@@ -1,6 +1,7 @@
 /*
  * Goal: a trace that was written to a file is the trace that was run; a damaged file, or one of
- * another step, is never taken for it; and a file that cannot be written is no failure.
+ * another step, is never taken for it; and a file that cannot be written is no failure. However many
+ * micro-batches a step has, the file never has more than one of them.
  * Method: a step of a small model, traced with a file; the server that reads the file is compared
  * with one that runs the step; then each byte of the head, and some of the tensors, are changed.
  */
@@ -177,6 +178,95 @@ static void test_without_room_for_the_file_the_step_is_run_again(void **state)
     opponents_close(&opponents);
 }
 
+/* ---- a step of many micro-batches ----------------------------------------- */
+
+static void open_repeat(struct opponents *opponents, uint32_t times, uint32_t group)
+{
+    struct model_options options;
+
+    small_model_options(&options, MODEL_MLP);
+    options.accumulate = times;
+    options.group = group;
+    opponents_open(opponents, &options);
+}
+
+/* Bytes of the file's tensors. */
+static uint64_t stored(const struct tape *tape)
+{
+    return trace_file_size(tape) - 96 - ((uint64_t)trace_item_count(tape) + 1) * DIGEST_SIZE;
+}
+
+static void test_a_dispute_stores_one_micro_batch_however_many_there_are(void **state)
+{
+    struct opponents few;
+    struct opponents many;
+
+    (void)state;
+    open_repeat(&few, 2, 2);
+    open_repeat(&many, 64, 8);
+    assert_int_equal(stored(few.tape), stored(many.tape));
+    assert_true(tape_footprint(many.tape).trace > 10 * stored(many.tape));
+    opponents_close(&many);
+    opponents_close(&few);
+}
+
+static void compare_item(struct trace_server *read, struct trace_server *own, uint32_t item)
+{
+    const struct trace_server_tensor *one;
+    const struct trace_server_tensor *other;
+    struct error error;
+
+    error_init(&error);
+    check(trace_server_keep(read, &item, 1, &error), &error);
+    check(trace_server_keep(own, &item, 1, &error), &error);
+    one = trace_server_tensor(read, item);
+    other = trace_server_tensor(own, item);
+    assert_int_equal(one->size, other->size);
+    assert_memory_equal(one->bytes, other->bytes, one->size);
+}
+
+static void test_a_file_turns_to_the_micro_batch_that_is_asked_about(void **state)
+{
+    const uint32_t times = 8;
+    const char *path = small_path("repeat");
+    struct repeat_layout layout;
+    struct opponents opponents;
+    struct trace_server written;
+    struct trace_server read;
+    struct error error;
+    uint32_t joins = 0;
+    uint32_t inside;
+
+    (void)state;
+    error_init(&error);
+    open_repeat(&opponents, times, 2);
+    repeat_layout_of(&layout, opponents.tape);
+    inside = (uint32_t)repeat_block_place(&layout, 3);
+    write_trace(&written, &opponents, path);
+    trace_server_close(&written);
+    check(trace_server_load(&read, opponents.tape, path, &mark, &error), &error);
+    assert_int_equal(trace_server_keep(&read, &inside, 1, &error), STATUS_NOT_FOUND);
+    trace_server_use(&read, opponents.machines[0]);
+    for (uint32_t item = 0; item < read.trace.item_count; item++) {
+        uint32_t batch;
+
+        joins += repeat_holds(&batch, &layout, item) && batch == TENSOR_NONE;
+        compare_item(&read, &opponents.own, item);
+        assert_true(read.file.size <= trace_file_size(opponents.tape));
+    }
+    assert_int_equal(joins, layout.sums * (times / 2 - 1));
+    assert_int_equal(read.runs, times + joins);
+    trace_server_close(&read);
+
+    /* Another process goes on with the micro-batch that the file has. */
+    check(trace_server_load(&read, opponents.tape, path, &mark, &error), &error);
+    inside = (uint32_t)repeat_block_place(&layout, times - 1);
+    check(trace_server_keep(&read, &inside, 1, &error), &error);
+    assert_int_equal(read.runs, 0);
+    trace_server_close(&read);
+    opponents_close(&opponents);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +275,8 @@ int main(void)
         cmocka_unit_test(test_a_damaged_tensor_is_found_when_it_is_wanted),
         cmocka_unit_test(test_a_file_of_another_step_is_not_taken),
         cmocka_unit_test(test_without_room_for_the_file_the_step_is_run_again),
+        cmocka_unit_test(test_a_dispute_stores_one_micro_batch_however_many_there_are),
+        cmocka_unit_test(test_a_file_turns_to_the_micro_batch_that_is_asked_about),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
