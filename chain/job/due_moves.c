@@ -125,6 +125,12 @@ static bool asked_is_due(struct due_move *move, const struct job_record *record,
 
 /* ---- what is the account's ------------------------------------------------------ */
 
+/* Then no duty holds its bond any more. */
+static bool is_gone(const struct job_record *record, uint32_t entry)
+{
+    return entry >= record->entry_count || record->entries[entry].gone;
+}
+
 static bool settlement_is_due(struct due_move *move, const struct job_record *record,
                               const struct address *account)
 {
@@ -132,6 +138,7 @@ static bool settlement_is_due(struct due_move *move, const struct job_record *re
         const struct job_record_seat *seat = &record->seats[i];
 
         if (seat->is_void && address_equal(&seat->owner, account) &&
+            !is_gone(record, seat->entry) &&
             (seat->phase == GAME_SEAT_SEALED || seat->phase == GAME_SEAT_REVEALED)) {
             *move = (struct due_move){.kind = DUE_MOVE_SETTLE,
                                       .index = seat->segment.index,

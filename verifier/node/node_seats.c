@@ -220,6 +220,10 @@ static enum status visit_undrawn(void *context, const void *row, struct error *e
 }
 
 #define OUR_PANEL "EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.ours AND NOT e.gone)"
+/* One that is gone says nothing more, and no duty holds its bond. */
+#define ENTRY_IS_THERE                                                                             \
+    " AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.number = p.entry AND"      \
+    " e.gone)"
 
 enum status node_seats_round(struct node *node, struct error *error)
 {
@@ -236,14 +240,14 @@ enum status node_seats_round(struct node *node, struct error *error)
                         " NOT s.void",
                         visit_drawn, node, error));
     }
-    TRY(store_visit(store, STORE_SEATS,
-                    "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void AND NOT"
-                    " EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.number = p.entry"
-                    " AND e.gone)",
-                    visit_sealed, node, error));
-    return store_visit(store, STORE_SEATS,
-                       "p.ours AND p.phase IN (:seat_sealed, :seat_revealed) AND s.void",
-                       visit_void, node, error);
+    TRY(store_visit(
+        store, STORE_SEATS,
+        "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void" ENTRY_IS_THERE,
+        visit_sealed, node, error));
+    return store_visit(
+        store, STORE_SEATS,
+        "p.ours AND p.phase IN (:seat_sealed, :seat_revealed) AND s.void" ENTRY_IS_THERE,
+        visit_void, node, error);
 }
 
 /* ---- sending -------------------------------------------------------------------- */

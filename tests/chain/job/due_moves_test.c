@@ -262,6 +262,9 @@ static void test_who_collects_takes_back_what_is_its_own(void **state)
     see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_SETTLE, 0);
     see(&scene, CLAIM_END_S, &client, DUE_MOVE_LEAVE, 0);
     see_nothing(&scene, CLAIM_END_S, &solver);
+    scene.entries[0].gone = true; /* by an alarm: no duty holds its bond */
+    see_nothing(&scene, CLAIM_END_S, &verifier);
+    scene.entries[0].gone = false;
     scene.seats[0].phase = GAME_SEAT_CLOSED;
     see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_LEAVE, 0);
     scene.entries[0].gone = true;
