@@ -608,7 +608,9 @@ static const struct command commands[] = {
      .summary = "serve bundles to verifiers by HTTP",
      .description = "Serves jobs, segments, checkpoints, data and trace replies about any step, "
                     "read-only, each by its place and by its root. A bundle that is still "
-                    "being trained grows as it is served.",
+                    "being trained grows as it is served. Where it is staked on a ledger, "
+                    "replies are about steps that an open claim or alarm is about, for "
+                    "parties of the job who sign what they ask.",
      .arguments = "BUNDLE...",
      .example = "lockstep prover serve text.run\n"
                 "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "

@@ -5,14 +5,21 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
 #include "prover/commands/access.h"
+#include "prover/post/session.h"
 #include "prover/serve/publish.h"
 #include "prover/serve/serve.h"
 
 #define WAIT_MS_MAX 3600000
+
+enum {
+    FOLLOW_MS = 3000, /* between two looks at the ledgers of the bundles */
+    NICENESS = 5,     /* training on this machine comes before replies to others */
+};
 
 const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
@@ -50,6 +57,7 @@ const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIO
      .maximum = 3600,
      .fallback = "30",
      .help = "close a connection that is idle for so long"},
+    SESSION_LEDGER_OPTIONS,
     {.name = "no-traces",
      .kind = OPTION_FLAG,
      .help = "answer no trace queries: each queried step costs a replay"},
@@ -90,6 +98,79 @@ static enum status open_tree(struct content_tree **tree, struct command_context 
     return status;
 }
 
+/* ---- who may ask -------------------------------------------------------- */
+
+/* Of each bundle that is staked on a ledger. */
+struct guards {
+    struct session *sessions;
+    struct askers **askers;
+    size_t count;
+    size_t guarded;
+};
+
+static void close_guards(struct guards *guards)
+{
+    for (size_t i = 0; i < guards->count; i++) {
+        askers_close(guards->askers[i]);
+        session_close(&guards->sessions[i]);
+    }
+    free(guards->sessions);
+    free(guards->askers);
+}
+
+/* Whoever waits for an endpoint gives up. */
+static void stop_guards(const struct guards *guards)
+{
+    for (size_t i = 0; i < guards->count; i++) {
+        atomic_store(&guards->sessions[i].stopping, true);
+    }
+}
+
+static enum status guard(struct guards *guards, size_t number, struct command_context *context,
+                         struct content_tree *tree, struct error *error)
+{
+    struct bundle *bundle = content_tree_bundle(tree, number);
+    struct session *session = &guards->sessions[number];
+
+    if (!session_wanted(context, bundle)) {
+        return STATUS_OK;
+    }
+    TRY(session_open(session, context, bundle, false, error));
+    if (!session->has_job) {
+        TRY(session_find_job(session, NULL, context, bundle_job(bundle), NULL, error));
+    }
+    TRY(askers_open(&guards->askers[number], &session->ledger, &session->job, error));
+    content_tree_guard(tree, number, guards->askers[number]);
+    guards->guarded++;
+    return STATUS_OK;
+}
+
+static enum status open_guards(struct guards *guards, struct command_context *context,
+                               struct content_tree *tree, struct error *error)
+{
+    const size_t count = content_tree_bundle_count(tree);
+
+    guards->sessions = calloc(count + 1, sizeof(*guards->sessions));
+    guards->askers = calloc(count + 1, sizeof(struct askers *));
+    if (guards->sessions == NULL || guards->askers == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to follow jobs");
+    }
+    guards->count = count;
+    for (size_t i = 0; i < count; i++) {
+        TRY(guard(guards, i, context, tree, error));
+    }
+    return STATUS_OK;
+}
+
+static void follow_all(const struct guards *guards)
+{
+    for (size_t i = 0; i < guards->count; i++) {
+        if (guards->askers[i] != NULL) {
+            askers_follow(guards->askers[i]);
+        }
+    }
+}
+
 /* ---- serve -------------------------------------------------------------- */
 
 static int show_address(struct command_context *context, const struct serve_options *options,
@@ -117,10 +198,11 @@ static int show_address(struct command_context *context, const struct serve_opti
 }
 
 static enum status serve_until_stopped(struct command_context *context, struct content_tree *tree,
-                                       struct stop *stop, struct notify *notify, int *code,
-                                       struct error *error)
+                                       const struct guards *guards, struct stop *stop,
+                                       struct notify *notify, int *code, struct error *error)
 {
     const struct options *given = context->options;
+    const uint64_t wait_most = guards->guarded > 0 ? FOLLOW_MS : WAIT_MS_MAX;
     const struct serve_options options = {
         .address = options_text(given, "bind"),
         .port = (uint16_t)options_number(given, "port"),
@@ -137,10 +219,12 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     *code = show_address(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");
     while (*code == COMMAND_OK &&
-           !stop_wait(stop, (double)notify_wait_ms(notify, WAIT_MS_MAX) / 1000)) {
+           !stop_wait(stop, (double)notify_wait_ms(notify, wait_most) / 1000)) {
         notify_alive(notify);
+        follow_all(guards);
     }
     notify_stopping(notify);
+    stop_guards(guards);
     counts = serve_counts(serve);
     serve_close(serve);
     if (!context->json) {
@@ -155,6 +239,7 @@ int serve_commands_serve(struct command_context *context)
     struct content_tree_options options = {.traces = !options_flag(context->options, "no-traces")};
     struct stop stop = {.descriptor = -1};
     struct content_tree *tree = NULL;
+    struct guards guards = {0};
     struct notify notify;
     struct error error;
     enum status status;
@@ -165,9 +250,14 @@ int serve_commands_serve(struct command_context *context)
     TRY_OUT(stop_open(&stop, &error));
     TRY_OUT(access_machine(&options.machine, context->options, &error));
     TRY_OUT(open_tree(&tree, context, &options, &error));
-    TRY_OUT(serve_until_stopped(context, tree, &stop, &notify, &code, &error));
+    if (options.traces) {
+        TRY_OUT(open_guards(&guards, context, tree, &error));
+    }
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    TRY_OUT(serve_until_stopped(context, tree, &guards, &stop, &notify, &code, &error));
 out:
     content_tree_close(tree);
+    close_guards(&guards);
     stop_close(&stop);
     notify_close(&notify);
     return status == STATUS_OK ? code : command_fail(context, &error);

@@ -6,7 +6,7 @@
 
 #include "base/cli/command.h"
 
-#define SERVE_COMMANDS_SERVE_OPTIONS   13
+#define SERVE_COMMANDS_SERVE_OPTIONS   20
 #define SERVE_COMMANDS_PUBLISH_OPTIONS 7
 
 extern const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS];

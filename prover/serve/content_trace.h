@@ -2,15 +2,24 @@
  * content_trace.h - replies to trace queries about steps of bundles, one at a time. Used by
  * content_tree.c only.
  *
- * The last step stays ready, so a whole trace walk costs one replay. While one query is answered
- * all others are refused: strangers can occupy one machine, never more.
+ * The last step stays ready, so a whole trace walk costs one replay. Parties take turns: each has
+ * one query that waits, the one whose last turn is longest ago comes next, and each has so many
+ * turns at once and so many a second. So whoever floods the server waits for the others, and
+ * strangers can occupy one machine, never more.
  */
 #ifndef PROVER_SERVE_CONTENT_TRACE_H
 #define PROVER_SERVE_CONTENT_TRACE_H
 
+#include "chain/codec/address.h"
 #include "engine/plan/backend.h"
 #include "proofs/dispute/trace_server.h"
 #include "proofs/job/job.h"
+#include "prover/serve/askers.h"
+
+#define CONTENT_TRACE_PARTIES_MAX 256  /* whose turns are remembered */
+#define CONTENT_TRACE_SHARE       1024 /* turns of a party at once, */
+#define CONTENT_TRACE_SHARE_S     2    /* and how many more in each second */
+#define CONTENT_TRACE_WAIT_S      60   /* for a turn, at most */
 
 struct content_trace;
 
@@ -21,6 +30,8 @@ struct content_trace_request {
     uint32_t data_count;
     uint64_t step;
     struct trace_query query;
+    struct askers *askers; /* who say whether it is answered; NULL: it is */
+    struct address party;  /* who asks; zero: anybody, and all of them are one */
 };
 
 void content_trace_request_release(struct content_trace_request *request);
@@ -30,7 +41,8 @@ MUST_CHECK enum status content_trace_open(struct content_trace **trace,
                                           struct error *error);
 void content_trace_close(struct content_trace *trace); /* NULL is fine */
 
-/* The caller frees *bytes. STATUS_OVER_LIMIT: busy. STATUS_NOT_FOUND: no such step or item. */
+/* Waits for the party's turn. The caller frees *bytes. STATUS_OVER_LIMIT: it has a query here
+ * already, or had its share, or it takes too long. STATUS_NOT_FOUND: no such step or item. */
 MUST_CHECK enum status content_trace_answer(struct content_trace *trace, uint8_t **bytes,
                                             uint64_t *size,
                                             const struct content_trace_request *request,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hex.h"
@@ -26,6 +27,7 @@ struct content_tree_bundle {
     uint64_t segment_capacity;
     uint32_t data_count; /* data files of the job that were found */
     char *data[JOB_DATA_MAX];
+    struct askers *askers; /* borrowed; NULL: anybody may ask */
 };
 
 struct content_tree_data {
@@ -187,6 +189,21 @@ enum status content_tree_open(struct content_tree **tree,
     }
     *tree = made;
     return STATUS_OK;
+}
+
+size_t content_tree_bundle_count(const struct content_tree *tree)
+{
+    return tree->bundle_count;
+}
+
+struct bundle *content_tree_bundle(struct content_tree *tree, size_t number)
+{
+    return tree->bundles[number].bundle;
+}
+
+void content_tree_guard(struct content_tree *tree, size_t number, struct askers *askers)
+{
+    tree->bundles[number].askers = askers;
 }
 
 /* ---- content ------------------------------------------------------------ */
@@ -478,6 +495,7 @@ static enum status find_trace(struct content_trace_request *request, struct cont
         trace_query_parse(&request->query, slash + 1) != STATUS_OK) {
         return not_found(error, "such reply");
     }
+    request->askers = entry->askers;
     request->bundle = strdup(bundle_path(entry->bundle));
     for (uint32_t i = 0; i < entry->data_count && request->bundle != NULL; i++) {
         request->data[i] = strdup(entry->data[i]);
@@ -591,7 +609,7 @@ static enum status find(struct content_tree *tree, struct content_tree_content *
 }
 
 enum status content_tree_find(struct content_tree *tree, struct content_tree_content *content,
-                              const char *path, struct error *error)
+                              const char *path, const char *ask, struct error *error)
 {
     struct content_trace_request request = {0};
     enum status status;
@@ -600,6 +618,10 @@ enum status content_tree_find(struct content_tree *tree, struct content_tree_con
     (void)pthread_mutex_lock(&tree->lock);
     status = find(tree, content, &request, path, error);
     (void)pthread_mutex_unlock(&tree->lock);
+    if (status == STATUS_OK && request.askers != NULL) {
+        status = askers_admit(request.askers, &request.party, ask, request.step,
+                              (uint64_t)time(NULL), error);
+    }
     if (status == STATUS_OK && request.bundle != NULL) {
         content->type = BYTES_TYPE;
         status =

@@ -19,6 +19,7 @@
 #define PROVER_SERVE_CONTENT_TREE_H
 
 #include "proofs/run/replay.h"
+#include "prover/serve/askers.h"
 
 #define CONTENT_TREE_PATH_MAX        256
 #define CONTENT_TREE_SEGMENT_MAX     (UINT64_C(64) << 20) /* bytes of one segment's roots */
@@ -37,6 +38,12 @@ struct content_tree_options {
     struct machine_options machine; /* for the replays */
 };
 
+/* Whose traces are asked for. Borrows askers, until the tree is closed; without them anybody may
+ * ask about any step of the bundle. */
+size_t content_tree_bundle_count(const struct content_tree *tree);
+struct bundle *content_tree_bundle(struct content_tree *tree, size_t number);
+void content_tree_guard(struct content_tree *tree, size_t number, struct askers *askers);
+
 /* Either a part of a file, or bytes. */
 struct content_tree_content {
     int descriptor; /* of a file; -1: bytes */
@@ -53,12 +60,13 @@ MUST_CHECK enum status content_tree_open(struct content_tree **tree,
 void content_tree_close(struct content_tree *tree); /* NULL is fine */
 
 /*
- * Finds the content of a path, which begins with no slash. STATUS_NOT_FOUND: there is none.
- * STATUS_OVER_LIMIT: busy with another trace query; try again. The caller releases content.
+ * Finds the content of a path, which begins with no slash. ask: what stands in ASK_HEADER, or NULL.
+ * STATUS_NOT_FOUND: there is none. STATUS_REFUSED: who asks may not know it. STATUS_OVER_LIMIT:
+ * busy with other trace queries; try again. The caller releases content.
  */
 MUST_CHECK enum status content_tree_find(struct content_tree *tree,
                                          struct content_tree_content *content, const char *path,
-                                         struct error *error);
+                                         const char *ask, struct error *error);
 void content_tree_content_release(struct content_tree_content *content);
 
 /* Receives a name, and the same content's name by its root or NULL. A failure ends the walk. */

@@ -97,7 +97,7 @@ static enum status put(void *context, const char *name, const char *root_name, s
         TRY(file_path_join(root_path, sizeof(root_path), error, publisher->folder, root_name));
     }
     TRY(make_folder_of(path, error));
-    TRY(content_tree_find(publisher->tree, &content, name, error));
+    TRY(content_tree_find(publisher->tree, &content, name, NULL, error));
     if (content.fixed && is_there(path, content.size)) {
         publisher->result->kept++;
     } else {

@@ -15,7 +15,6 @@
 
 #define PEM_SIZE_MAX      (1u << 20)
 #define REQUEST_SIZE_MAX  (16u << 10) /* line and headers */
-#define SERVE_THREADS     4
 #define CONNECTIONS_LEAST 8
 
 struct serve {
@@ -187,7 +186,10 @@ static unsigned int code_of(enum status status)
     if (status == STATUS_NOT_FOUND) {
         return MHD_HTTP_NOT_FOUND;
     }
-    return status == STATUS_OVER_LIMIT || status == STATUS_NO_MEMORY
+    if (status == STATUS_REFUSED) {
+        return MHD_HTTP_FORBIDDEN;
+    }
+    return status == STATUS_OVER_LIMIT || status == STATUS_NO_MEMORY || status == STATUS_UNREACHABLE
                ? MHD_HTTP_SERVICE_UNAVAILABLE
                : MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -198,6 +200,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 {
     struct serve *serve = context;
     struct content_tree_content content;
+    const char *ask;
     enum MHD_Result result;
     struct error error;
     enum status status;
@@ -219,7 +222,8 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     if (url[0] != '/' || strnlen(url, CONTENT_TREE_PATH_MAX) >= CONTENT_TREE_PATH_MAX) {
         return refuse(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
     }
-    status = content_tree_find(serve->tree, &content, url + 1, &error);
+    ask = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, ASK_HEADER);
+    status = content_tree_find(serve->tree, &content, url + 1, ask, &error);
     if (status != STATUS_OK) {
         /* An internal error may name our files: strangers see no details. */
         bool internal = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
@@ -273,8 +277,9 @@ static enum status start(struct serve *serve, const struct serve_options *option
 {
     struct sockaddr_storage address;
     bool tls = serve->certificate.data != NULL;
-    unsigned int flags =
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | (tls ? (unsigned int)MHD_USE_TLS : 0);
+    /* A reply about a trace may wait for its turn: its thread is that of one connection. */
+    unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+                         MHD_USE_POLL | (tls ? (unsigned int)MHD_USE_TLS : 0);
     uint32_t connections =
         options->connections_max < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : options->connections_max;
     /* The library wants the TLS entries only when they are used. */
@@ -290,8 +295,7 @@ static enum status start(struct serve *serve, const struct serve_options *option
     }
     serve->daemon = MHD_start_daemon(
         flags, options->port, NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)SERVE_THREADS, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned int)options->connections_per_client, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned int)options->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX,
         MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);

@@ -4,8 +4,11 @@ Method: a client, an honest solver, a cheat and a verifier's node in a town of t
 embedded ledger and on anvil. Every move of the dispute is counted; on the embedded ledger the money
 of everybody is compared to the wei, on a chain to what gas can cost."""
 
+import json
 import os
 import sys
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -28,11 +31,26 @@ def commit_both(town):
     return keys
 
 
+def see_strangers_refused(town, url):
+    """Nobody who does not sign, and nobody about what no claim is about."""
+    with urllib.request.urlopen(url + "/v1/jobs.json", timeout=stage.WAIT_MAX_S) as reply:
+        job = json.loads(reply.read())["jobs"][0]["job"]
+    for headers in ({}, {"Lockstep-Ask": "4000000000 " + "11" * 64 + "1b"}):
+        ask = urllib.request.Request("%s/v1/jobs/%s/trace/%d/list/trace" % (url, job, STEP),
+                                     headers=headers)
+        try:
+            urllib.request.urlopen(ask, timeout=stage.WAIT_MAX_S)
+            assert False, "a stranger was told of a trace"
+        except urllib.error.HTTPError as refusal:
+            assert refusal.code == 403, refusal.code
+
+
 def play(town, serves, gas):
     keys = commit_both(town)
     mirrors = ["--mirror", town.path("honest.run")]
     if serves:
         _, url = town.serve("cheat", town.path("cheat.run"))
+        see_strangers_refused(town, url)
         mirrors += ["--mirror", url]
     else:  # files only, as a web server would give them
         town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to", town.path("www"))

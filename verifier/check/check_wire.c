@@ -199,6 +199,7 @@ json_t *check_request_json(const struct check_request *request)
     (void)json_object_set_new(object, "cache", json_string(request->cache));
     (void)json_object_set_new(object, "folder", json_string(request->folder));
     (void)json_object_set_new(object, "device", json_string(request->device));
+    (void)json_object_set_new(object, "ask", json_string(request->ask));
     (void)json_object_set_new(object, "mirrors",
                               texts_json(request->mirrors, request->mirror_count));
     (void)json_object_set_new(object, "data", texts_json(request->data, request->data_count));
@@ -274,6 +275,8 @@ enum status check_request_parse(struct check_request *request, const void *bytes
     TRY_OUT(read_text(request->folder, json_object_get(object, "folder"), error));
     TRY_OUT(read_short_text(request->device, sizeof(request->device),
                             json_object_get(object, "device"), error));
+    TRY_OUT(
+        read_short_text(request->ask, sizeof(request->ask), json_object_get(object, "ask"), error));
     TRY_OUT(read_texts(request->mirrors, &request->mirror_count, object, "mirrors",
                        CHECK_MIRRORS_MAX, error));
     TRY_OUT(read_texts(request->data, &request->data_count, object, "data", CHECK_DATA_MAX, error));

@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/io/file.h"
-#include "chain/game/game.h"
+#include "chain/game/ask.h"
 #include "proofs/commit/leaf_proof.h"
 
 #define CHECK_REACH_MAX   64 /* segments before the one to check that may be replayed on the way */
@@ -60,6 +60,7 @@ struct check_request {
     bool disputed;
     uint32_t disputed_step;
     char folder[FILE_PATH_MAX]; /* the dispute's memory */
+    char ask[ASK_TEXT_MAX];     /* signed, about this step, for who replies; empty: none */
 };
 
 enum check_outcome {

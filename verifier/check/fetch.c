@@ -251,6 +251,17 @@ static uint32_t timeout_of(const struct fetch *fetch, uint32_t mirror,
                                                 : request->mirror_timeout_s;
 }
 
+/* Who serves replies about a trace shows them to those alone who sign. */
+static void show_ask(struct fetch *fetch, const struct fetch_request *wanted)
+{
+    const char *ask = fetch->request->ask;
+    char header[sizeof(ASK_HEADER) + ASK_TEXT_MAX + 2];
+
+    (void)snprintf(header, sizeof(header), ASK_HEADER ": %s", ask);
+    fetch_http_set_header(fetch->http,
+                          wanted->kind == FETCH_TRACE && ask[0] != '\0' ? header : NULL);
+}
+
 /* Each mirror has its own part file, so that bytes of two mirrors never mix. */
 static enum status download(struct fetch *fetch, uint32_t mirror, const char *part,
                             const struct fetch_request *wanted, struct error *error)
@@ -259,6 +270,7 @@ static enum status download(struct fetch *fetch, uint32_t mirror, const char *pa
     uint64_t bytes = 0;
 
     fetch_http_set_timeout(fetch->http, timeout_of(fetch, mirror, wanted));
+    show_ask(fetch, wanted);
     for (int by_root = 0; by_root < 2 && status == STATUS_NOT_FOUND; by_root++) {
         char name[256];
 

@@ -15,6 +15,7 @@
 enum {
     HTTP_OK = 200,
     HTTP_PARTIAL = 206,
+    HTTP_FORBIDDEN = 403,
     HTTP_NOT_FOUND = 404,
     HTTP_GONE = 410,
     HTTP_RANGE = 416,
@@ -27,6 +28,7 @@ struct fetch_http {
     CURL *curl;
     uint64_t bandwidth_max;
     uint32_t timeout_s;
+    struct curl_slist *headers;
     char curl_error[CURL_ERROR_SIZE];
 };
 
@@ -66,9 +68,16 @@ void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s)
     http->timeout_s = timeout_s == 0 ? 1 : timeout_s;
 }
 
+void fetch_http_set_header(struct fetch_http *http, const char *header)
+{
+    curl_slist_free_all(http->headers);
+    http->headers = header == NULL ? NULL : curl_slist_append(NULL, header);
+}
+
 void fetch_http_close(struct fetch_http *http)
 {
     if (http != NULL) {
+        curl_slist_free_all(http->headers);
         curl_easy_cleanup(http->curl);
         curl_global_cleanup();
         free(http);
@@ -154,6 +163,7 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
            curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->curl_error) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->timeout_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_TRICKLE) == CURLE_OK &&
@@ -201,7 +211,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
         return error_set(error, STATUS_OVER_LIMIT, "%.*s sends more than there can be", LABEL_MAX,
                          base);
     }
-    if (code == HTTP_NOT_FOUND || code == HTTP_GONE) {
+    if (code == HTTP_NOT_FOUND || code == HTTP_GONE || code == HTTP_FORBIDDEN) {
         return STATUS_NOT_FOUND;
     }
     if (code == HTTP_RANGE) { /* the part is not the beginning of what is there now */

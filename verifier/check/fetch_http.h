@@ -20,11 +20,13 @@ MUST_CHECK enum status fetch_http_open(struct fetch_http **http, uint64_t bandwi
                                        uint32_t timeout_s, struct error *error);
 /* For the calls that follow; at least a second. */
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s);
+/* A header, "NAME: VALUE", for the calls that follow. NULL: none. */
+void fetch_http_set_header(struct fetch_http *http, const char *header);
 void fetch_http_close(struct fetch_http *http); /* NULL is fine */
 
 /*
  * Gets base/name into part, and resumes what part holds; *bytes counts what came over the line.
- * STATUS_NOT_FOUND: the endpoint has no such file. STATUS_UNREACHABLE: it failed; part stays for
+ * STATUS_NOT_FOUND: the endpoint has no such file, or shows it to others only. STATUS_UNREACHABLE: it failed; part stays for
  * the next call. STATUS_OVER_LIMIT: it sends more than size_max; part is deleted.
  */
 MUST_CHECK enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char *base,

@@ -190,6 +190,7 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
     TRY(workers_open(&setup->workers, setup->options.checks_max + 1, setup->options.check_time_s,
                      NULL, error));
     ports.ledger = setup->ledger;
+    ports.signer = setup->signer;
     ports.verdicts = setup->verdicts;
     ports.checks = workers_port(setup->workers);
     return node_open(&setup->node, &setup->options, &ports, error);

@@ -54,6 +54,7 @@ struct node_options {
 
 struct node_ports {
     struct ledger *ledger;
+    const struct signer *signer; /* of asks about traces; NULL: they are not signed */
     struct store *store;
     struct verdict_db *verdicts;
     struct check_port checks;

@@ -22,6 +22,20 @@ static bool is_running(void *context, const struct hash32 *claim)
     return false;
 }
 
+/* The child has no key: it is given an ask about this one step. */
+static enum status sign_ask(struct node *node, struct check_request *request,
+                            const struct store_segment *segment, struct error *error)
+{
+    const struct ask ask = {.place = *ledger_get_game(node->ports.ledger),
+                            .job = segment->job,
+                            .index = segment->committed.index,
+                            .step = request->disputed_step,
+                            .expiry_s = node->now_ms / 1000 + ASK_LIFE_S};
+
+    return node->ports.signer == NULL ? STATUS_OK
+                                      : ask_write(request->ask, &ask, node->ports.signer, error);
+}
+
 /* Starts the child that finds the move. STATUS_NOT_FOUND: none is free now, or a segment is
  * missing. */
 static enum status run_step(void *context, const struct dispute *dispute,
@@ -31,12 +45,15 @@ static enum status run_step(void *context, const struct dispute *dispute,
     struct check_request *request = NULL;
     enum status status = node_request(node, &request, segment, error);
 
+    if (status == STATUS_OK) {
+        request->disputed = true;
+        request->disputed_step = dispute->step;
+        status = sign_ask(node, request, segment, error);
+    }
     if (status != STATUS_OK) {
         free(request);
         return status;
     }
-    request->disputed = true;
-    request->disputed_step = dispute->step;
     (void)snprintf(request->folder, sizeof(request->folder), "%s", dispute->folder);
     return node_start(node, FIRST_DISPUTE + node->disputes++, &dispute->claim, request, error);
 }

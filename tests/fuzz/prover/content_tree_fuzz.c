@@ -75,7 +75,7 @@ static void name_of(char name[CONTENT_TREE_PATH_MAX], struct content_tree *tree,
     const char *id;
 
     error_init(&error);
-    insist(content_tree_find(tree, &list, "v1/jobs.json", &error) == STATUS_OK, "no list");
+    insist(content_tree_find(tree, &list, "v1/jobs.json", NULL, &error) == STATUS_OK, "no list");
     id = strstr((const char *)list.bytes, "\"job\": \"");
     insist(id != NULL, "no job in the list");
     (void)snprintf(name, CONTENT_TREE_PATH_MAX, "%.*s%.64s%s",
@@ -94,7 +94,7 @@ static void find(const char *text)
 
     error_init(&error);
     name_of(name, tree, text);
-    status = content_tree_find(tree, &content, name, &error);
+    status = content_tree_find(tree, &content, name, NULL, &error);
     insist(status == STATUS_OK || status == STATUS_NOT_FOUND, "neither found nor not");
     if (status == STATUS_OK) {
         insist((content.bytes == NULL) == (content.descriptor >= 0) && content.size < CONTENT_MAX,

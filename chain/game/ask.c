@@ -1,0 +1,78 @@
+/* ask.c - see ask.h. */
+#include "chain/game/ask.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "chain/codec/typed_data.h"
+
+enum {
+    DIGITS_MAX = 12,
+};
+
+static struct hash32 message_of(const struct ask *ask)
+{
+    struct hash32 domain = typed_domain("Lockstep", "1", &ask->place.chain, &ask->place.registry);
+    struct typed_struct typed;
+    struct hash32 hash;
+
+    typed_struct_begin(&typed, "Ask(bytes32 job,uint256 index,uint256 step,uint256 expiry)");
+    typed_struct_add_hash(&typed, &ask->job);
+    typed_struct_add_u64(&typed, ask->index);
+    typed_struct_add_u64(&typed, ask->step);
+    typed_struct_add_u64(&typed, ask->expiry_s);
+    hash = typed_struct_hash(&typed);
+    return typed_message_hash(&domain, &hash);
+}
+
+enum status ask_write(char text[ASK_TEXT_MAX], const struct ask *ask, const struct signer *signer,
+                      struct error *error)
+{
+    struct hash32 message = message_of(ask);
+    char hex[HEX_SIZE(SIGNATURE_SIZE)];
+    uint8_t bytes[SIGNATURE_SIZE];
+    struct signature signature;
+
+    TRY(signer_sign(signer, &signature, &message, error));
+    signature_to_bytes(bytes, &signature);
+    hex_encode(hex, bytes, sizeof(bytes));
+    (void)snprintf(text, ASK_TEXT_MAX, "%" PRIu64 " %s", ask->expiry_s, hex);
+    return STATUS_OK;
+}
+
+/* Decimal digits, then one space; *text is moved behind it. */
+static bool take_expiry(uint64_t *number, const char **text)
+{
+    size_t size = strspn(*text, "0123456789");
+
+    *number = 0;
+    if (size == 0 || size > DIGITS_MAX || (*text)[size] != ' ') {
+        return false;
+    }
+    for (size_t i = 0; i < size; i++) {
+        *number = *number * 10 + (uint64_t)((*text)[i] - '0');
+    }
+    *text += size + 1;
+    return true;
+}
+
+enum verdict ask_read(struct address *account, struct ask *ask, const char *text, uint64_t now_s)
+{
+    uint8_t bytes[SIGNATURE_SIZE];
+    struct signature signature;
+    struct hash32 message;
+
+    if (strnlen(text, ASK_TEXT_MAX) == ASK_TEXT_MAX || !take_expiry(&ask->expiry_s, &text) ||
+        ask->expiry_s < now_s || ask->expiry_s - now_s > 2 * (uint64_t)ASK_LIFE_S ||
+        strlen(text) != 2 * sizeof(bytes) ||
+        hex_decode(bytes, sizeof(bytes), text, 2 * sizeof(bytes)) != STATUS_OK) {
+        return VERDICT_INVALID;
+    }
+    memcpy(signature.r, bytes, sizeof(signature.r));
+    memcpy(signature.s, bytes + sizeof(signature.r), sizeof(signature.s));
+    signature.recovery = (uint8_t)(bytes[SIGNATURE_SIZE - 1] - 27); /* any other is refused */
+    message = message_of(ask);
+    return signature_recover(&signature, account, &message);
+}

@@ -1,0 +1,38 @@
+/*
+ * ask.h - an ask about the trace of one disputed step, signed by a party of the job.
+ *
+ * It is a typed message (EIP-712) of the game's domain, so it means nothing on another chain, to
+ * another contract, in another job, about another step, or after its expiry. Whoever is shown it
+ * may use it until then, for that step alone.
+ */
+#ifndef CHAIN_GAME_ASK_H
+#define CHAIN_GAME_ASK_H
+
+#include "chain/game/game.h"
+#include "chain/keys/signer.h"
+
+/* Of HTTP. Its value is EXPIRY, a space, and the signature's 65 bytes in hexadecimal. */
+#define ASK_HEADER   "Lockstep-Ask"
+#define ASK_TEXT_MAX 160 /* with the NUL */
+#define ASK_LIFE_S   3600
+
+struct ask {
+    struct game_place place;
+    struct hash32 job;
+    uint32_t index; /* of the segment */
+    uint32_t step;  /* within it */
+    uint64_t expiry_s;
+};
+
+MUST_CHECK enum status ask_write(char text[ASK_TEXT_MAX], const struct ask *ask,
+                                 const struct signer *signer, struct error *error);
+
+/*
+ * Who signed it, and until when? Everything in ask but its expiry is what the reader expects.
+ * VERDICT_INVALID: nobody, it is over, or it would be valid for longer than twice ASK_LIFE_S. Safe
+ * on hostile input.
+ */
+MUST_CHECK enum verdict ask_read(struct address *account, struct ask *ask, const char *text,
+                                 uint64_t now_s);
+
+#endif /* CHAIN_GAME_ASK_H */

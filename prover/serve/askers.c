@@ -1,0 +1,192 @@
+/* askers.c - see askers.h. */
+#include "prover/serve/askers.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "chain/job/job_record.h"
+
+#define FOLLOW_LEAST_MS 200 /* between two looks at the ledger that asks have caused */
+
+/* Who is admitted by what is known waits for no endpoint. Taken in this order. */
+struct askers {
+    pthread_mutex_t following; /* the ledger and the time of the last look at it */
+    pthread_mutex_t lock;      /* the record, and where it is from */
+    struct ledger_options options;
+    struct ledger *ledger; /* NULL: it was not reached yet */
+    uint64_t followed_ms;
+    struct game_place place;
+    struct job_record record;
+    bool is_read; /* to its end, once at least */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+enum status askers_open(struct askers **askers, const struct ledger_options *options,
+                        const struct hash32 *job, struct error *error)
+{
+    struct askers *made = calloc(1, sizeof(*made));
+
+    *askers = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to follow a job");
+    }
+    (void)pthread_mutex_init(&made->following, NULL); /* neither can fail here */
+    (void)pthread_mutex_init(&made->lock, NULL);
+    made->options = *options;
+    job_record_init(&made->record, job, NULL);
+    *askers = made;
+    return STATUS_OK;
+}
+
+void askers_close(struct askers *askers)
+{
+    if (askers != NULL) {
+        ledger_close(askers->ledger);
+        job_record_free(&askers->record);
+        (void)pthread_mutex_destroy(&askers->following);
+        (void)pthread_mutex_destroy(&askers->lock);
+        free(askers);
+    }
+}
+
+/* ---- the ledger ----------------------------------------------------------------- */
+
+static enum status follow(struct askers *askers, struct error *error)
+{
+    enum status status;
+
+    if (askers->ledger == NULL) {
+        TRY(ledger_open(&askers->ledger, &askers->options, error));
+    }
+    TRY(ledger_catch_up(askers->ledger, error));
+    (void)pthread_mutex_lock(&askers->lock);
+    askers->place = *ledger_get_game(askers->ledger);
+    status = job_record_follow(&askers->record, askers->ledger, error);
+    askers->is_read = askers->is_read || status == STATUS_OK;
+    (void)pthread_mutex_unlock(&askers->lock);
+    return status;
+}
+
+/* Asks alone cannot make this machine look more often than that. */
+static void follow_after(struct askers *askers, uint64_t least_ms)
+{
+    struct error ignored;
+
+    error_init(&ignored);
+    (void)pthread_mutex_lock(&askers->following);
+    if (askers->followed_ms == 0 || now_ms() >= askers->followed_ms + least_ms) {
+        (void)!follow(askers, &ignored);
+        askers->followed_ms = now_ms();
+    }
+    (void)pthread_mutex_unlock(&askers->following);
+}
+
+void askers_follow(struct askers *askers)
+{
+    follow_after(askers, 0);
+}
+
+/* ---- asks ----------------------------------------------------------------------- */
+
+static bool is_about(const struct askers *askers, const struct job_record_claim *claim,
+                     uint64_t step)
+{
+    return claim->open &&
+           (uint64_t)claim->index * askers->record.terms.segment_steps + claim->step == step;
+}
+
+static bool is_disputed(const struct askers *askers, uint64_t step)
+{
+    for (uint32_t i = 0; i < askers->record.claim_count; i++) {
+        if (is_about(askers, &askers->record.claims[i], step)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_party(const struct askers *askers, const struct address *account, uint64_t step)
+{
+    const struct job_record *record = &askers->record;
+
+    if (address_equal(account, &record->client) || address_equal(account, &record->solver)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < record->entry_count; i++) {
+        if (address_equal(account, &record->entries[i].owner)) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        if (is_about(askers, &record->claims[i], step) &&
+            address_equal(account, &record->claims[i].lead)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status judge(const struct askers *askers, struct address *party, const char *text,
+                         uint64_t step, uint64_t now_s, struct error *error)
+{
+    const uint32_t length = askers->record.terms.segment_steps;
+    struct ask ask = {.place = askers->place, .job = askers->record.key};
+
+    if (!askers->is_read || length == 0) {
+        return error_set(error, STATUS_UNREACHABLE,
+                         "the ledger, which says who may ask, cannot be read now");
+    }
+    if (!is_disputed(askers, step)) {
+        return error_set(
+            error, STATUS_REFUSED,
+            "no open claim or alarm is about step %" PRIu64 ": nothing is told of its trace", step);
+    }
+    ask.index = (uint32_t)(step / length);
+    ask.step = (uint32_t)(step % length);
+    if (ask_read(party, &ask, text, now_s) != VERDICT_VALID) {
+        return error_set(error, STATUS_REFUSED,
+                         "the signature in " ASK_HEADER
+                         " is not about this step, or its time is over");
+    }
+    return is_party(askers, party, step)
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "who signed the ask is no party of the job");
+}
+
+static enum status admit(struct askers *askers, struct address *party, const char *text,
+                         uint64_t step, uint64_t now_s, struct error *error)
+{
+    enum status status;
+
+    error_init(error);
+    (void)pthread_mutex_lock(&askers->lock);
+    status = judge(askers, party, text, step, now_s, error);
+    (void)pthread_mutex_unlock(&askers->lock);
+    return status;
+}
+
+/* What is refused may be allowed by events that are not read yet. */
+enum status askers_admit(struct askers *askers, struct address *party, const char *text,
+                         uint64_t step, uint64_t now_s, struct error *error)
+{
+    if (text == NULL) {
+        return error_set(error, STATUS_REFUSED,
+                         "an ask about a trace is signed by a party of the job, in the "
+                         "header " ASK_HEADER);
+    }
+    if (admit(askers, party, text, step, now_s, error) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    follow_after(askers, FOLLOW_LEAST_MS);
+    return admit(askers, party, text, step, now_s, error);
+}

@@ -1,0 +1,188 @@
+/*
+ * Goal: asks about a trace are answered for parties of the job alone, and only about steps that an
+ * open claim is about; an ask means nothing elsewhere, later, or about anything else.
+ * Method: a job on the embedded ledger with an honest commit and a claim about one step; asks by
+ * everybody, changed in each part; the claim ends.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "prover/serve/askers.h"
+#include "tests/support/game/scene.h"
+
+enum {
+    NOW_S = 2000000000,
+    INDEX = 1, /* of the segment with the claim */
+    STEP = 2,  /* in it */
+    JOB_STEP = INDEX * SCENE_STEPS + STEP,
+};
+
+static struct ask ask_of(const struct scene *scene)
+{
+    return (struct ask){.place = *ledger_get_game(scene->stage.ledgers[STAGE_CLIENT]),
+                        .job = scene->job,
+                        .index = INDEX,
+                        .step = STEP,
+                        .expiry_s = NOW_S + ASK_LIFE_S};
+}
+
+static void write_ask(char text[ASK_TEXT_MAX], const struct scene *scene, const struct ask *ask,
+                      int player)
+{
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(ask_write(text, ask, scene->stage.signers[player], &error), STATUS_OK);
+}
+
+static enum status admit(struct askers *askers, const char *text, uint64_t step, uint64_t now_s)
+{
+    struct address party;
+    struct error error;
+
+    error_init(&error);
+    return askers_admit(askers, &party, text, step, now_s, &error);
+}
+
+static struct askers *open_askers(const struct scene *scene)
+{
+    struct askers *askers;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(askers_open(&askers, &scene->stage.options, &scene->job, &error), STATUS_OK);
+    askers_follow(askers);
+    return askers;
+}
+
+/* Two segments, true ones, with the verifier in the panel. */
+static void open_scene(struct scene *scene, const char *name)
+{
+    scene_open(scene, STAGE_EMBEDDED, name);
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_VERIFIER, 1);
+    scene_accept(scene, STAGE_SOLVER);
+    for (int i = 0; i <= INDEX; i++) {
+        scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    }
+}
+
+static void test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else(void **state)
+{
+    static const struct {
+        int player;
+        enum status wanted;
+    } asks[] = {{STAGE_CLIENT, STATUS_OK},      {STAGE_SOLVER, STATUS_OK},
+                {STAGE_VERIFIER, STATUS_OK},    {STAGE_SECOND, STATUS_OK}, /* the claimant */
+                {STAGE_FRIEND, STATUS_REFUSED}, {STAGE_OTHER, STATUS_REFUSED}};
+    char text[ASK_TEXT_MAX];
+    struct askers *askers;
+    struct scene scene;
+    struct hash32 claim;
+    struct ask ask;
+
+    (void)state;
+    open_scene(&scene, "asks");
+    askers = open_askers(&scene);
+    ask = ask_of(&scene);
+    write_ask(text, &scene, &ask, STAGE_VERIFIER);
+    assert_int_equal(admit(askers, text, JOB_STEP, NOW_S), STATUS_REFUSED); /* before a claim */
+    claim = scene_claim(&scene, STAGE_SECOND, INDEX, STEP, 0);
+    askers_follow(askers);
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        write_ask(text, &scene, &ask, asks[i].player);
+        assert_int_equal(admit(askers, text, JOB_STEP, NOW_S), asks[i].wanted);
+        assert_int_equal(admit(askers, text, JOB_STEP - 1, NOW_S), STATUS_REFUSED);
+    }
+    assert_int_equal(admit(askers, NULL, JOB_STEP, NOW_S), STATUS_REFUSED);
+    scene_answer(&scene, STAGE_SOLVER, &claim);
+    scene_pass(&scene, SCENE_CLOCK_S + 1);
+    scene_timeout(&scene, STAGE_SOLVER, &claim);
+    askers_follow(askers);
+    write_ask(text, &scene, &ask, STAGE_VERIFIER);
+    assert_int_equal(admit(askers, text, JOB_STEP, NOW_S), STATUS_REFUSED); /* it was refuted */
+    askers_close(askers);
+    scene_close(&scene);
+}
+
+static void test_an_ask_is_good_for_one_step_of_one_job_until_it_expires(void **state)
+{
+    char text[ASK_TEXT_MAX];
+    struct askers *askers;
+    struct scene scene;
+    struct ask wrong[6];
+    struct ask ask;
+
+    (void)state;
+    open_scene(&scene, "bound");
+    (void)scene_claim(&scene, STAGE_SECOND, INDEX, STEP, 0);
+    askers = open_askers(&scene);
+    ask = ask_of(&scene);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        wrong[i] = ask;
+    }
+    wrong[0].place.chain = uint256_of(5);
+    wrong[1].place.registry.bytes[0] ^= 1;
+    wrong[2].job.bytes[31] ^= 1;
+    wrong[3].index = 0;
+    wrong[4].step = 0;
+    wrong[5].expiry_s = NOW_S + 3 * ASK_LIFE_S; /* for too long */
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        write_ask(text, &scene, &wrong[i], STAGE_VERIFIER);
+        assert_int_equal(admit(askers, text, JOB_STEP, NOW_S), STATUS_REFUSED);
+    }
+    write_ask(text, &scene, &ask, STAGE_VERIFIER);
+    assert_int_equal(admit(askers, text, JOB_STEP, NOW_S + ASK_LIFE_S), STATUS_OK);
+    assert_int_equal(admit(askers, text, JOB_STEP, NOW_S + ASK_LIFE_S + 1), STATUS_REFUSED);
+    askers_close(askers);
+    scene_close(&scene);
+}
+
+/* Every byte of the header, changed, and every length of it. */
+static void test_a_changed_ask_is_nobodys(void **state)
+{
+    char text[ASK_TEXT_MAX];
+    struct scene scene;
+    struct address own;
+    struct address who;
+    struct ask ask;
+    size_t size;
+
+    (void)state;
+    scene_open(&scene, STAGE_EMBEDDED, "changed");
+    own = *signer_address(scene.stage.signers[STAGE_VERIFIER]);
+    ask = ask_of(&scene);
+    write_ask(text, &scene, &ask, STAGE_VERIFIER);
+    size = strlen(text);
+    assert_int_equal(ask_read(&who, &ask, text, NOW_S), VERDICT_VALID);
+    assert_true(address_equal(&who, &own));
+    for (size_t i = 0; i < size; i++) {
+        char kept = text[i];
+
+        text[i] = (char)(kept == '3' ? '4' : '3');
+        if (ask_read(&who, &ask, text, NOW_S) == VERDICT_VALID) {
+            assert_false(address_equal(&who, &own));
+        }
+        text[i] = kept;
+    }
+    while (size-- > 0) {
+        text[size] = '\0';
+        assert_int_equal(ask_read(&who, &ask, text, NOW_S), VERDICT_INVALID);
+    }
+    memset(text, '1', sizeof(text)); /* no end */
+    assert_int_equal(ask_read(&who, &ask, text, NOW_S), VERDICT_INVALID);
+    scene_close(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else),
+        cmocka_unit_test(test_an_ask_is_good_for_one_step_of_one_job_until_it_expires),
+        cmocka_unit_test(test_a_changed_ask_is_nobodys),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
