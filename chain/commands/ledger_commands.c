@@ -391,6 +391,17 @@ static void print_job(FILE *out, const char *job, const struct game_event *event
     }
 }
 
+/* What anybody wrote there is shown only as plain text. */
+static bool is_plain(const struct game_bytes *text)
+{
+    for (size_t i = 0; i < text->size; i++) {
+        if (text->bytes[i] < ' ' || text->bytes[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum status show_entry(struct command_context *context, const struct ledger_entry *entry,
                               struct error *error)
 {
@@ -431,6 +442,11 @@ static enum status show_entry(struct command_context *context, const struct ledg
                        "account", account, "segment", (int)event->index);
     if (object == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for an event");
+    }
+    if (event->contact.size > 0 && is_plain(&event->contact)) {
+        (void)json_object_set_new(
+            object, "contact",
+            json_stringn((const char *)event->contact.bytes, event->contact.size));
     }
     buffer_init(&line, LINE_SIZE_MAX);
     status = strict_json_write(&line, error, object, JSON_COMPACT);

@@ -50,18 +50,8 @@ static void add_channels(float *sum, const float *terms, int64_t count)
 
 static void start_channels(float *sum, int64_t count)
 {
-#pragma omp simd
     for (int64_t c = 0; c < count; c++) {
         sum[c] = -0.0f;
-    }
-}
-
-/* To a stored element: sum and stored may be the same. */
-static void store_channels(float *stored, const float *sum, int64_t count)
-{
-#pragma omp simd
-    for (int64_t c = 0; c < count; c++) {
-        stored[c] = real_stored(sum[c]);
     }
 }
 
@@ -182,7 +172,9 @@ static void col2im_pixel(float *out, const float *in, const struct image *image,
             add_channels(out, in + at * image->channels, image->channels);
         }
     }
-    store_channels(out, out, image->channels);
+    for (int64_t c = 0; c < image->channels; c++) {
+        out[c] = real_stored(out[c]);
+    }
 }
 
 static void run_col2im(const struct kernel_call *call)
@@ -294,7 +286,9 @@ static void max_pool_window(float *y, uint32_t *index, const struct window *wind
 
         best_of_window(&best, window, image, first, count);
         if (y != NULL) {
-            store_channels(y + first, best.values, count);
+            for (int64_t c = 0; c < count; c++) {
+                y[first + c] = real_stored(best.values[c]);
+            }
         }
         if (index != NULL) {
             memcpy(index + first, best.places, (size_t)count * sizeof(*index));
@@ -350,11 +344,8 @@ static void max_pool_grad_channels(float *out, const uint32_t *index, const floa
             }
         }
     }
-#pragma omp simd
     for (int64_t c = 0; c < count; c++) {
-        float stored = real_stored(sum[c]);
-
-        out[c] = hit[c] != 0 ? stored : 0.0f;
+        out[c] = hit[c] != 0 ? real_stored(sum[c]) : 0.0f;
     }
 }
 
@@ -421,31 +412,16 @@ static void run_mean_pool(const struct kernel_call *call)
     }
 }
 
-/* What a window gives to each of its places: each is divided once, however many there are. */
-static void find_shares(float *shares, const float *dy, const struct op *op,
-                        const struct image *image, int64_t window)
+static void add_shares(float *sum, const float *terms, float divisor, int64_t count)
 {
-    int64_t oy = window / image->x.out % image->y.out;
-    float divisor = image_divisor(op, image, oy, window % image->x.out);
-
-    shares += window * image->channels;
-    dy += window * image->channels;
 #pragma omp simd
-    for (int64_t c = 0; c < image->channels; c++) {
-        shares[c] = dy[c] / divisor;
+    for (int64_t c = 0; c < count; c++) {
+        sum[c] = sum[c] + terms[c] / divisor;
     }
 }
 
-static size_t shares_size(const struct op *op, int thread_count)
-{
-    struct image image = image_of(op);
-
-    (void)thread_count;
-    return (size_t)(image.batch * image.y.out * image.x.out * image.channels) * sizeof(float);
-}
-
-static void mean_pool_grad_pixel(float *out, const float *shares, const struct image *image,
-                                 int64_t batch, const struct cover *rows,
+static void mean_pool_grad_pixel(float *out, const float *dy, const struct op *op,
+                                 const struct image *image, int64_t batch, const struct cover *rows,
                                  const struct cover *columns)
 {
     if (rows->count == 0 || columns->count == 0) {
@@ -455,28 +431,27 @@ static void mean_pool_grad_pixel(float *out, const float *shares, const struct i
     start_channels(out, image->channels);
     for (int32_t i = rows->count - 1; i >= 0; i--) {
         for (int32_t j = columns->count - 1; j >= 0; j--) {
-            add_channels(out,
-                         shares + window_at(image, batch, rows->windows[i], columns->windows[j]),
-                         image->channels);
+            int64_t oy = rows->windows[i];
+            int64_t ox = columns->windows[j];
+
+            add_shares(out, dy + window_at(image, batch, oy, ox), image_divisor(op, image, oy, ox),
+                       image->channels);
         }
     }
-    store_channels(out, out, image->channels);
+    for (int64_t c = 0; c < image->channels; c++) {
+        out[c] = real_stored(out[c]);
+    }
 }
 
 static void run_mean_pool_grad(const struct kernel_call *call)
 {
     struct image image = image_of(call->op);
-    float *shares = call->scratch;
+    const float *dy = call->inputs[0];
     float *out = call->outputs[0];
-    int64_t windows = image.batch * image.y.out * image.x.out;
     int64_t lines = image.batch * image.y.size;
 
     if (out == NULL) {
         return;
-    }
-#pragma omp parallel for num_threads(threads_for(call, &image))
-    for (int64_t window = 0; window < windows; window++) {
-        find_shares(shares, call->inputs[0], call->op, &image, window);
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
@@ -487,8 +462,8 @@ static void run_mean_pool_grad(const struct kernel_call *call)
             struct cover columns;
 
             cover_find(&columns, &image.x, x);
-            mean_pool_grad_pixel(out + (line * image.x.size + x) * image.channels, shares, &image,
-                                 line / image.y.size, &rows, &columns);
+            mean_pool_grad_pixel(out + (line * image.x.size + x) * image.channels, dy, call->op,
+                                 &image, line / image.y.size, &rows, &columns);
         }
     }
 }
@@ -500,5 +475,5 @@ void moving_image_kernels(struct kernel_table *table)
     table->kernels[OP_MAX_POOL].run = run_max_pool;
     table->kernels[OP_MAX_POOL_GRAD].run = run_max_pool_grad;
     table->kernels[OP_MEAN_POOL].run = run_mean_pool;
-    table->kernels[OP_MEAN_POOL_GRAD] = (struct kernel){run_mean_pool_grad, shares_size};
+    table->kernels[OP_MEAN_POOL_GRAD].run = run_mean_pool_grad;
 }

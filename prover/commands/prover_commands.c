@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/io/listen.h"
 #include "base/io/log.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
@@ -42,6 +43,7 @@ static const struct option_spec run_options[] = {
      .value = "FILE",
      .help = "the first state (.safetensors) of a job that does not draw it"},
     ACCESS_RUN_OPTIONS,
+    SERVE_BESIDE_OPTION,
     {.name = "keep",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -203,6 +205,19 @@ static enum status train_with(struct train_result *result, struct command_contex
     return status;
 }
 
+/* What a command on one bundle opens. */
+struct attempt {
+    struct job *job;
+    struct bundle *bundle;
+    struct session session;
+    bool with_ledger;
+    struct run run;
+    struct serve_beside *beside; /* NULL: nothing is served */
+    struct stop stop;
+    struct notify notify;
+    struct machine_options machine;
+};
+
 /* Gives the bundle what it needs before its first step: notes, a device, a first state. */
 static enum status prepare(struct command_context *context, struct bundle *bundle, struct run *run,
                            struct error *error)
@@ -218,10 +233,24 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
     return bundle_set_device(bundle, device, error);
 }
 
-/* Stakes before the first step: work for a job that another solver takes would be lost. */
-static enum status begin(struct command_context *context, struct bundle *bundle, struct run *run,
-                         struct session *session, struct stop *stop, struct error *error)
+/* Where others call the server that runs beside; NULL: nobody can. */
+static const char *contact_of(const struct command_context *context,
+                              const struct serve_beside *beside)
 {
+    if (serve_beside_can_be_called(beside)) {
+        return serve_beside_url(beside);
+    }
+    log_warn(context->log, "serve", "nobody can call %s: name this machine with --contact",
+             serve_beside_url(beside));
+    return NULL;
+}
+
+/* Stakes before the first step: work for a job that another solver takes would be lost. */
+static enum status begin(struct command_context *context, struct attempt *attempt,
+                         struct error *error)
+{
+    struct session *session = &attempt->session;
+    struct bundle *bundle = attempt->bundle;
     struct session_plan plan = {.accept = true,
                                 .again = options_flag(context->options, "again"),
                                 .collect = true,
@@ -232,12 +261,15 @@ static enum status begin(struct command_context *context, struct bundle *bundle,
     uint64_t steps = 0;
     enum status status;
 
+    if (plan.contact == NULL && attempt->beside != NULL) {
+        plan.contact = contact_of(context, attempt->beside);
+    }
     TRY(policy_options_solver(&plan.policy.limits, context->options, error));
     TRY(session_remember(session, bundle, error));
-    TRY(access_respond(&plan.respond, bundle, &run->options, context->options, error));
+    TRY(access_respond(&plan.respond, bundle, &attempt->run.options, context->options, error));
     TRY(bundle_step_count(&steps, bundle, error));
     if (steps == 0) {
-        solver_policy_measure_pace(&plan.policy, run);
+        solver_policy_measure_pace(&plan.policy, &attempt->run);
     } else {
         TRY(solver_policy_read_pace(&plan.policy, bundle, error));
     }
@@ -246,7 +278,7 @@ static enum status begin(struct command_context *context, struct bundle *bundle,
         return STATUS_OK; /* a run that has begun does not wait for the ledger */
     }
     session->outlasts_outages = !options_given(context->options, "timeout");
-    status = session_wait(session, &view, session_is_begun, stop,
+    status = session_wait(session, &view, session_is_begun, &attempt->stop,
                           options_number(context->options, "timeout"),
                           isatty(STDERR_FILENO) == 1 ? stderr : NULL, error);
     if (status != STATUS_OK) {
@@ -266,40 +298,46 @@ static enum status see_through(struct command_context *context, struct session *
                      0, stderr, error);
 
     if (status == STATUS_STOPPED) {
-        error_advise(error, "'lockstep prover collect' goes on with the ledger, and 'lockstep "
+        error_advise(error, "'lockstep prover resume' goes on with the ledger, and 'lockstep "
                             "prover status' says what it waits for");
     }
     return status;
 }
 
-/* session NULL: without a ledger. */
-static enum status train_and_post(struct train_result *result, struct command_context *context,
-                                  struct bundle *bundle, struct run *run, struct session *session,
-                                  struct stop *stop, struct notify *notify, struct error *error)
+static enum status train_and_post(struct train_result *result, struct attempt *attempt,
+                                  struct command_context *context, struct error *error)
 {
-    TRY(prepare(context, bundle, run, error));
-    notify_ready(notify, "running");
-    if (session == NULL) {
-        TRY(session_forgo(bundle, error));
-    } else {
-        session->notify = notify;
-        TRY(begin(context, bundle, run, session, stop, error));
+    struct session *session = attempt->with_ledger ? &attempt->session : NULL;
+
+    TRY(prepare(context, attempt->bundle, &attempt->run, error));
+    TRY(serve_beside_open(&attempt->beside, context, attempt->bundle, &attempt->run.options,
+                          error));
+    if (attempt->beside != NULL) {
+        log_info(context->log, "serve", "serving at %s", serve_beside_url(attempt->beside));
     }
-    TRY(train_with(result, context, bundle, run, session, stop, notify, error));
-    return session == NULL ? STATUS_OK : see_through(context, session, stop, error);
+    notify_ready(&attempt->notify, "running");
+    if (session == NULL) {
+        TRY(session_forgo(attempt->bundle, error));
+    } else {
+        session->notify = &attempt->notify;
+        TRY(begin(context, attempt, error));
+    }
+    TRY(train_with(result, context, attempt->bundle, &attempt->run, session, &attempt->stop,
+                   &attempt->notify, error));
+    return session == NULL ? STATUS_OK : see_through(context, session, &attempt->stop, error);
 }
 
-static int run_bundle(struct command_context *context, struct bundle *bundle, struct run *run,
-                      struct session *session, struct stop *stop, struct notify *notify,
-                      struct error *error)
+static int run_bundle(struct attempt *attempt, struct command_context *context, struct error *error)
 {
     struct train_result result = {0};
-    enum status status =
-        train_and_post(&result, context, bundle, run, session, stop, notify, error);
+    enum status status = train_and_post(&result, attempt, context, error);
 
-    notify_stopping(notify);
-    return status == STATUS_OK ? ledger_commands_report(context, bundle, session, &result, error)
-                               : command_fail(context, error);
+    notify_stopping(&attempt->notify);
+    return status == STATUS_OK
+               ? ledger_commands_report(context, attempt->bundle,
+                                        attempt->with_ledger ? &attempt->session : NULL, &result,
+                                        error)
+               : command_fail(context, error);
 }
 
 static bool has_ledger(const struct command_context *context, struct bundle *bundle)
@@ -414,20 +452,15 @@ static enum status default_folder(char *folder, const char *job_path, struct err
     return STATUS_OK;
 }
 
-struct attempt {
-    struct job *job;
-    struct bundle *bundle;
-    struct session session;
-    bool with_ledger;
-    struct run run;
-    struct stop stop;
-    struct notify notify;
-    struct machine_options machine;
-};
-
 static enum status start_attempt(struct attempt *attempt, struct command_context *context,
                                  struct error *error)
 {
+    const char *serve = options_text(context->options, "serve");
+    struct listen_place place;
+
+    if (serve != NULL) {
+        TRY(listen_place_read(&place, serve, error));
+    }
     notify_open(&attempt->notify);
     TRY(stop_open(&attempt->stop, error));
     return access_machine(&attempt->machine, context->options, error);
@@ -436,12 +469,11 @@ static enum status start_attempt(struct attempt *attempt, struct command_context
 static int end_attempt(struct attempt *attempt, struct command_context *context, enum status status,
                        struct error *error)
 {
-    int code = status == STATUS_OK ? run_bundle(context, attempt->bundle, &attempt->run,
-                                                attempt->with_ledger ? &attempt->session : NULL,
-                                                &attempt->stop, &attempt->notify, error)
-                                   : command_fail(context, error);
+    int code =
+        status == STATUS_OK ? run_bundle(attempt, context, error) : command_fail(context, error);
 
     session_close(&attempt->session);
+    serve_beside_close(attempt->beside);
     run_close(&attempt->run);
     stop_close(&attempt->stop);
     notify_close(&attempt->notify);
@@ -539,10 +571,13 @@ static const struct command commands[] = {
                     "a checkpoint at the end of every segment. Ctrl-C stops cleanly after the "
                     "step; 'lockstep prover resume' goes on to the same bits. Where a ledger is "
                     "named, it accepts the job with its stake, commits each segment while the next "
-                    "is trained, and stays until everything is final and paid.",
+                    "is trained, and stays until everything is final and paid. Verifiers must be "
+                    "able to fetch what it committed to, or the job is voided: --serve does that "
+                    "from here, 'lockstep prover publish' by any web server.",
      .arguments = "JOB",
      .example = "lockstep prover run text.job --data text.u8\n"
-                "lockstep prover run text.job --data text.u8 --ledger local:try.ledger\n"
+                "lockstep prover run text.job --data text.u8 --ledger local:try.ledger "
+                "--serve 127.0.0.1:7570\n"
                 "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
@@ -176,12 +178,11 @@ static void follow_all(const struct guards *guards)
 static int show_address(struct command_context *context, const struct serve_options *options,
                         const struct serve *serve, size_t bundles)
 {
-    const char *scheme = options->certificate == NULL ? "http" : "https";
-    bool six = strchr(options->address, ':') != NULL;
-    char url[128];
+    struct listen_place place = options->place;
+    char url[LISTEN_URL_MAX];
 
-    (void)snprintf(url, sizeof(url), "%s://%s%s%s:%u", scheme, six ? "[" : "", options->address,
-                   six ? "]" : "", serve_port(serve));
+    place.port = serve_port(serve);
+    listen_place_url(url, &place, options->certificate != NULL);
     if (context->json) {
         int code =
             command_emit(context, json_pack("{s:s, s:i}", "serving", url, "bundles", (int)bundles));
@@ -203,9 +204,8 @@ static enum status serve_until_stopped(struct command_context *context, struct c
 {
     const struct options *given = context->options;
     const uint64_t wait_most = guards->guarded > 0 ? FOLLOW_MS : WAIT_MS_MAX;
-    const struct serve_options options = {
-        .address = options_text(given, "bind"),
-        .port = (uint16_t)options_number(given, "port"),
+    struct serve_options options = {
+        .place.port = (uint16_t)options_number(given, "port"),
         .certificate = options_text(given, "certificate"),
         .key = options_text(given, "tls-key"),
         .connections_max = (uint32_t)options_number(given, "connections"),
@@ -215,6 +215,8 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     struct serve *serve;
     struct serve_counts counts;
 
+    (void)snprintf(options.place.address, sizeof(options.place.address), "%s",
+                   options_text(given, "bind"));
     TRY(serve_open(&serve, tree, &options, error));
     *code = show_address(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");
@@ -261,6 +263,166 @@ out:
     stop_close(&stop);
     notify_close(&notify);
     return status == STATUS_OK ? code : command_fail(context, &error);
+}
+
+/* ---- beside a run --------------------------------------------------------- */
+
+enum {
+    BESIDE_CONNECTIONS = 256,
+    BESIDE_CONNECTIONS_PER_CLIENT = 16,
+    BESIDE_IDLE_S = 30,
+};
+
+/* A thread opens and closes all of it: what it starts inherits its low priority. */
+struct serve_beside {
+    struct command_context *context;
+    const char *bundle; /* its folder */
+    struct machine_options machine;
+    struct listen_place place;
+    char url[LISTEN_URL_MAX];
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool begun; /* or failed */
+    bool stopping;
+    enum status status;
+    struct error error;
+};
+
+static void tell_begun(struct serve_beside *beside, enum status status)
+{
+    (void)pthread_mutex_lock(&beside->lock);
+    beside->begun = true;
+    beside->status = status;
+    (void)pthread_cond_broadcast(&beside->changed);
+    (void)pthread_mutex_unlock(&beside->lock);
+}
+
+static void follow_until_stopped(struct serve_beside *beside, const struct guards *guards)
+{
+    struct timespec until;
+
+    (void)pthread_mutex_lock(&beside->lock);
+    while (!beside->stopping) {
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += FOLLOW_MS / 1000;
+        (void)pthread_cond_timedwait(&beside->changed, &beside->lock, &until);
+        (void)pthread_mutex_unlock(&beside->lock);
+        follow_all(guards);
+        (void)pthread_mutex_lock(&beside->lock);
+    }
+    (void)pthread_mutex_unlock(&beside->lock);
+    stop_guards(guards);
+}
+
+static void *serve_beside(void *context)
+{
+    struct serve_beside *beside = context;
+    const struct content_tree_options tree_options = {
+        .bundles = &beside->bundle, .bundle_count = 1, .traces = true, .machine = beside->machine};
+    const struct serve_options options = {.place = beside->place,
+                                          .connections_max = BESIDE_CONNECTIONS,
+                                          .connections_per_client = BESIDE_CONNECTIONS_PER_CLIENT,
+                                          .idle_s = BESIDE_IDLE_S};
+    struct content_tree *tree = NULL;
+    struct guards guards = {0};
+    struct serve *serve = NULL;
+    enum status status;
+
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    TRY_OUT(content_tree_open(&tree, &tree_options, &beside->error));
+    TRY_OUT(open_guards(&guards, beside->context, tree, &beside->error));
+    TRY_OUT(serve_open(&serve, tree, &options, &beside->error));
+    beside->place.port = serve_port(serve);
+    listen_place_url(beside->url, &beside->place, false);
+    tell_begun(beside, STATUS_OK);
+    follow_until_stopped(beside, &guards);
+out:
+    serve_close(serve);
+    content_tree_close(tree);
+    close_guards(&guards);
+    if (status != STATUS_OK) {
+        tell_begun(beside, status);
+    }
+    return NULL;
+}
+
+static enum status start_beside(struct serve_beside *beside, struct error *error)
+{
+    if (pthread_create(&beside->thread, NULL, serve_beside, beside) != 0) {
+        return error_set(error, STATUS_NO_MEMORY, "no thread to serve with");
+    }
+    (void)pthread_mutex_lock(&beside->lock);
+    while (!beside->begun) {
+        (void)pthread_cond_wait(&beside->changed, &beside->lock);
+    }
+    (void)pthread_mutex_unlock(&beside->lock);
+    if (beside->status != STATUS_OK) {
+        (void)pthread_join(beside->thread, NULL);
+        *error = beside->error;
+    }
+    return beside->status;
+}
+
+enum status serve_beside_open(struct serve_beside **beside, struct command_context *context,
+                              const struct bundle *bundle, const struct machine_options *machine,
+                              struct error *error)
+{
+    const char *text = options_text(context->options, "serve");
+    struct listen_place place;
+    struct serve_beside *made;
+    enum status status;
+
+    *beside = NULL;
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    TRY(listen_place_read(&place, text, error));
+    made = calloc(1, sizeof(*made));
+    if (made == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "no memory to serve");
+    }
+    (void)pthread_cond_init(&made->changed, NULL);
+    error_init(&made->error);
+    made->context = context;
+    made->bundle = bundle_path(bundle);
+    made->machine = *machine;
+    made->place = place;
+    status = start_beside(made, error);
+    if (status == STATUS_OK) {
+        *beside = made;
+        return STATUS_OK;
+    }
+    (void)pthread_cond_destroy(&made->changed);
+    (void)pthread_mutex_destroy(&made->lock);
+    free(made);
+    return status;
+}
+
+void serve_beside_close(struct serve_beside *beside)
+{
+    if (beside == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&beside->lock);
+    beside->stopping = true;
+    (void)pthread_cond_broadcast(&beside->changed);
+    (void)pthread_mutex_unlock(&beside->lock);
+    (void)pthread_join(beside->thread, NULL);
+    (void)pthread_cond_destroy(&beside->changed);
+    (void)pthread_mutex_destroy(&beside->lock);
+    free(beside);
+}
+
+const char *serve_beside_url(const struct serve_beside *beside)
+{
+    return beside->url;
+}
+
+bool serve_beside_can_be_called(const struct serve_beside *beside)
+{
+    return !listen_place_is_any(&beside->place);
 }
 
 /* ---- publish ------------------------------------------------------------ */

@@ -1,7 +1,6 @@
 /* serve.c - see serve.h. */
 #include "prover/serve/serve.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -237,28 +236,6 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 
 /* ---- the server --------------------------------------------------------- */
 
-static enum status read_address(struct sockaddr_storage *address, const char *text, uint16_t port,
-                                struct error *error)
-{
-    struct sockaddr_in *four = (struct sockaddr_in *)address;
-    struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
-
-    memset(address, 0, sizeof(*address));
-    if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
-        four->sin_family = AF_INET;
-        four->sin_port = htons(port);
-        return STATUS_OK;
-    }
-    if (inet_pton(AF_INET6, text, &six->sin6_addr) == 1) {
-        six->sin6_family = AF_INET6;
-        six->sin6_port = htons(port);
-        return STATUS_OK;
-    }
-    (void)error_set(error, STATUS_USAGE, "'%.60s' is not an address to listen on", text);
-    error_advise(error, "use 127.0.0.1 for this machine only, 0.0.0.0 or :: for all");
-    return STATUS_USAGE;
-}
-
 static enum status read_pems(struct serve *serve, const struct serve_options *options,
                              struct error *error)
 {
@@ -289,19 +266,19 @@ static enum status start(struct serve *serve, const struct serve_options *option
         {MHD_OPTION_END, 0, NULL},
     };
 
-    TRY(read_address(&address, options->address, options->port, error));
+    TRY(listen_place_socket(&address, &options->place, error));
     if (address.ss_family == AF_INET6) {
         flags |= MHD_USE_IPv6;
     }
     serve->daemon = MHD_start_daemon(
-        flags, options->port, NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
+        flags, options->place.port, NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned int)options->connections_per_client, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned int)options->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX,
         MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);
     if (serve->daemon == NULL) {
-        (void)error_set_errno(error, "cannot serve on %s, port %u", options->address,
-                              options->port);
+        (void)error_set_errno(error, "cannot serve on %s, port %u", options->place.address,
+                              options->place.port);
         error_advise(error, tls ? "is the port free, and do certificate and key belong together?"
                                 : "is the port free, and is the address this machine's?");
         return STATUS_IO;

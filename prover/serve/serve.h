@@ -8,11 +8,11 @@
 #ifndef PROVER_SERVE_SERVE_H
 #define PROVER_SERVE_SERVE_H
 
+#include "base/io/listen.h"
 #include "prover/serve/content_tree.h"
 
 struct serve_options {
-    const char *address;     /* to listen on: an IPv4 or IPv6 address */
-    uint16_t port;           /* 0: any that is free */
+    struct listen_place place;
     const char *certificate; /* PEM files, both or neither */
     const char *key;
     uint32_t connections_max;

@@ -26,8 +26,9 @@ void fetch_http_close(struct fetch_http *http); /* NULL is fine */
 
 /*
  * Gets base/name into part, and resumes what part holds; *bytes counts what came over the line.
- * STATUS_NOT_FOUND: the endpoint has no such file, or shows it to others only. STATUS_UNREACHABLE: it failed; part stays for
- * the next call. STATUS_OVER_LIMIT: it sends more than size_max; part is deleted.
+ * STATUS_NOT_FOUND: the endpoint has no such file, or shows it to others only. STATUS_UNREACHABLE:
+ * it failed; part stays for the next call. STATUS_OVER_LIMIT: it sends more than size_max; part is
+ * deleted.
  */
 MUST_CHECK enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char *base,
                                       const char *name, const char *part, uint64_t size_max,

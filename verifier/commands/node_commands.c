@@ -159,13 +159,13 @@ static enum status read_options(struct node_options *options, const struct optio
 static enum status open_server(struct running_node *running, struct error *error)
 {
     const char *text = options_text(running->setup.context->options, "status");
-    struct status_server_place place;
+    struct listen_place place;
     char path[FILE_PATH_MAX];
 
     if (text == NULL) {
         return STATUS_OK;
     }
-    TRY(status_server_place(&place, text, error));
+    TRY(listen_place_read(&place, text, error));
     TRY(node_setup_path(path, running->setup.context->options, NODE_FILE_STORE, error));
     TRY(status_server_open(&running->server, path, &place, error));
     log_info(running->setup.context->log, "verifier", "status at http://%s%s%s:%u/",

@@ -1,7 +1,6 @@
 /* status_server.c - see status_server.h. */
 #include "verifier/status/status_server.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,68 +22,6 @@ struct status_server {
     struct buffer page;
     uint64_t looked_ms; /* of the steady clock; 0: not yet */
 };
-
-/* ---- the place ---------------------------------------------------------- */
-
-static enum status bad_place(const char *text, struct error *error)
-{
-    (void)error_set(error, STATUS_USAGE, "'%.60s' is no place to serve the status at", text);
-    error_advise(error, "for this machine only: --status 127.0.0.1:7571");
-    return STATUS_USAGE;
-}
-
-enum status status_server_place(struct status_server_place *place, const char *text,
-                                struct error *error)
-{
-    const char *port = strrchr(text, ':');
-    size_t length = port == NULL ? 0 : (size_t)(port - text);
-    const char *address = text;
-    unsigned long number = 0;
-
-    port = port == NULL ? text : port + 1;
-    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
-        address++;
-        length -= 2;
-    } else if (memchr(text, ':', length) != NULL) {
-        return bad_place(text, error); /* IPv6 without brackets: where does the port begin? */
-    }
-    if (port == text) {
-        address = "127.0.0.1";
-        length = strlen(address);
-    }
-    if (length == 0 || length >= sizeof(place->address) || *port == '\0' || strlen(port) > 5 ||
-        port[strspn(port, "0123456789")] != '\0') {
-        return bad_place(text, error);
-    }
-    number = strtoul(port, NULL, 10);
-    if (number > UINT16_MAX) {
-        return bad_place(text, error);
-    }
-    memcpy(place->address, address, length);
-    place->address[length] = '\0';
-    place->port = (uint16_t)number;
-    return STATUS_OK;
-}
-
-static enum status read_place(struct sockaddr_storage *address,
-                              const struct status_server_place *place, struct error *error)
-{
-    struct sockaddr_in *four = (struct sockaddr_in *)address;
-    struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
-
-    memset(address, 0, sizeof(*address));
-    if (inet_pton(AF_INET, place->address, &four->sin_addr) == 1) {
-        four->sin_family = AF_INET;
-        four->sin_port = htons(place->port);
-        return STATUS_OK;
-    }
-    if (inet_pton(AF_INET6, place->address, &six->sin6_addr) == 1) {
-        six->sin6_family = AF_INET6;
-        six->sin6_port = htons(place->port);
-        return STATUS_OK;
-    }
-    return bad_place(place->address, error);
-}
 
 /* ---- answers ------------------------------------------------------------ */
 
@@ -192,12 +129,12 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 
 /* ---- the server --------------------------------------------------------- */
 
-static enum status start(struct status_server *server, const struct status_server_place *place,
+static enum status start(struct status_server *server, const struct listen_place *place,
                          struct error *error)
 {
     unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO;
     struct sockaddr_storage address;
-    enum status status = read_place(&address, place, error);
+    enum status status = listen_place_socket(&address, place, error);
 
     if (status != STATUS_OK) {
         return status;
@@ -220,7 +157,7 @@ static enum status start(struct status_server *server, const struct status_serve
 }
 
 enum status status_server_open(struct status_server **server, const char *path,
-                               const struct status_server_place *place, struct error *error)
+                               const struct listen_place *place, struct error *error)
 {
     struct status_server *made = calloc(1, sizeof(*made));
     enum status status;

@@ -14,26 +14,16 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/io/listen.h"
 
 #define STATUS_SERVER_CONNECTIONS_MAX 64
 #define STATUS_SERVER_TIMEOUT_S       10
-#define STATUS_SERVER_PLACE_MAX       64
-
-/* "127.0.0.1:7571", "[::1]:7571", or a port alone: then this machine only. */
-struct status_server_place {
-    char address[STATUS_SERVER_PLACE_MAX];
-    uint16_t port; /* 0: any that is free */
-};
-MUST_CHECK enum status status_server_place(struct status_server_place *place, const char *text,
-                                           struct error *error);
 
 struct status_server;
 
 /* path: the node's database, which must exist. Starts a thread: open the stop before. */
 MUST_CHECK enum status status_server_open(struct status_server **server, const char *path,
-                                          const struct status_server_place *place,
-                                          struct error *error);
+                                          const struct listen_place *place, struct error *error);
 void status_server_close(struct status_server *server); /* NULL is fine */
 
 uint16_t status_server_port(const struct status_server *server);

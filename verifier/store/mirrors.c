@@ -25,6 +25,9 @@ void mirrors_failed(struct mirrors_health *health, uint64_t now_ms)
 {
     uint32_t before = mirrors_failures(health, now_ms);
 
+    if (mirrors_rests(health, now_ms)) {
+        return; /* several checks, and their retries, meet one outage */
+    }
     health->failures = before < MIRRORS_FAILURES_MAX ? before + 1 : MIRRORS_FAILURES_MAX;
     health->rest_until_ms = now_ms + backoff_pause(MIRRORS_REST_MS, MIRRORS_REST_MS_MAX, before);
 }
@@ -97,6 +100,9 @@ static void log_change(const struct log *log, const char *name,
                        const struct check_mirror_note *note, const struct mirrors_health *before,
                        const struct mirrors_health *after, uint64_t now_ms)
 {
+    if (mirrors_rests(before, now_ms) && mirrors_rests(after, now_ms)) {
+        return;
+    }
     if (mirrors_rests(after, now_ms)) {
         log_warn(log, "verifier", "mirror %.300s: asked last for %" PRIu64 " s: %s", name,
                  (after->rest_until_ms - now_ms) / 1000, note->trouble);

@@ -2,9 +2,10 @@
  * mirrors.h - the order in which mirrors are asked, by how each did lately.
  *
  * A check in which a mirror was silent or gave wrong content puts it last: for half a minute, twice
- * as long for each such check in a row, an hour at most. It is still asked, with a shorter timeout:
- * it may be the only one with the content. A check that it served well brings it back and halves
- * its failures; an hour without trouble takes one failure away. The node's database keeps all this.
+ * as long when it fails again after that, an hour at most. Meanwhile it is still asked, with a
+ * shorter timeout: it may be the only one with the content. A check that it served well brings it
+ * back and halves its failures; an hour without trouble takes one failure away. The node's database
+ * keeps all this.
  */
 #ifndef VERIFIER_STORE_MIRRORS_H
 #define VERIFIER_STORE_MIRRORS_H

@@ -1,9 +1,9 @@
 /*
  * Goal: a trace that was written to a file is the trace that was run; a damaged file, or one of
  * another step, is never taken for it; and a file that cannot be written is no failure. However
- * many micro-batches a step has, the file never has more than one of them.
- * Method: a step of a small model, traced with a file; the server that reads the file is compared
- * with one that runs the step; then each byte of the head, and some of the tensors, are changed.
+ * many micro-batches a step has, the file never has more than one of them. Method: a step of a
+ * small model, traced with a file; the server that reads the file is compared with one that runs
+ * the step; then each byte of the head, and some of the tensors, are changed.
  */
 #include "tests/support/test.h"
 

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support/game"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
@@ -313,6 +315,41 @@ def first_states_that_are_missing_or_wrong_cost_nothing():
     assert ledger.events(key) == ["opened"] and money_of(ledger) == before
     ledger.run("given.job", *run, "--first-state", state, "--until", "committed")
     assert "committed" in ledger.events(key)
+
+
+def a_run_serves_its_bundle_and_the_ledger_names_the_place():
+    """From the address that its --serve gives; a place that is taken costs no stake."""
+    ledger = local_ledger("serving")
+    key = ledger.open("long.job", "--claim-period", "1h")
+    before = money_of(ledger)
+    error = ledger.run("long.job", "--bundle", path("serving.run"), "--serve", "::1:80",
+                       wanted=3)["error"]
+    assert "no place to listen at" in error["message"], error
+    assert not os.path.exists(path("serving.run"))
+    taken = socket.create_server(("127.0.0.1", 0))
+    error = ledger.run("long.job", "--bundle", path("serving.run"), "--serve",
+                       "127.0.0.1:%d" % taken.getsockname()[1], wanted=2)["error"]
+    assert "cannot serve on 127.0.0.1" in error["message"], error
+    assert ledger.events(key) == ["opened"] and money_of(ledger) == before
+    taken.close()
+    with Running(["prover", "resume", path("serving.run"), *ledger.place,
+                  *ledger.wallet("solver"), "--data", DATA, "--serve", "127.0.0.1:0"]) as run:
+        run.wait_for_word(b"serving at http://127.0.0.1:")
+        url = re.search(rb"serving at (\S+)", run.said).group(1).decode()
+        wait_for(lambda: ledger.events(key).count("committed") == 4, run.said)
+        with urllib.request.urlopen(url + "/v1/jobs.json", timeout=WAIT_MAX_S) as reply:
+            job = json.load(reply)["jobs"][0]
+        assert job["steps"] == 400, job
+        accepted = [json.loads(line) for line in call("ledger", "watch", "--json", *ledger.place)
+                    .stdout.decode().splitlines() if '"accepted"' in line]
+        assert accepted[0]["contact"] == url, accepted
+        run.process.send_signal(signal.SIGINT)
+        assert run.end() != 0 and b"lockstep prover resume" in run.said, run.said
+    try:
+        urllib.request.urlopen(url, timeout=WAIT_MAX_S)
+        raise AssertionError("it still serves")
+    except urllib.error.URLError:
+        pass
 
 
 def what_nobody_could_check_costs_no_stake():
@@ -637,6 +674,7 @@ TESTS = [
     another_job_or_solver_is_refused_before_it_costs,
     terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them,
     first_states_that_are_missing_or_wrong_cost_nothing,
+    a_run_serves_its_bundle_and_the_ledger_names_the_place,
     what_nobody_could_check_costs_no_stake,
     a_bundle_made_offline_is_posted_later,
     a_training_that_diverges_is_committed_and_paid_up_to_there,

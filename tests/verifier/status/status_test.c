@@ -678,7 +678,7 @@ static uint64_t real_ms(void)
 static struct status_server *serve(const char *name)
 {
     const char *path = small_path(name);
-    struct status_server_place place;
+    struct listen_place place;
     struct status_server *server;
     struct store store;
     struct error error;
@@ -691,7 +691,7 @@ static struct status_server *serve(const char *name)
     OK(database_run(&store.sql, &error, "UPDATE tasks SET ended_ms = ended_ms + ?", "i",
                     (int64_t)real_ms() - (int64_t)now_ms));
     store_close(&store);
-    OK(status_server_place(&place, "0", &error));
+    OK(listen_place_read(&place, "0", &error));
     OK(status_server_open(&server, path, &place, &error));
     return server;
 }
@@ -720,27 +720,6 @@ static void test_server_answers_what_it_has_and_refuses_the_rest(void **state)
     assert_int_equal(query(&body, port, "/", "DELETE"), 405);
     buffer_release(&body);
     status_server_close(server);
-}
-
-static void test_server_place_is_an_address_and_a_port(void **state)
-{
-    static const char *const bad[] = {
-        "",      ":",    "x",   "127.0.0.1:",  "1.2.3.4:x", "::1:80", "127.0.0.1:65536",
-        "1:2:3", "[]:1", ":80", "127.0.0.1:-1"};
-    struct status_server_place place;
-    struct error error;
-
-    (void)state;
-    error_init(&error);
-    OK(status_server_place(&place, "7571", &error));
-    assert_string_equal(place.address, "127.0.0.1");
-    assert_int_equal(place.port, 7571);
-    OK(status_server_place(&place, "[::1]:80", &error));
-    assert_string_equal(place.address, "::1");
-    OK(status_server_place(&place, "0.0.0.0:0", &error));
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(status_server_place(&place, bad[i], &error), STATUS_USAGE);
-    }
 }
 
 /* What chromium prints of a page; the caller releases it. */
@@ -879,7 +858,6 @@ int main(void)
         cmocka_unit_test(test_retried_and_obsolete_moves_are_not_lost),
         cmocka_unit_test(test_page_stands_alone_and_escapes_foreign_text),
         cmocka_unit_test(test_server_answers_what_it_has_and_refuses_the_rest),
-        cmocka_unit_test(test_server_place_is_an_address_and_a_port),
         cmocka_unit_test(test_server_the_page_works_in_chromium),
         cmocka_unit_test(test_page_does_not_scroll_sideways_from_390_pixels_up),
     };
