@@ -63,6 +63,8 @@ gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 # Where the tables of runs are kept; each has a name of its own.
 gpu_results ?= bench/results
+# A bound for the whole, such as 8m; empty: none.
+gpu_budget ?=
 
 $(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
@@ -76,7 +78,7 @@ ifeq ($(NVCC),)
 endif
 	@mkdir -p $(BUILD)/bench $(gpu_results)
 	@rm -f $(BUILD)/bench/gpu-check.path
-	$(Q)code=0; $(gpu_check) $(gpu_results) $(BUILD)/bench/gpu-check.path || code=$$?; \
+	$(Q)code=0; $(gpu_check) $(gpu_budget:%=--budget %) $(gpu_results) $(BUILD)/bench/gpu-check.path || code=$$?; \
 	    if [ -s $(BUILD)/bench/gpu-check.path ]; then path=$$(cat $(BUILD)/bench/gpu-check.path); \
 	        $(gpu_python) bench/peer_gpu.py "$$path.json" "$$path.md"; fi; \
 	    exit $$code

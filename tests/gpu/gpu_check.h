@@ -1,14 +1,17 @@
 /*
- * gpu_check.h - what the parts of gpu-check share: one report, and machines of both kinds.
+ * gpu_check.h - what the sections of gpu-check share: one report, and machines of both kinds.
  *
  * Each section is a process of its own, so that one that fails, hangs or loses the device takes no
  * other with it: gpu_check_must() ends its section, never the program. The tally is shared memory.
+ * Which variants a machine may use is what the ladder found so far (gpu_ladder.c): no section
+ * tests variants by itself.
  */
 #ifndef TESTS_GPU_GPU_CHECK_H
 #define TESTS_GPU_GPU_CHECK_H
 
 #include <stdio.h>
 
+#include "engine/cuda/device/device_error.h"
 #include "engine/cuda/selftest/selftest.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/models/model.h"
@@ -19,6 +22,7 @@
 #define GPU_CHECK_NO_DEVICE 2
 
 #define GPU_CHECK_REASON_MAX 1600
+#define GPU_CHECK_FIRST_MAX  160
 
 /* Written by sections, read by whoever started them. */
 struct gpu_tally {
@@ -26,6 +30,9 @@ struct gpu_tally {
     uint64_t comparisons;
     uint64_t failures;
     uint32_t devices;                  /* that open */
+    uint32_t offered;                  /* variants that the device has: 1 << enum kernel_variant */
+    uint32_t barred;                   /* of them, those that failed alone */
+    char first[GPU_CHECK_FIRST_MAX];   /* what differed first in the last section */
     char reason[GPU_CHECK_REASON_MAX]; /* why the last section could not tell */
 };
 
@@ -36,6 +43,9 @@ struct gpu_check {
     FILE *table; /* the same, to be read; NULL: no file */
     bool quick;  /* small sizes: to see that everything runs, on any device */
 };
+
+/* First in a section's process: opens the plugin, and bars what the tally bars. */
+void gpu_check_begin(struct gpu_check *check);
 
 /* One measurement: printed, and written to the files. */
 void gpu_check_number(struct gpu_check *check, const char *name, double value, const char *unit);
@@ -53,11 +63,11 @@ void gpu_check_call(const struct gpu_check *check, enum device_result result);
 /* out = a b^T with a (m, k) and b (n, k) given: quantizing both is part of the step. */
 struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision precision);
 
-/* As below, with one variant to contract and no other. */
-struct machine *gpu_check_open_variant(const struct gpu_check *check, const struct tape *tape,
-                                       enum kernel_variant variant);
+/* As below, without the variants that are named in bits. */
+struct machine *gpu_check_open_barred(const struct gpu_check *check, const struct tape *tape,
+                                      uint32_t disabled);
 
-/* With every variant that is sound on this device. */
+/* With every variant that the ladder did not bar. */
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only);
 
@@ -79,14 +89,6 @@ void gpu_check_compare(struct gpu_check *check, struct machine *cpu, struct mach
                        const char *what);
 void gpu_check_differs(struct gpu_check *check, const char *what);
 
-/* A section; kind picks one of several of the same sort. */
-struct gpu_section {
-    const char *name;
-    void (*run)(struct gpu_check *check, int kind);
-    int kind;
-    bool speed;
-};
-
 /* gpu_bits.c */
 void gpu_check_functions(struct gpu_check *check, int kind);
 void gpu_check_model(struct gpu_check *check, int kind);
@@ -100,12 +102,12 @@ void gpu_check_split(struct gpu_check *check, int kind);
 void gpu_check_small_memory(struct gpu_check *check, int kind);
 void gpu_check_tokens(struct gpu_check *check, int kind);
 
-/* gpu_variants.c */
+/* gpu_variants.c: kind is the variant */
 void gpu_check_selftest(struct gpu_check *check, int kind);
 void gpu_check_variant(struct gpu_check *check, int kind);
 void gpu_check_variant_speed(struct gpu_check *check, int kind);
 
-/* gpu_fused.c */
+/* gpu_fused.c: kind is the variant; VARIANT_PLAIN: nothing but plain kernels */
 void gpu_check_fused(struct gpu_check *check, int kind);
 void gpu_check_fused_speed(struct gpu_check *check, int kind);
 
@@ -115,5 +117,15 @@ void gpu_check_hashing(struct gpu_check *check, int kind);
 void gpu_check_product(struct gpu_check *check, int kind);
 void gpu_check_step(struct gpu_check *check, int kind);
 double gpu_check_now(void);
+
+/* gpu_kernels.c */
+void gpu_check_kernels(struct gpu_check *check, int kind);
+
+/* gpu_load.c: kind is the variant; VARIANT_COUNT: whole steps with all that are free */
+void gpu_check_load(struct gpu_check *check, int kind);
+
+/* gpu_tools.c: kind is the tool */
+enum gpu_tool { GPU_TOOL_SANITIZER, GPU_TOOL_NCU };
+void gpu_check_tool(struct gpu_check *check, int kind);
 
 #endif /* TESTS_GPU_GPU_CHECK_H */

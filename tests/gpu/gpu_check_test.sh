@@ -1,9 +1,10 @@
 #!/bin/sh
-# Goal: without a GPU, gpu-check says so in one sentence and an advice, and exits 2: cannot tell. With one it goes on
-# after whatever fails, and its files hold what it found: named after device and day, whatever the device's name holds,
-# and never over those of an earlier run.
-# Method: runs it with the plugin turned off, as it is where there is no driver, and on the emulated device, which is
-# lost at some call. Prints TAP.
+# Goal: without a GPU, gpu-check says so in one sentence and an advice, and exits 2: cannot tell. With one it climbs to
+# its end whatever fails, within its budget; names every variant that differs, fails, traps, hangs or dies, and uses it no
+# more. Its files hold what it found: named after device and day, whatever the device's name holds, and never over those
+# of an earlier run.
+# Method: runs it with the plugin turned off, as it is where there is no driver, and on the emulated device, whose kernels
+# have faults or which is lost at some call. Prints TAP.
 set -u
 
 check=$TEST_BUILD/gpu-check
@@ -56,14 +57,15 @@ runs() {
 runs "$dir" "states of m"
 path=$(cat "$dir/note")
 passes "gpu-check on the emulated device writes what it found" "$(
-    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 1 comparisons, 0 differ; 0 sections" &&
+    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 13 comparisons, 0 differ; 0 sections" &&
         printf '%s\n' "$said" | grep -qF "gpu-check: results in $path.md and .json" &&
         grep -q "^NVIDIA \"H200\"   ../../x, compute capability 8.0.*driver .* for CUDA 11.4.*QUICK" "$path.md" &&
         grep -q "^| pinned states of mlp | equal | 1 comparisons |  |" "$path.md" &&
         python3 -c 'import json, sys
 rows = json.load(open(sys.argv[1]))
 assert rows[0]["date"] and rows[0]["value"] == "NVIDIA \"H200\" | ../../x" and rows[0]["quick"]
-assert rows[1] == {"name": "pinned states of mlp", "value": "equal", "comparisons": 1, "reason": ""}
+assert rows[1] == {"name": "self-test of plain", "value": "equal", "comparisons": 1, "reason": ""}
+assert rows[-2] == {"name": "pinned states of mlp", "value": "equal", "comparisons": 1, "reason": ""}
 assert rows[-1]["differ"] == 0' "$path.json"
     echo $?
 )"
@@ -93,23 +95,97 @@ passes "a folder that is not there is reported before anything runs" "$(
         ! printf '%s\n' "$said" | grep -q "comparisons"
     echo $?
 )"
-# The first calls belong to the self-tests at opening: the device is lost after them.
-EMULATED_FAIL_AT=100
-export EMULATED_FAIL_AT
-said="fails the self-test of"
-while printf '%s\n' "$said" | grep -q "fails the self-test of" && [ "$EMULATED_FAIL_AT" -lt 100000 ]; do
-    EMULATED_FAIL_AT=$((EMULATED_FAIL_AT * 3 / 2))
-    rm -rf "$dir/lost"
-    mkdir "$dir/lost"
-    runs "$dir/lost" "pinned"
+# The ladder. rungs FOLDER: the sections that the last run's table has.
+rungs() {
+    grep -cE "^\| (self-test of|pinned states of) .* \| (equal|DIFFERS|CANNOT TELL|left out) \|" "$(cat "$dir/note").md"
+}
+climbs() {
+    rm -rf "$dir/ladder"
+    mkdir "$dir/ladder"
+    runs "$dir/ladder" "pinned"
+}
+# A lost device, at some call of each section: all sections are tried, and none that failed passes for equal. At the first
+# three calls there is no device at all.
+deaths="4 40 100 400"
+[ -n "${SOAK_MINUTES:-}" ] && deaths="4 6 9 13 20 30 45 67 100 150 225 337 506"
+for call in $deaths; do
+    export EMULATED_FAIL_AT="$call"
+    climbs
+    unset EMULATED_FAIL_AT
+    untold=$(printf '%s\n' "$said" | grep -c "^  CANNOT TELL .*: .")
+    passes "a device that is lost at call $call of every section: the ladder is climbed to its end, and cannot tell" "$(
+        [ "$code" = 2 ] && [ "$(rungs)" = 16 ] && [ "$untold" -ge 1 ] &&
+            [ "$(python3 -c 'import json, sys
+print(sum(row["value"] == "CANNOT TELL" and row["reason"] != "" for row in json.load(open(sys.argv[1]))))' \
+                "$(cat "$dir/note").json")" = "$untold" ]
+        echo $?
+    )"
 done
-path=$(cat "$dir/note")
-passes "gpu-check on a device that is lost goes on to the end, and cannot tell" "$(
-    lost=$(printf '%s\n' "$said" | grep -c "CANNOT TELL: pinned states of .*: .")
-    [ "$code" = 2 ] && [ "$lost" -ge 1 ] && [ "$(grep -c "^| pinned states of " "$path.md")" = 4 ] &&
-        [ "$(grep -c "^| pinned states of .* | cannot tell |  | ." "$path.md")" = "$lost" ] &&
-        [ "$(python3 -c 'import json, sys
-print(sum(row["value"] == "cannot tell" and row["reason"] != "" for row in json.load(open(sys.argv[1]))))' "$path.json")" = "$lost" ]
+# Every variant is guilty: each is named, and what follows is equal by plain kernels.
+all="kernel_contract_narrow kernel_hopper_narrow_half kernel_hopper_narrow_pair kernel_held kernel_attention_narrow \
+kernel_entropy kernel_updates kernel_quantize_columns kernel_strip_columns_narrow kernel_dots kernel_short_sums kernel_quads"
+names="mma wgmma pairs held attention entropy lists columns strips dots sums epilogue"
+guilty=$(printf '%s\n' "$all" | tr -s ' ' ',')
+export EMULATED_CAPABILITY=90
+for fault in skips refused traps crashes; do
+    export EMULATED_FAULT="$fault:$guilty"
+    climbs
+    named=0
+    for name in $names; do
+        printf '%s\n' "$said" | grep -q "^  GUILTY: $name is barred from here on" && named=$((named + 1))
+    done
+    passes "a ladder on which every variant $fault names them all, and the pinned states are equal without them" "$(
+        [ "$named" = 12 ] && [ "$(rungs)" = 18 ] && [ "$code" != 0 ] &&
+            [ "$(printf '%s\n' "$said" | grep -c "^  equal    pinned states of ")" = 4 ]
+        echo $?
+    )"
+done
+# What hangs costs its share of the budget.
+hanging=kernel_held
+[ -n "${SOAK_MINUTES:-}" ] && hanging=$guilty
+export EMULATED_FAULT="hangs:$hanging"
+said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="pinned" "$check" --budget 3m "$dir/ladder" "$dir/note" 2>&1)
+code=$?
+passes "a kernel that hangs costs a share of the budget, is named, and what follows is equal without it" "$(
+    [ "$code" = 2 ] && printf '%s\n' "$said" | grep -q "self-test of held: it did not end in [0-9]* s" &&
+        printf '%s\n' "$said" | grep -q "^  GUILTY: held is barred" &&
+        [ "$(printf '%s\n' "$said" | grep -c "^  equal    pinned states of ")" = 4 ]
     echo $?
 )"
+export EMULATED_FAULT="skips:kernel_contract_plain"
+climbs
+passes "plain kernels that differ are named, and nothing is said to take their place" "$(
+    [ "$code" = 1 ] && printf '%s\n' "$said" | grep -q "^  GUILTY: plain kernels, and nothing"
+    echo $?
+)"
+unset EMULATED_FAULT EMULATED_CAPABILITY
+said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 "$check" --budget 3s "$dir/ladder" "$dir/note" 2>&1)
+code=$?
+passes "what finds no budget is left out aloud, and the files are whole" "$(
+    [ "$code" = 2 ] && printf '%s\n' "$said" | grep -q "^  left out mlp: the budget is spent" &&
+        grep -q "^| mlp | left out |  | the budget is spent |" "$(cat "$dir/note").md" &&
+        python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$(cat "$dir/note").json"
+    echo $?
+)"
+said=$("$check" --budget soon 2>&1)
+code=$?
+says "a budget that is no time is refused" "--budget takes a time"
+# The tools of the toolkit see the self-tests where they are.
+cat >"$dir/compute-sanitizer" <<'END'
+#!/bin/sh
+echo "seen: $*"
+exit "${TOOL_CODE:-0}"
+END
+chmod +x "$dir/compute-sanitizer"
+for found in 0 9; do
+    said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="compute-sanitizer" TOOL_CODE=$found \
+        PATH=$dir:$PATH "$check" 2>&1)
+    code=$?
+    passes "compute-sanitizer is started over the program, and its code $found is the section's" "$(
+        printf '%s\n' "$said" | grep -q "^seen: --tool memcheck .*gpu-check$" &&
+            { { [ "$found" = 0 ] && [ "$code" = 0 ]; } ||
+                { [ "$code" = 2 ] && printf '%s\n' "$said" | grep -q "CANNOT TELL compute-sanitizer: it ended with code 9"; }; }
+        echo $?
+    )"
+done
 finish

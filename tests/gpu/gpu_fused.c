@@ -9,39 +9,15 @@
 
 #define ROUNDS 5
 
-/* Kernels that contract stay as they were tested. */
-static uint32_t barred_ways(struct gpu_check *check)
-{
-    struct variants variants;
-    struct error error;
-
-    error_init(&error);
-    gpu_check_must(variants_of_device(&variants, check->calls, 0, &error), &error);
-    return variants_disabled(&variants);
-}
-
 #define OTHER_VARIANTS (((1u << VARIANT_COUNT) - 1) & ~((1u << CONTRACT_VARIANTS) - 1))
-
-static struct machine *open_barred(const struct gpu_check *check, const struct tape *tape,
-                                   uint32_t disabled)
-{
-    const struct cuda_config config = {.calls = check->calls, .disabled = disabled};
-    const struct machine_options options = {.trace = false};
-    struct machine *machine = NULL;
-    struct error error;
-
-    error_init(&error);
-    gpu_check_must(machine_cuda_open(&machine, tape, &options, &config, &error), &error);
-    return machine;
-}
 
 /* ---- bits ------------------------------------------------------------------------- */
 
-/* kind: the variant, alone; also where the self-test found it wrong, to see where it is. */
+/* kind: the variant, with nothing beside it but plain kernels, so that who is guilty is plain. */
 void gpu_check_fused(struct gpu_check *check, int kind)
 {
     static const struct precision cuts[] = {{14, 128}, {16, 0}};
-    const uint32_t contracting = barred_ways(check) & ~OTHER_VARIANTS;
+    const uint32_t alone = ~(1u << kind | 1u << VARIANT_PLAIN);
 
     for (int model_kind = MODEL_GPT2; model_kind <= MODEL_LLAMA; model_kind++) {
         for (size_t i = 0; i < (check->quick ? 1 : 2); i++) {
@@ -65,8 +41,7 @@ void gpu_check_fused(struct gpu_check *check, int kind)
             options.data_dtype = DTYPE_U8;
             gpu_check_must(model_build(&model, &options, &error), &error);
             machines[0] = gpu_check_cpu(model.tape, false, false);
-            machines[1] =
-                open_barred(check, model.tape, contracting | (OTHER_VARIANTS & ~(1u << kind)));
+            machines[1] = gpu_check_open_barred(check, model.tape, alone);
             gpu_check_give(machines, 2, &model, model.tape, 6);
             for (int step = 0; step < (check->quick ? 2 : 4); step++) {
                 for (int m = 0; m < 2; m++) {
@@ -96,7 +71,7 @@ static int by_size(const void *a, const void *b)
 
 static double time_step(struct gpu_check *check, const struct model *model, uint32_t disabled)
 {
-    struct machine *machine = open_barred(check, model->tape, disabled);
+    struct machine *machine = gpu_check_open_barred(check, model->tape, disabled);
     double seconds[ROUNDS];
     struct error error;
 
@@ -114,7 +89,7 @@ static double time_step(struct gpu_check *check, const struct model *model, uint
 /* kind: the batch. */
 void gpu_check_fused_speed(struct gpu_check *check, int kind)
 {
-    const uint32_t disabled = barred_ways(check);
+    const uint32_t disabled = check->tally->barred;
     struct model model;
     char name[96];
 

@@ -334,15 +334,12 @@ static void profile_step(struct gpu_check *check, const struct model *model)
 {
     struct op_seconds sum = {.tape = model->tape};
     struct machine_options options = {.timed = add_seconds, .timed_context = &sum};
-    struct cuda_config config = {.calls = check->calls};
+    const struct cuda_config config = {.calls = check->calls, .disabled = check->tally->barred};
     double bytes[OP_KIND_COUNT] = {0.0};
     struct machine *machine = NULL;
-    struct variants variants;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(variants_of_device(&variants, check->calls, 0, &error), &error);
-    config.disabled = variants_disabled(&variants);
     gpu_check_must(machine_cuda_open(&machine, model->tape, &options, &config, &error), &error);
     gpu_check_give(&machine, 1, model, model->tape, 9);
     gpu_check_must(machine->backend->step(machine, NULL, &error), &error);

@@ -1,9 +1,6 @@
 /*
- * gpu_variants.c - each kernel that contracts alone: its bits against the processor's, and its
- * speed.
- *
- * The self-test of every process says which variants are used. Here each that the device has is
- * looked at, wrong ones too, so that one run shows which kernels fail on which shapes.
+ * gpu_variants.c - each kernel variant alone: its self-test; for those that contract, its bits
+ * against the processor's on shapes that a small test does not have, and its speed.
  */
 #include <stdlib.h>
 
@@ -11,32 +8,22 @@
 
 #define ROUNDS 7
 
-static bool offered(struct gpu_check *check, struct variants *variants, int variant)
-{
-    struct error error;
-
-    error_init(&error);
-    gpu_check_must(variants_of_device(variants, check->calls, 0, &error), &error);
-    return (variants->offered >> variant & 1) != 0;
-}
-
+/* As a process does it before it uses a variant, but each on a device that was just opened. */
 void gpu_check_selftest(struct gpu_check *check, int kind)
 {
-    char text[VARIANTS_TEXT_MAX];
-    struct variants variants;
+    const enum kernel_variant variant = (enum kernel_variant)kind;
+    struct device_facts facts;
+    struct device *device = NULL;
+    bool right = false;
 
-    (void)offered(check, &variants, kind);
-    variants_text(text, &variants);
-    printf("  contracts by %s\n", text);
-    for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
-        check->tally->comparisons += variants.offered >> variant & 1;
-        if (variants.wrong >> variant & 1) {
-            char what[64];
-
-            (void)snprintf(what, sizeof(what), "the self-test of %s", selftest_name(variant));
-            gpu_check_differs(check, what);
-        }
+    gpu_check_call(check, check->calls->open(&device, &facts, 0));
+    gpu_check_call(
+        check, variants_try(&right, check->calls, device, &facts, variant, check->tally->barred));
+    check->tally->comparisons++;
+    if (!right) {
+        gpu_check_differs(check, "other bits than the rules");
     }
+    check->calls->close(device);
 }
 
 /* ---- bits ----------------------------------------------------------------------- */
@@ -46,7 +33,7 @@ static void hold_variant(struct gpu_check *check, enum kernel_variant variant,
 {
     struct tape *tape = gpu_check_linear(shape[0], shape[1], shape[2], cut);
     struct machine *machines[2] = {gpu_check_cpu(tape, false, false),
-                                   gpu_check_open_variant(check, tape, variant)};
+                                   gpu_check_open_barred(check, tape, ~(1u << variant))};
     struct error error;
     char what[96];
 
@@ -74,9 +61,8 @@ void gpu_check_variant(struct gpu_check *check, int kind)
     static const struct precision cuts[] = {{14, 128}, {14, 0},  {16, 128}, {15, 512},
                                             {22, 0},   {14, 32}, {22, 128}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    struct variants variants;
 
-    for (size_t i = 0; i < count && offered(check, &variants, kind); i++) {
+    for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < sizeof(cuts) / sizeof(cuts[0]); j++) {
             hold_variant(check, (enum kernel_variant)kind, shapes[i], cuts[j], i);
         }
@@ -98,7 +84,7 @@ static void time_variant(struct gpu_check *check, enum kernel_variant variant,
 {
     const double work = 2e-12 * (double)shape[0] * (double)shape[1] * (double)shape[2];
     struct tape *tape = gpu_check_linear(shape[0], shape[1], shape[2], cut);
-    struct machine *machine = gpu_check_open_variant(check, tape, variant);
+    struct machine *machine = gpu_check_open_barred(check, tape, ~(1u << variant));
     double seconds[ROUNDS];
     struct error error;
     char name[96];
@@ -128,9 +114,8 @@ void gpu_check_variant_speed(struct gpu_check *check, int kind)
     static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
     const size_t widths = kind == VARIANT_PAIRS ? 1 : 3;
-    struct variants variants;
 
-    for (size_t i = check->quick ? 0 : 1; i < count && offered(check, &variants, kind); i++) {
+    for (size_t i = check->quick ? 0 : 1; i < count; i++) {
         for (size_t j = 0; j < widths; j++) {
             time_variant(check, (enum kernel_variant)kind, shapes[i], cuts[j]);
         }

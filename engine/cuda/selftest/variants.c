@@ -87,6 +87,15 @@ static enum status read_names(uint32_t *without, struct error *error)
 
 _Static_assert(VARIANT_COUNT <= NOTE_BITS, "a note has a bit for each variant");
 
+uint32_t variants_offered(const struct device_facts *facts)
+{
+    const uint32_t all = (1u << VARIANT_COUNT) - 1;
+
+    return facts->capability == HOPPER_CAPABILITY
+               ? all
+               : all & ~(1u << VARIANT_PAIRS | 1u << VARIANT_WGMMA);
+}
+
 /* A kernel that does not start harms nothing but its own variant. Without the plain one, all
  * end. */
 static enum device_result forgive(enum device_result result, const struct launcher *launcher,
@@ -97,52 +106,53 @@ static enum device_result forgive(enum device_result result, const struct launch
                : launcher->calls->wait(launcher->device);
 }
 
-static enum device_result test_all(struct variants *variants, const struct launcher *launcher)
-{
-    for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
-        struct launcher own = *launcher;
-        bool right = true;
-
-        own.disabled = variants_disabled(variants) | ~variants->offered;
-        if ((own.disabled >> variant & 1) == 0) {
-            DEVICE_TRY(forgive(selftest_variant(&right, &own, variant), launcher, variant));
-        }
-        variants->wrong |= right ? 0 : 1u << variant;
-    }
-    return DEVICE_OK;
-}
-
-static uint32_t offered_by(const struct device_facts *facts)
-{
-    const uint32_t all = (1u << VARIANT_COUNT) - 1;
-
-    return facts->capability == HOPPER_CAPABILITY
-               ? all
-               : all & ~(1u << VARIANT_PAIRS | 1u << VARIANT_WGMMA);
-}
-
-enum status variants_test(struct variants *variants, const struct device_calls *calls,
-                          struct device *device, const struct device_facts *facts, int ordinal,
-                          struct error *error)
+enum device_result variants_try(bool *right, const struct device_calls *calls,
+                                struct device *device, const struct device_facts *facts,
+                                enum kernel_variant variant, uint32_t disabled)
 {
     const struct launcher launcher = {.calls = calls,
                                       .device = device,
                                       .block_count = 64,
                                       .capability = facts->capability,
                                       .shared_max = facts->shared_max,
+                                      .disabled = disabled | ~variants_offered(facts),
                                       .gives_up = true,
                                       .packed = true};
+
+    *right = false;
+    return forgive(selftest_variant(right, &launcher, variant), &launcher, variant);
+}
+
+static enum device_result test_all(struct variants *variants, const struct device_calls *calls,
+                                   struct device *device, const struct device_facts *facts)
+{
+    for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
+        const uint32_t disabled = variants_disabled(variants);
+        bool right = true;
+
+        if (((disabled | ~variants->offered) >> variant & 1) == 0) {
+            DEVICE_TRY(variants_try(&right, calls, device, facts, variant, disabled));
+        }
+        variants->wrong |= right ? 0 : 1u << variant;
+    }
+    return DEVICE_OK;
+}
+
+enum status variants_test(struct variants *variants, const struct device_calls *calls,
+                          struct device *device, const struct device_facts *facts, int ordinal,
+                          struct error *error)
+{
     uint32_t *note = calls->note(ordinal);
     enum device_result result = DEVICE_OK;
 
-    *variants = (struct variants){.offered = offered_by(facts)};
+    *variants = (struct variants){.offered = variants_offered(facts)};
     TRY(read_names(&variants->without, error));
     variants->without &= variants->offered;
     if (note != NULL && (*note & NOTE_KNOWN) != 0 &&
         (*note >> NOTE_BITS & NOTE_MASK) == variants->without) {
         variants->wrong = *note & NOTE_MASK;
     } else {
-        result = test_all(variants, &launcher);
+        result = test_all(variants, calls, device, facts);
     }
     if (result != DEVICE_OK || (variants->wrong >> VARIANT_PLAIN & 1) != 0) {
         (void)error_set(error, result == DEVICE_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_DEVICE,

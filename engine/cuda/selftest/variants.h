@@ -31,6 +31,17 @@ static inline uint32_t variants_disabled(const struct variants *variants)
 #define VARIANTS_TEXT_MAX 512
 void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants);
 
+/* Those that a device has. */
+uint32_t variants_offered(const struct device_facts *facts);
+
+/*
+ * Tries one variant on a device that is open, with nothing beside it but what it needs and
+ * disabled allows. *right is false where it gave other bits, or did not start.
+ */
+enum device_result variants_try(bool *right, const struct device_calls *calls,
+                                struct device *device, const struct device_facts *facts,
+                                enum kernel_variant variant, uint32_t disabled);
+
 /*
  * Tests a device that is open. STATUS_DEVICE and STATUS_NO_MEMORY: the device failed meanwhile, or
  * even its plainest kernels are wrong; STATUS_USAGE: LOCKSTEP_CUDA_WITHOUT names no variant.

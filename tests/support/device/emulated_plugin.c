@@ -2,13 +2,19 @@
  * emulated_plugin.c - the emulated device as a plugin: the one symbol of lockstep_cuda.so.
  *
  * With fake_device.c and the rules it makes build/tests/emulated_cuda.so, which LOCKSTEP_CUDA can
- * name, so that the programs themselves run on "a GPU" where there is none. EMULATED_FAIL_AT=K
- * makes its K-th call fail and all after it, as those of a lost device would; EMULATED_NAME names
- * the device. EMULATED_RESERVES=GIB makes it take address space as a driver does: when a device is
- * opened first, much that nobody may touch and GIB that could be written, and a little more at
- * every other opening; where it gets none the device does not open.
+ * name, so that the programs themselves run on "a GPU" where there is none.
+ *
+ *     EMULATED_FAIL_AT=K      the K-th call and all after it fail, as on a lost device
+ *     EMULATED_FAULT=F:K,...  the kernels have a fault: skips, refused, traps, hangs or crashes
+ *     EMULATED_NAME=NAME      of the device
+ *     EMULATED_CAPABILITY=90  of the device
+ *     EMULATED_RESERVES=GIB   it takes address space as a driver does: when a device is opened
+ *                             first, much that nobody may touch and GIB that could be written, and
+ *                             a little more at every other opening; without room none opens
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "tests/support/device/fake_device.h"
@@ -53,18 +59,53 @@ static enum device_result reserving_open(struct device **device, struct device_f
     return result;
 }
 
+/* A name that is none is a test's mistake: it must not pass for a sound device. */
+static void read_fault(struct fake_device_switches *wanted, const char *text)
+{
+    static const char *const faults[FAKE_FAULTS] = {"skips", "refused", "traps", "hangs",
+                                                    "crashes"};
+    const size_t length = strcspn(text, ":");
+    char names[512];
+    char *rest = NULL;
+
+    while (wanted->fault < FAKE_FAULTS && (strlen(faults[wanted->fault]) != length ||
+                                           memcmp(faults[wanted->fault], text, length) != 0)) {
+        wanted->fault++;
+    }
+    (void)snprintf(names, sizeof(names), "%s", text + length + (text[length] == ':'));
+    for (char *name = strtok_r(names, ",", &rest); name != NULL;
+         name = strtok_r(NULL, ",", &rest)) {
+        const uint64_t kernel = fake_device_kernel(name);
+
+        wanted->guilty |= kernel;
+        wanted->fault = kernel == 0 ? FAKE_FAULTS : wanted->fault;
+    }
+    if (wanted->fault == FAKE_FAULTS || wanted->guilty == 0) {
+        fprintf(stderr, "EMULATED_FAULT=%s is no fault of a kernel\n", text);
+        abort();
+    }
+}
+
 const struct device_calls *lockstep_cuda_device(void)
 {
     static struct device_calls calls;
+    static bool set;
     const char *fail_at = getenv("EMULATED_FAIL_AT");
-    const struct fake_device_switches wanted = {
+    const char *capability = getenv("EMULATED_CAPABILITY");
+    const char *fault = getenv("EMULATED_FAULT");
+    struct fake_device_switches wanted = {
         .fail_at = fail_at == NULL ? 0 : strtoull(fail_at, NULL, 10),
         .result = DEVICE_FAILED,
         .for_good = true,
+        .capability = capability == NULL ? 0 : (int32_t)strtol(capability, NULL, 10),
         .name = getenv("EMULATED_NAME")};
 
-    if (fail_at != NULL || wanted.name != NULL) {
+    if (fault != NULL) {
+        read_fault(&wanted, fault);
+    }
+    if (!set) { /* what was counted and noted stays, however often the plugin is asked for */
         fake_device_set(&wanted);
+        set = true;
     }
     calls = *fake_device_calls();
     calls.open = reserving_open;

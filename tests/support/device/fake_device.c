@@ -1,9 +1,11 @@
 /* fake_device.c - see fake_device.h. */
 #include "tests/support/device/fake_device.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/kernels/packed.h"
@@ -53,11 +55,11 @@
 
 static emulated_kernel *const kernels[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_FUNCTION)};
 
-#ifdef RACECHECK
 #define KERNEL_NAME(number, function, arguments) #function,
 
 static const char *const kernel_names[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_NAME)};
-#endif
+
+_Static_assert(KERNEL_COUNT <= 64, "switches have a bit for each kernel");
 
 /* An entry of a queue. */
 struct entry {
@@ -102,6 +104,7 @@ static uint64_t leftovers;
 static uint64_t dice;
 static uint64_t launches[KERNEL_COUNT];
 static uint32_t fake_notes[4];
+static bool lost; /* a kernel trapped */
 
 void fake_device_set(const struct fake_device_switches *wanted)
 {
@@ -110,6 +113,7 @@ void fake_device_set(const struct fake_device_switches *wanted)
     dice = wanted->seed;
     memset(launches, 0, sizeof(launches));
     memset(fake_notes, 0, sizeof(fake_notes));
+    lost = false;
     race_expect(wanted->deaf);
 }
 
@@ -148,6 +152,9 @@ uint64_t fake_device_leftovers(void)
 static enum device_result count_call(void)
 {
     call_count++;
+    if (lost) {
+        return DEVICE_FAILED;
+    }
     if (switches.fail_at != 0 &&
         (call_count == switches.fail_at || (switches.for_good && call_count > switches.fail_at))) {
         return switches.result;
@@ -248,19 +255,47 @@ static void fake_release(struct device *device, void *memory)
     }
 }
 
+uint64_t fake_device_kernel(const char *name)
+{
+    for (uint32_t kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        if (strcmp(kernel_names[kernel], name) == 0) {
+            return UINT64_C(1) << kernel;
+        }
+    }
+    return 0;
+}
+
+static bool has_fault(uint32_t kernel, enum fake_fault fault)
+{
+    return (switches.guilty >> kernel & 1) != 0 && switches.fault == fault;
+}
+
+static void run_kernel(const struct entry *entry)
+{
+    const uint32_t kernel = entry->launch.kernel;
+
+    launches[kernel]++;
+    if (has_fault(kernel, FAKE_CRASHES)) {
+        (void)raise(SIGKILL);
+    }
+    while (has_fault(kernel, FAKE_HANGS)) {
+        (void)pause();
+    }
+    lost = lost || has_fault(kernel, FAKE_TRAPS);
+    if (lost || has_fault(kernel, FAKE_SKIPS)) {
+        return;
+    }
+    emulator_run(kernels[kernel], entry->arguments, entry->launch.grid, entry->launch.block,
+                 entry->launch.shared_size, kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
+}
+
 static enum device_result run(const struct entry *entry, uint32_t lane)
 {
     (void)lane;
     switch (entry->kind) {
     case ENTRY_LAUNCH:
-        launches[entry->launch.kernel]++;
         race_work(lane, entry->point, kernel_names[entry->launch.kernel]);
-        if (entry->launch.kernel + 1 == switches.skipped) {
-            break;
-        }
-        emulator_run(kernels[entry->launch.kernel], entry->arguments, entry->launch.grid,
-                     entry->launch.block, entry->launch.shared_size,
-                     entry->launch.kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
+        run_kernel(entry);
         break;
     case ENTRY_COPY:
         race_work(lane, entry->point, "a copy");
@@ -429,7 +464,7 @@ static enum device_result fake_launch(struct device *device, const struct device
         launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->block == 0 ||
         launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX ||
         launch->shared_size > shared_granted(launch->kernel) ||
-        launch->kernel + 1 == switches.refused) {
+        has_fault(launch->kernel, FAKE_REFUSED)) {
         return DEVICE_FAILED;
     }
     memcpy(entry.arguments, launch->arguments, launch->arguments_size);

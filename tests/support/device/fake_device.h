@@ -18,6 +18,19 @@
 /* The table; one set of switches for all devices of the process. */
 const struct device_calls *fake_device_calls(void);
 
+/* The kernel of a name, as in KERNEL_LIST, as a bit of guilty; 0: none has it. */
+uint64_t fake_device_kernel(const char *name);
+
+/* What a kernel can do but give the right bits. */
+enum fake_fault {
+    FAKE_SKIPS,   /* nothing */
+    FAKE_REFUSED, /* its launch fails */
+    FAKE_TRAPS,   /* the device is lost to the process */
+    FAKE_HANGS,   /* it never ends */
+    FAKE_CRASHES, /* the process ends */
+    FAKE_FAULTS
+};
+
 struct fake_device_switches {
     uint64_t fail_at;          /* the call with this number (from 1) fails; 0: none */
     enum device_result result; /* of that call */
@@ -29,8 +42,8 @@ struct fake_device_switches {
     int32_t capability;        /* 0: 80 */
     uint32_t shared_max;       /* bytes that a block of it may have; 0: not known */
     const char *name;          /* of the device; NULL: a usual one */
-    uint32_t skipped;          /* the kernel with this number, from 1, does nothing; 0: none */
-    uint32_t refused;          /* likewise, its launch fails */
+    uint64_t guilty;           /* kernels that have the fault: 1 << enum cuda_kernel */
+    enum fake_fault fault;
 };
 void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
 

@@ -81,15 +81,17 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
 {
     static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
                                         KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
-    static const struct fake_device_switches pair = {.capability = 90,
-                                                     .skipped = KERNEL_HOPPER_NARROW_PAIR + 1};
+    static const struct fake_device_switches pair = {
+        .capability = 90, .guilty = UINT64_C(1) << KERNEL_HOPPER_NARROW_PAIR, .fault = FAKE_SKIPS};
     static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE,
                                       KERNEL_CONTRACT_THREE};
 
     (void)state;
     for (size_t i = 0; i < sizeof(of_wgmma) / sizeof(of_wgmma[0]); i++) {
-        struct fake_device_switches wrong = {.capability = 90, .skipped = of_wgmma[i] + 1};
-        struct fake_device_switches refused = {.capability = 90, .refused = of_wgmma[i] + 1};
+        struct fake_device_switches wrong = {
+            .capability = 90, .guilty = UINT64_C(1) << of_wgmma[i], .fault = FAKE_SKIPS};
+        struct fake_device_switches refused = {
+            .capability = 90, .guilty = UINT64_C(1) << of_wgmma[i], .fault = FAKE_REFUSED};
 
         expect_text_alone(&wrong, "pairs, mma, plain; disabled: wgmma (other bits than the rules)");
         expect_text_alone(&refused,
@@ -97,7 +99,8 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
     }
     expect_text_alone(&pair, "wgmma, mma, plain; disabled: pairs (other bits than the rules)");
     for (size_t i = 0; i < sizeof(of_mma) / sizeof(of_mma[0]); i++) {
-        struct fake_device_switches wrong = {.skipped = of_mma[i] + 1};
+        struct fake_device_switches wrong = {.guilty = UINT64_C(1) << of_mma[i],
+                                             .fault = FAKE_SKIPS};
 
         expect_text_alone(&wrong, "plain; disabled: mma (other bits than the rules)");
     }
@@ -133,8 +136,10 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
 
     (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        struct fake_device_switches wrong = {.skipped = others[i].kernel + 1};
-        struct fake_device_switches refused = {.refused = others[i].kernel + 1};
+        struct fake_device_switches wrong = {.guilty = UINT64_C(1) << others[i].kernel,
+                                             .fault = FAKE_SKIPS};
+        struct fake_device_switches refused = {.guilty = UINT64_C(1) << others[i].kernel,
+                                               .fault = FAKE_REFUSED};
         char expected[VARIANTS_TEXT_MAX] = "plain; disabled: ";
         char without[VARIANTS_TEXT_MAX] = "";
 
@@ -158,7 +163,8 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
 
 static void test_without_a_sound_variant_there_is_no_device(void **state)
 {
-    struct fake_device_switches wrong = {.skipped = KERNEL_CONTRACT_PLAIN + 1};
+    struct fake_device_switches wrong = {.guilty = UINT64_C(1) << KERNEL_CONTRACT_PLAIN,
+                                         .fault = FAKE_SKIPS};
     struct variants variants;
     struct error error;
 
