@@ -5,6 +5,7 @@
 #include "client/job_deliver.h"
 #include "client/job_list.h"
 #include "client/job_new.h"
+#include "client/job_new_options.h"
 #include "client/job_open.h"
 
 static const struct command commands[] = {
@@ -14,11 +15,13 @@ static const struct command commands[] = {
          "Writes a job file: the program of one training step, the roots of the data and of the "
          "first state, and the number of steps. With the file and the data every machine computes "
          "the same bits after every step.",
-     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
-                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16 \\\n"
-                "    --data-type u16 --vocabulary 50257 --layers 12 --heads 12 --width 768 \\\n"
-                "    --positions 1024\n"
-                "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
+     .example =
+         "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
+         "lockstep job new --inference --first-state gpt2.safetensors --data text.u16 \\\n"
+         "    --data-type u16 --vocabulary 50257 --layers 12 --heads 12 --width 768 \\\n"
+         "    --positions 1024\n"
+         "lockstep job new --base Llama-3.2-1B --data tokens.npy --length 512 --rate 0.00002\n"
+         "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
      .options = job_new_options,
      .option_count = JOB_NEW_OPTIONS,
      .run = job_new_run},

@@ -6,8 +6,6 @@
 
 #include "base/cli/command.h"
 
-#define JOB_NEW_OPTIONS 40
-extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 #define JOB_NEW_SHOW_OPTIONS 9
 extern const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS];
 

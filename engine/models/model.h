@@ -18,6 +18,29 @@ enum model_kind {
     MODEL_COUNT,
 };
 
+/* The function between feed-forward layers. */
+enum activation {
+    ACTIVATION_GELU_TANH = 0, /* GPT-2's */
+    ACTIVATION_GELU,          /* x Phi(x) */
+    ACTIVATION_SILU,
+    ACTIVATION_RELU,
+    ACTIVATION_COUNT,
+};
+
+/* How the angles of a model that was trained on shorter sequences are stretched. */
+struct rotary_scaling {
+    enum rotary_kind {
+        ROTARY_PLAIN = 0,
+        ROTARY_LINEAR, /* every frequency is divided by factor */
+        ROTARY_LLAMA3, /* low frequencies are; between low and high turns it changes over */
+        ROTARY_COUNT,
+    } kind;
+    double factor;
+    double low; /* turns in so many positions */
+    double high;
+    uint32_t positions;
+};
+
 enum optimizer {
     OPTIMIZER_ADAMW = 0,
     OPTIMIZER_SGD, /* with momentum */
@@ -47,15 +70,23 @@ struct model_options {
 
     /* Language models. */
     uint32_t length;    /* tokens of a sequence */
-    uint32_t positions; /* GPT-2: rows of the position table; 0: length */
+    uint32_t positions; /* the most a sequence may have, and rows of GPT-2's table; 0: length */
     uint32_t vocabulary;
     uint32_t layers;
     uint32_t heads;
     uint32_t kv_heads; /* Llama; 0: heads */
     uint32_t width;
     uint32_t hidden;     /* width of the feed-forward layers; 0: the kind's usual multiple */
-    double rotary_base;  /* Llama: angles of pair j turn by base^(-2j/d) */
-    double norm_epsilon; /* Llama */
+    uint32_t head_width; /* 0: width / heads */
+    enum activation activation;
+    bool qkv_bias;      /* of queries, keys and values; the others likewise */
+    bool out_bias;      /* of what attention adds */
+    bool mlp_bias;      /* of the feed-forward layers */
+    bool head_norms;    /* queries and keys are normed, head by head */
+    bool tied_head;     /* the head is the embedding */
+    double rotary_base; /* Llama: angles of pair j turn by base^(-2j/d) */
+    struct rotary_scaling rotary_scaling;
+    double norm_epsilon;
     double dropout;
 
     /* Classifiers. */

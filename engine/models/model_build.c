@@ -45,6 +45,9 @@ void model_options_default(struct model_options *options, enum model_kind kind)
         options->heads = 4;
         options->kv_heads = kind == MODEL_LLAMA ? 2 : 0;
         options->width = 64;
+        options->activation = kind == MODEL_GPT2 ? ACTIVATION_GELU_TANH : ACTIVATION_SILU;
+        options->qkv_bias = options->out_bias = options->mlp_bias = kind == MODEL_GPT2;
+        options->tied_head = kind == MODEL_GPT2;
         options->rotary_base = 10000.0;
         options->norm_epsilon = 1e-5;
     } else {
@@ -61,8 +64,10 @@ void model_options_default(struct model_options *options, enum model_kind kind)
 static enum status check_options(const struct model_options *options, struct error *error)
 {
     if ((unsigned)options->kind >= MODEL_COUNT || (unsigned)options->optimizer >= OPTIMIZER_COUNT ||
-        (unsigned)options->schedule >= SCHEDULE_COUNT) {
-        return error_set(error, STATUS_USAGE, "unknown model, optimizer or schedule");
+        (unsigned)options->schedule >= SCHEDULE_COUNT ||
+        (unsigned)options->activation >= ACTIVATION_COUNT ||
+        (unsigned)options->rotary_scaling.kind >= ROTARY_COUNT) {
+        return error_set(error, STATUS_USAGE, "unknown model, optimizer, schedule or choice");
     }
     if (options->inference) {
         return STATUS_OK;
@@ -97,8 +102,8 @@ static enum status check_options(const struct model_options *options, struct err
 enum status model_build(struct model *model, const struct model_options *options,
                         struct error *error)
 {
-    static void (*const writers[MODEL_COUNT])(struct model_writer *) = {write_mlp, write_convnet,
-                                                                        write_gpt2, write_llama};
+    static void (*const writers[MODEL_COUNT])(struct model_writer *) = {
+        write_mlp, write_convnet, write_decoder, write_decoder};
     struct model_writer writer = {.model = model, .options = &model->options};
     enum status status = check_options(options, error);
     uint64_t control;

@@ -48,8 +48,7 @@ void model_require(struct model_writer *writer, uint64_t value, const char *name
 /* The models: forward operations up to the logits, then write_end(). */
 void write_mlp(struct model_writer *writer);
 void write_convnet(struct model_writer *writer);
-void write_gpt2(struct model_writer *writer);
-void write_llama(struct model_writer *writer);
+void write_decoder(struct model_writer *writer);
 
 /* ---- constants (tables.c) ----------------------------------------------- */
 
@@ -57,7 +56,9 @@ void write_llama(struct model_writer *writer);
 float *schedule_table(const struct model_options *options);
 uint32_t schedule_columns(enum optimizer optimizer);
 
-/* (length, width/2, 2): cosine and sine of position * base^(-2j/width). NULL: no memory. */
-float *rotary_table(uint64_t length, uint64_t width, double base);
+/* (length, width/2, 2): cosine and sine of position * base^(-2j/width), stretched as scaling says.
+ * NULL: no memory. */
+float *rotary_table(uint64_t length, uint64_t width, double base,
+                    const struct rotary_scaling *scaling);
 
 #endif /* ENGINE_MODELS_MODEL_WRITER_H */

@@ -86,7 +86,31 @@ static double exponential(double x)
     return 1.0 + sum;
 }
 
-float *rotary_table(uint64_t length, uint64_t width, double base)
+/* What a pair turns by from one position to the next. */
+static double stretched(double rate, const struct rotary_scaling *scaling)
+{
+    double turns; /* in as many positions as the model first knew */
+    double share;
+
+    if (scaling->kind == ROTARY_PLAIN) {
+        return rate;
+    }
+    if (scaling->kind == ROTARY_LINEAR) {
+        return rate / scaling->factor;
+    }
+    turns = scaling->positions * rate / (4.0 * half_pi_high);
+    if (turns < scaling->low) {
+        return rate / scaling->factor;
+    }
+    if (turns > scaling->high) {
+        return rate;
+    }
+    share = (turns - scaling->low) / (scaling->high - scaling->low);
+    return (1.0 - share) * rate / scaling->factor + share * rate;
+}
+
+float *rotary_table(uint64_t length, uint64_t width, double base,
+                    const struct rotary_scaling *scaling)
 {
     uint64_t half = width / 2;
     float *table = calloc(length * half * 2 + 1, sizeof(*table));
@@ -97,6 +121,7 @@ float *rotary_table(uint64_t length, uint64_t width, double base)
     for (uint64_t j = 0; j < half; j++) {
         double rate = exponential(-2.0 * (double)j / (double)width * natural_log(base));
 
+        rate = stretched(rate, scaling);
         for (uint64_t t = 0; t < length; t++) {
             double sine;
             double cosine;

@@ -61,6 +61,9 @@ void build_loss(struct builder *builder, uint32_t loss);
 /* Prefix of the names of the tensors that follow: "h.0.attn"; "" for none. */
 void build_scope(struct builder *builder, const char *scope);
 
+/* Gives what an operation made another shape of as many elements; nothing moves. Returns it. */
+uint32_t build_reshape(struct builder *builder, uint32_t made, uint32_t rank, const uint64_t *dims);
+
 const struct tensor *builder_tensor(const struct builder *builder, uint32_t id);
 
 /* ---- operations --------------------------------------------------------- */

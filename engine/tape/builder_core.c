@@ -155,6 +155,23 @@ uint32_t build_tensor(struct builder *builder, const char *name, enum dtype dtyp
     return id;
 }
 
+uint32_t build_reshape(struct builder *builder, uint32_t made, uint32_t rank, const uint64_t *dims)
+{
+    if (!builder_failed(builder)) {
+        struct tensor *tensor = &builder->tape.tensors[made];
+        struct tensor shaped = *tensor;
+
+        assert(role_is_made(tensor->role));
+        if (fill_shape(builder, &shaped, rank, dims) && shaped.count == tensor->count) {
+            *tensor = shaped;
+        } else {
+            builder_fail(builder, STATUS_BAD_FORMAT, "%llu elements take no shape of %llu",
+                         (unsigned long long)tensor->count, (unsigned long long)shaped.count);
+        }
+    }
+    return made;
+}
+
 /* NULL, and the builder fails, where the tensor is not a state. */
 static struct state_pair *find_state(struct builder *builder, uint32_t state)
 {

@@ -5,88 +5,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/endian.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 
 static const char prefix[] = "transformer.";
+static const char tied_head[] = "lm_head.weight";
 
 enum {
     SHAPE_TEXT_MAX = 160,
-    BEGINNING_SIZE = 16, /* of a file, to tell what it is */
+    COMPARED = 65536, /* elements at a time */
 };
-
-/* ---- files of other kinds ------------------------------------------------ */
-
-static const struct {
-    const char *bytes;
-    size_t size;
-    const char *what;
-    const char *convert; /* a program of Python; NULL: there is no short one */
-} kinds[] = {
-#define PYTORCH                                                                                    \
-    "import sys, torch; from safetensors.torch import save_file; save_file({k: v.float()."         \
-    "contiguous().clone() for k, v in torch.load(sys.argv[1], map_location=\"cpu\", "              \
-    "weights_only=True).items()}, sys.argv[2])"
-    {"PK\003\004", 4, "a zip archive, as PyTorch saves .pt, .pth and .bin", PYTORCH},
-    {"\200\002", 2, "a pickle, as old PyTorch saves .pt, .pth and .bin", PYTORCH},
-    {"\200\003", 2, "a pickle of Python", PYTORCH},
-    {"\200\004", 2, "a pickle of Python", PYTORCH},
-    {"\200\005", 2, "a pickle of Python", PYTORCH},
-    {"GGUF", 4, "a GGUF file, as llama.cpp has them", NULL},
-    {"\211HDF", 4, "an HDF5 file, as Keras has them", NULL},
-    {"\223NUMPY", 6, "a .npy file of NumPy: one array without a name", NULL},
-    {"version https://", 16, "a Git LFS pointer: the file itself was not fetched", NULL},
-    {"{", 1, "a JSON text, such as the index of a model in several files", NULL},
-#undef PYTORCH
-};
-
-/* In place of what the reader of safetensors makes of the first bytes of such a file. */
-static void name_other_kind(const char *path, struct error *error)
-{
-    char bytes[BEGINNING_SIZE] = "";
-    uint64_t size = 0;
-    int descriptor = -1;
-
-    if (whole_file_read_open(&descriptor, &size, NULL, path) != STATUS_OK) {
-        return;
-    }
-    if (size >= sizeof(bytes) &&
-        whole_file_read_at(descriptor, NULL, bytes, sizeof(bytes), 0, path) != STATUS_OK) {
-        size = 0;
-    }
-    (void)close(descriptor);
-    for (size_t i = 0; size >= sizeof(bytes) && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        /* A short mark may also be the length of a header that is there. */
-        if (memcmp(bytes, kinds[i].bytes, kinds[i].size) != 0 ||
-            (kinds[i].size <= 2 && endian_load_le64((const uint8_t *)bytes) <= size - 8)) {
-            continue;
-        }
-        (void)error_set(error, STATUS_BAD_FORMAT,
-                        "%s: this is %s; a first state is one .safetensors file", path,
-                        kinds[i].what);
-        if (kinds[i].convert == NULL) {
-            error_advise(error, "save the weights as one .safetensors file, by their names in the "
-                                "model, as F32");
-        } else {
-            error_advise(error, "python3 -c '%s' %.80s first.safetensors", kinds[i].convert, path);
-        }
-        return;
-    }
-}
 
 /* ---- which tensor is which state ---------------------------------------- */
 
-static const struct safetensors_entry *find(const struct safetensors *file, const char *name)
+static const struct weights_entry *find(const struct weights *weights, const char *name)
 {
     char longer[sizeof(prefix) + TENSOR_NAME_MAX];
-    const struct safetensors_entry *entry = safetensors_find(file, name);
+    const struct weights_entry *entry = weights_find(weights, name);
 
     if (entry == NULL) {
         (void)snprintf(longer, sizeof(longer), "%s%s", prefix, name);
-        entry = safetensors_find(file, longer);
+        entry = weights_find(weights, longer);
     }
     return entry;
 }
@@ -131,7 +71,8 @@ static bool ends_with(const char *name, const char *end)
 static bool is_known_extra(const struct tape *tape, const char *name)
 {
     return is_moment(tape, name) || ends_with(name, ".attn.bias") ||
-           ends_with(name, ".attn.masked_bias") || strcmp(name, "lm_head.weight") == 0;
+           ends_with(name, ".attn.masked_bias") || ends_with(name, ".rotary_emb.inv_freq") ||
+           strcmp(name, tied_head) == 0;
 }
 
 /* "F32 [768,2304]" */
@@ -156,15 +97,20 @@ static bool is_transpose(const struct safetensors_entry *entry,
            entry->dims[1] == wanted->dims[0];
 }
 
-static enum status check_shape(const struct tensor *tensor, const struct safetensors_entry *entry,
-                               const char *path, struct error *error)
+static enum status check_shape(const struct tensor *tensor, const struct weights_entry *found,
+                               struct error *error)
 {
+    const struct safetensors_entry *entry = found->entry;
+    struct safetensors_entry widened = *entry;
     struct safetensors_entry wanted;
     char found_text[SHAPE_TEXT_MAX];
     char wanted_text[SHAPE_TEXT_MAX];
     bool same_shape;
 
-    if (safetensors_entry_fits(entry, tensor)) {
+    if (tensor->dtype == DTYPE_F32 && weights_widen(entry->element)) {
+        widened.element = ELEMENT_F32;
+    }
+    if (safetensors_entry_fits(&widened, tensor)) {
         return STATUS_OK;
     }
     safetensors_describe(&wanted, tensor);
@@ -172,8 +118,8 @@ static enum status check_shape(const struct tensor *tensor, const struct safeten
     describe(wanted_text, &wanted);
     same_shape = entry->rank == wanted.rank &&
                  memcmp(entry->dims, wanted.dims, entry->rank * sizeof(entry->dims[0])) == 0;
-    (void)error_set(error, STATUS_BAD_FORMAT, "%s: '%s' is %s, and the model wants %s", path,
-                    entry->name, found_text, wanted_text);
+    (void)error_set(error, STATUS_BAD_FORMAT, "%s: '%s' is %s, and the model wants %s",
+                    found->file->path, entry->name, found_text, wanted_text);
     if (same_shape) {
         error_advise(error, "save the file with this type: in PyTorch, tensor.float() gives F32");
     } else if (is_transpose(entry, &wanted)) {
@@ -190,7 +136,7 @@ static enum status match(struct first_state *first, uint32_t state, bool *taken,
 {
     const struct tape *tape = first->tape;
     const struct tensor *tensor = &tape->tensors[tape->states[state].before];
-    const struct safetensors_entry *entry = find(&first->file, tensor->name);
+    const struct weights_entry *entry = find(&first->weights, tensor->name);
 
     if (entry == NULL) {
         return may_miss(tape, tensor)
@@ -198,8 +144,52 @@ static enum status match(struct first_state *first, uint32_t state, bool *taken,
                    : error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s'", path, tensor->name);
     }
     first->entries[state] = entry;
-    taken[entry - first->file.entries] = true;
-    return check_shape(tensor, entry, path, error);
+    taken[entry - first->weights.entries] = true;
+    return check_shape(tensor, entry, error);
+}
+
+/* Do two tensors hold the same numbers? */
+static enum status compare(bool *equal, const struct weights_entry *a,
+                           const struct weights_entry *b, struct error *error)
+{
+    uint64_t count = a->entry->size / element_size(a->entry->element);
+    float *pieces = malloc(2 * sizeof(float) * COMPARED);
+    enum status status = STATUS_OK;
+
+    *equal = a->entry->rank == b->entry->rank &&
+             memcmp(a->entry->dims, b->entry->dims, a->entry->rank * sizeof(uint64_t)) == 0 &&
+             weights_widen(a->entry->element) && weights_widen(b->entry->element);
+    if (pieces == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to compare '%s'", a->entry->name);
+    }
+    for (uint64_t at = 0; *equal && at < count; at += COMPARED) {
+        uint64_t piece = count - at < COMPARED ? count - at : COMPARED;
+
+        TRY_OUT(weights_read(pieces, a, at, piece, error));
+        TRY_OUT(weights_read(pieces + COMPARED, b, at, piece, error));
+        *equal = memcmp(pieces, pieces + COMPARED, piece * sizeof(float)) == 0;
+    }
+out:
+    free(pieces);
+    return status;
+}
+
+/* A head that is saved although the model has none of its own must be the embedding. */
+static enum status check_tied_head(const struct first_state *first, struct error *error)
+{
+    const struct weights_entry *head = weights_find(&first->weights, tied_head);
+    const struct weights_entry *embedding = find(&first->weights, "wte.weight");
+    bool equal = true;
+
+    embedding = embedding == NULL ? find(&first->weights, "model.embed_tokens.weight") : embedding;
+    if (head == NULL || embedding == NULL || is_state(first->tape, tied_head)) {
+        return STATUS_OK;
+    }
+    TRY(compare(&equal, head, embedding, error));
+    return equal ? STATUS_OK
+                 : error_set(error, STATUS_REFUSED,
+                             "%s: '%s' is not '%s', to which the model ties its head",
+                             head->file->path, tied_head, embedding->entry->name);
 }
 
 static enum status match_all(struct first_state *first, bool *taken, const char *path,
@@ -208,13 +198,15 @@ static enum status match_all(struct first_state *first, bool *taken, const char 
     for (uint32_t i = 0; i < first->tape->state_count; i++) {
         TRY(match(first, i, taken, path, error));
     }
-    for (uint32_t i = 0; i < first->file.entry_count; i++) {
-        if (!taken[i] && !is_known_extra(first->tape, first->file.entries[i].name)) {
-            return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'", path,
-                             first->file.entries[i].name);
+    for (uint32_t i = 0; i < first->weights.entry_count; i++) {
+        const struct weights_entry *extra = &first->weights.entries[i];
+
+        if (!taken[i] && !is_known_extra(first->tape, extra->entry->name)) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
+                             extra->file->path, extra->entry->name);
         }
     }
-    return STATUS_OK;
+    return check_tied_head(first, error);
 }
 
 enum status first_state_open(struct first_state *first, const struct tape *tape, const char *path,
@@ -223,14 +215,10 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     enum status status;
     bool *taken;
 
-    *first = (struct first_state){.tape = tape, .file.descriptor = -1};
-    status = safetensors_open(&first->file, error, path);
-    if (status == STATUS_BAD_FORMAT || status == STATUS_OVER_LIMIT) {
-        name_other_kind(path, error);
-    }
-    TRY(status);
+    *first = (struct first_state){.tape = tape};
+    TRY(weights_open(&first->weights, path, error));
     first->entries = calloc((size_t)tape->state_count + 1, sizeof(void *));
-    taken = calloc((size_t)first->file.entry_count + 1, sizeof(*taken));
+    taken = calloc((size_t)first->weights.entry_count + 1, sizeof(*taken));
     status = first->entries == NULL || taken == NULL
                  ? error_set(error, STATUS_NO_MEMORY, "no memory for the states of %s", path)
                  : match_all(first, taken, path, error);
@@ -248,13 +236,14 @@ enum origin {
     ORIGIN_FOREIGN,
 };
 
-static enum origin origin_of(const struct safetensors *file)
+static enum origin origin_of(const struct weights *weights)
 {
+    const struct safetensors *file = &weights->files[0];
     const char *rules = safetensors_metadata(file, "lockstep.rules");
     bool llama = false;
 
-    for (uint32_t i = 0; i < file->entry_count; i++) {
-        llama = llama || ends_with(file->entries[i].name, ".self_attn.q_proj.weight");
+    for (uint32_t i = 0; i < weights->entry_count; i++) {
+        llama = llama || ends_with(weights->entries[i].entry->name, ".self_attn.q_proj.weight");
     }
     if (!llama) {
         return ORIGIN_OURS;
@@ -268,7 +257,7 @@ static enum origin origin_of(const struct safetensors *file)
 enum status first_state_check_origin(const struct tape *tape, const char *path, bool stated,
                                      struct error *error)
 {
-    struct safetensors file;
+    struct weights weights;
     bool rotates = false;
     bool halves = true;
     enum origin origin;
@@ -279,11 +268,11 @@ enum status first_state_check_origin(const struct tape *tape, const char *path, 
             halves = halves && tape->ops[i].attributes[ROTARY_HALVES] != 0;
         }
     }
-    if (!rotates || safetensors_open(&file, NULL, path) != STATUS_OK) {
+    if (!rotates || weights_open(&weights, path, NULL) != STATUS_OK) {
         return STATUS_OK; /* first_state_open() says what is wrong with the file */
     }
-    origin = origin_of(&file);
-    safetensors_close(&file);
+    origin = origin_of(&weights);
+    weights_close(&weights);
     if (origin == ORIGIN_OLD) {
         return error_set(error, STATUS_REFUSED,
                          "%s: a Llama of other rules than version %d: its rotary pairs may be "
@@ -302,8 +291,9 @@ enum status first_state_check_origin(const struct tape *tape, const char *path, 
                         "how it turns and norms, and with other numbers it would be another "
                         "network",
                         path);
-        error_advise(error, "give --rotary-base and --norm-epsilon as its config.json has them "
-                            "(rope_theta, rms_norm_eps); a model with rope_scaling does not fit");
+        error_advise(error, "name its folder with --base, which reads config.json; or give "
+                            "--rotary-base and --norm-epsilon as it has them (rope_theta, "
+                            "rms_norm_eps), where it has no rope_scaling");
         return STATUS_REFUSED;
     }
     return STATUS_OK;
@@ -311,11 +301,9 @@ enum status first_state_check_origin(const struct tape *tape, const char *path, 
 
 void first_state_close(struct first_state *first)
 {
-    if (first->tape != NULL) {
-        safetensors_close(&first->file);
-    }
+    weights_close(&first->weights);
     free(first->entries);
-    *first = (struct first_state){.file.descriptor = -1};
+    *first = (struct first_state){0};
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -324,19 +312,16 @@ enum status first_state_read(void *bytes, const struct first_state *first, uint3
                              struct error *error)
 {
     const struct tensor *tensor = &first->tape->tensors[first->tape->states[state].before];
-    const struct safetensors_entry *entry = first->entries[state];
+    const struct weights_entry *entry = first->entries[state];
     uint64_t size = commit_tensor_size(tensor);
 
     if (entry == NULL) {
         memset(bytes, 0, size);
         return STATUS_OK;
     }
-    TRY(safetensors_read(&first->file, error, bytes, entry, size, 0));
-    if (tensor->dtype == DTYPE_F32 && !element_all_finite(bytes, tensor->count)) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s: '%s' holds a NaN or an infinity",
-                         first->file.path, entry->name);
-    }
-    return STATUS_OK;
+    return tensor->dtype == DTYPE_F32
+               ? weights_read(bytes, entry, 0, tensor->count, error)
+               : safetensors_read(entry->file, error, bytes, entry->entry, size, 0);
 }
 
 static bool has_nonzero(const float *values, uint64_t count)
@@ -388,7 +373,7 @@ enum status first_state_root(struct digest *root, const struct first_state *firs
     if (zero != NULL && !nonzero) {
         return error_set(error, STATUS_REFUSED,
                          "%s: every number is zero, from '%s' on: nothing would be trained",
-                         first->file.path, zero);
+                         first->weights.path, zero);
     }
     commit_roots_end(&roots, root);
     return STATUS_OK;

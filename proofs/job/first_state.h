@@ -1,5 +1,6 @@
 /*
- * first_state.h - a first state that is given: a safetensors file, ours or of another program.
+ * first_state.h - a first state that is given: a safetensors file, ours or of another program, or a
+ * folder of Hugging Face.
  *
  * State tensors are found by name, with or without "transformer." before it (as Hugging Face's
  * GPT-2 writes them). A state that the file lacks begins as zeros if it is a moment ("m.NAME" or
@@ -10,19 +11,20 @@
  * silently. Excepted are moments, and the masks and the tied head that other programs save beside
  * GPT-2.
  *
- * Shapes must be equal. A binary32 state takes only binary32 without NaN and infinity.
+ * Shapes must be equal. A binary32 state takes binary32 and what widens to it exactly (binary16,
+ * bfloat16), without NaN and infinity.
  */
 #ifndef PROOFS_JOB_FIRST_STATE_H
 #define PROOFS_JOB_FIRST_STATE_H
 
 #include "base/digest.h"
 #include "engine/tape/tape.h"
-#include "proofs/format/safetensors.h"
+#include "proofs/format/weights.h"
 
 struct first_state {
     const struct tape *tape; /* borrowed */
-    struct safetensors file;
-    const struct safetensors_entry **entries; /* per state; NULL: zeros */
+    struct weights weights;
+    const struct weights_entry **entries; /* per state; NULL: zeros */
 };
 
 MUST_CHECK enum status first_state_open(struct first_state *first, const struct tape *tape,

@@ -41,7 +41,8 @@ static const struct option_spec run_options[] = {
     {.name = "first-state",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "the first state (.safetensors) of a job that does not draw it"},
+     .help = "the first state of a job that does not draw it: a .safetensors, or a folder of "
+             "Hugging Face"},
     ACCESS_RUN_OPTIONS,
     SERVE_BESIDE_OPTION,
     {.name = "keep",

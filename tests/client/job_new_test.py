@@ -284,8 +284,8 @@ def llama_is_a_first_state_only_where_it_is_the_same_network():
         error = new_job("old.job", *words, *both, "--first-state",
                         with_metadata("old.safetensors", metadata), wanted=1)["error"]
         assert "other rules" in error["message"], error
-    for wrong in (["--rotary-base", "1"], ["--norm-epsilon", "0"]):
-        assert "rotary base" in new_job("w.job", *words, *wrong, wanted=3)["error"]["message"]
+    for wrong, said in ((["--rotary-base", "1"], "rotary base"), (["--norm-epsilon", "0"], "epsilon")):
+        assert said in new_job("w.job", *words, *wrong, wanted=3)["error"]["message"]
 
 
 sys.exit(main([

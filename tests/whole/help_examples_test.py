@@ -33,6 +33,7 @@ NOT_HERE = {
     "verifier run --mode observe --mirror https://solver.example": "the network",
     "mpirun -np 8 lockstep audit --threads 1 long.run": "tests/verifier/audit/audit_ranks_test.c",
     "job new --inference": "the published weights",
+    "job new --base": "tests/client/job_base_test.py",
     "job new --tape": "a tape of another program",
     "ledger deploy": "tests/chain has chains",
 }

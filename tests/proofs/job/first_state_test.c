@@ -139,11 +139,16 @@ static void test_parameters_are_found_under_both_names(void **state)
     assert_true(digest_equal(&roots[0], &roots[1]));
     /* What other programs save beside them. */
     add(&prefixed, "lm_head.weight", ELEMENT_F32, 2, plain.entries[0].dims);
+    memcpy(prefixed.bytes[prefixed.count - 1], prefixed.bytes[0],
+           prefixed.entries[0].dims[0] * prefixed.entries[0].dims[1] * 4); /* the head is tied */
     add(&prefixed, "transformer.h.0.attn.bias", ELEMENT_F32, 4, mask);
     add(&prefixed, "transformer.h.0.attn.masked_bias", ELEMENT_F32, 1, one);
     assert_int_equal(root_of(&roots[2], job->tape, write_draft(&prefixed, "more"), NULL),
                      STATUS_OK);
     assert_true(digest_equal(&roots[0], &roots[2]));
+    add(&plain, "lm_head.weight", ELEMENT_F32, 2, plain.entries[0].dims); /* another head */
+    assert_int_equal(root_of(&roots[2], job->tape, write_draft(&plain, "untied"), NULL),
+                     STATUS_REFUSED);
     draft_release(&plain);
     draft_release(&prefixed);
     job_free(job);

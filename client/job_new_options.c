@@ -1,0 +1,443 @@
+/*
+ * job_new_options.c - the options of `job new`: which there are, to which sources of a job they
+ * belong, and what they say of a model.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/commands/commands.h"
+#include "client/job_new_options.h"
+#include "proofs/format/base_config.h"
+
+/* ---- options ------------------------------------------------------------ */
+
+const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
+    {.name = "model",
+     .kind = OPTION_CHOICE,
+     .value = "MODEL",
+     .choices = "gpt2|llama|mlp|convnet",
+     .fallback = "gpt2",
+     .help = "what to train"},
+    {.name = "base",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .help = "fine-tune this model: a folder of Hugging Face with config.json and .safetensors "
+             "(GPT-2, Llama, Mistral, Qwen2, Qwen3, SmolLM)"},
+    {.name = "tape",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "take the program from this tape instead of a model (see 'job show --save-tape')"},
+    {.name = "constants",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "the constants of the tape, by name (.safetensors)"},
+    {.name = "first-state",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "begin with this state (.safetensors, such as GPT-2 from Hugging Face) and not with "
+             "a drawn one"},
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "tokens (flat or .npy) or samples (.npy; pictures are height, width, channels); for a "
+             "tape, each of its data files in order"},
+    {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
+    {.name = "data-type",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .choices = "u8|u16|u32|f32",
+     .fallback = "u8",
+     .help = "element type of the data"},
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .fallback = "lockstep.job",
+     .help = "where to write the job"},
+    {.name = "steps",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "300",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "how many steps to train"},
+    {.name = "segment",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "50",
+     .minimum = 1,
+     .maximum = GAME_STATES_MAX,
+     .help = "steps of a segment: one commitment and one checkpoint each"},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "seed of the first state, the batches and dropout"},
+    {.name = "bits",
+     .kind = OPTION_CHOICE,
+     .value = "N",
+     .choices = "14|15|16|22",
+     .fallback = "14",
+     .help = "bits of an operand of a contraction"},
+    {.name = "block",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .help = "elements that share a scale; 0: a whole row (default: 128, with 22 bits 0)",
+     .maximum = 1048576},
+    {.name = "equilibrate",
+     .kind = OPTION_FLAG,
+     .help = "in gradients of weights, shift each token so that large ones cost others no bits"},
+    {.name = "batch",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "sequences (default: 8) or samples (32) of a step, or of a micro-batch"},
+    {.name = "accumulate",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "micro-batches of a step (default: 1): the gradient is their mean"},
+    {.name = "accumulate-group",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "micro-batches that are summed in order (default: all); the groups, 2, 4, 8, ... of "
+             "them, are summed as a tree"},
+    {.name = "length",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "tokens of a sequence (default: 64)"},
+    {.name = "positions",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "rows of the table of positions (gpt2; default: the length)"},
+    {.name = "vocabulary",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 100000000,
+     .help = "how many different tokens there are (default: 256)"},
+    {.name = "layers",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "layers of the model (gpt2, llama; default: 3), or hidden layers (mlp; 2)"},
+    {.name = "heads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "attention heads (gpt2, llama; default: 4)"},
+    {.name = "kv-heads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "key and value heads that groups of heads share (llama; default: 2)"},
+    {.name = "rotary-base",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "base of the rotary angles, rope_theta of published weights (llama; default: 10000)"},
+    {.name = "norm-epsilon",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help =
+         "epsilon of the norms, rms_norm_eps of published weights (gpt2, llama; default: 0.00001)"},
+    {.name = "width",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "width of the model (gpt2, llama; default: 64)"},
+    {.name = "hidden",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "width of the hidden layers (default: gpt2 4 times the width, llama 8/3 of it up to a "
+             "multiple of 32, mlp 64, convnet 8)"},
+    {.name = "classes",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "classes of a classifier (mlp, convnet; default: 10)"},
+    {.name = "dropout",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "share that dropout drops (default: 0)"},
+    {.name = "inference",
+     .kind = OPTION_FLAG,
+     .help = "only answer: each step's logits and the sum of the losses are the state, and the "
+             "weights of --first-state stay as they are"},
+    {.name = "optimizer",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = "adamw|sgd",
+     .fallback = "adamw",
+     .help = "how parameters are updated"},
+    {.name = "schedule",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = "constant|linear|cosine",
+     .fallback = "linear",
+     .help = "how the learning rate falls after the warm-up"},
+    {.name = "rate",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "learning rate after the warm-up (default: 0.001)"},
+    {.name = "rate-min",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "learning rate at the end (default: 0.0001)"},
+    {.name = "warmup",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000000,
+     .help = "steps of the warm-up (default: 20, or a tenth where there are not more steps)"},
+    {.name = "decay",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "weight decay of matrices (default: 0.1)"},
+    {.name = "beta1",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "share of the first moment that stays (adamw; default: 0.9)"},
+    {.name = "beta2",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "share of the second moment that stays (adamw; default: 0.99)"},
+    {.name = "epsilon",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "what AdamW adds to the root of the second moment (default: 0.00000001)"},
+    {.name = "clip",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "limit of the gradient's norm; 0: none (default: 1)"},
+    {.name = "memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "memory that a machine must have to take the job"},
+    {.name = "compute-capability",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000,
+     .help = "compute capability of the CUDA device that it must have, such as 90 for 9.0"},
+    {.name = "contraction-rate",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 4000000000,
+     .help = "10^9 multiply-adds a second that it must make at 14 bits"},
+};
+
+/* ---- which options belong to what ---------------------------------------- */
+
+enum job_source {
+    FROM_MLP = 1,
+    FROM_CONVNET = 2,
+    FROM_GPT2 = 4,
+    FROM_LLAMA = 8,
+    FROM_TAPE = 16,
+    FROM_BASE = 32,
+    FROM_CLASSIFIER = FROM_MLP | FROM_CONVNET,
+    FROM_LANGUAGE = FROM_GPT2 | FROM_LLAMA,
+    FROM_DECODER = FROM_LANGUAGE | FROM_BASE,
+    FROM_MODEL = FROM_CLASSIFIER | FROM_LANGUAGE,
+    FROM_PROGRAM = FROM_MODEL | FROM_BASE,
+};
+
+/* Options that are not listed go with every source. */
+static const struct {
+    const char *option;
+    uint32_t sources;
+} belongings[] = {
+    {"constants", FROM_TAPE},
+    {"model", FROM_MODEL},
+    {"base", FROM_BASE},
+    {"first-state", FROM_MODEL | FROM_TAPE},
+    {"labels", FROM_CLASSIFIER},
+    {"data-type", FROM_DECODER},
+    {"seed", FROM_PROGRAM | FROM_TAPE},
+    {"bits", FROM_PROGRAM},
+    {"block", FROM_PROGRAM},
+    {"equilibrate", FROM_PROGRAM},
+    {"batch", FROM_PROGRAM},
+    {"accumulate", FROM_PROGRAM},
+    {"accumulate-group", FROM_PROGRAM},
+    {"length", FROM_DECODER},
+    {"positions", FROM_GPT2},
+    {"vocabulary", FROM_LANGUAGE},
+    {"layers", FROM_LANGUAGE | FROM_MLP},
+    {"heads", FROM_LANGUAGE},
+    {"kv-heads", FROM_LLAMA},
+    {"rotary-base", FROM_LLAMA},
+    {"norm-epsilon", FROM_LANGUAGE},
+    {"width", FROM_LANGUAGE},
+    {"hidden", FROM_MODEL},
+    {"classes", FROM_CLASSIFIER},
+    {"dropout", FROM_PROGRAM},
+    {"inference", FROM_PROGRAM},
+    {"optimizer", FROM_PROGRAM},
+    {"schedule", FROM_PROGRAM},
+    {"rate", FROM_PROGRAM},
+    {"rate-min", FROM_PROGRAM},
+    {"warmup", FROM_PROGRAM},
+    {"decay", FROM_PROGRAM},
+    {"beta1", FROM_PROGRAM},
+    {"beta2", FROM_PROGRAM},
+    {"epsilon", FROM_PROGRAM},
+    {"clip", FROM_PROGRAM},
+};
+
+/* Refuses an option on the command line that would change nothing: a job cannot be changed later.
+ * A config file or an environment may serve several kinds of jobs, so their options pass. */
+static enum status check_belongings(const struct options *options, uint32_t source,
+                                    const char *what, struct error *error)
+{
+    for (size_t i = 0; i < sizeof(belongings) / sizeof(belongings[0]); i++) {
+        if (options_flagged(options, belongings[i].option) &&
+            (belongings[i].sources & source) == 0) {
+            return error_set(error, STATUS_USAGE, "--%s says nothing about %s",
+                             belongings[i].option, what);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status job_new_check_tape(const struct options *options, struct error *error)
+{
+    return check_belongings(options, FROM_TAPE, "a tape: its program is fixed", error);
+}
+
+static enum status check_model_options(const struct options *options, struct error *error)
+{
+    static const char *const names[] = {"mlp", "convnet", "gpt2", "llama"};
+    const char *model = options_text(options, "model");
+    char what[32];
+    uint32_t source = 0;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        source |= strcmp(model, names[i]) == 0 ? 1U << i : 0;
+    }
+    (void)snprintf(what, sizeof(what), "a model '%s'", model);
+    if (options_text(options, "base") != NULL) {
+        TRY(check_belongings(options, FROM_BASE, "a base: its folder says it", error));
+    } else {
+        TRY(check_belongings(options, source, what, error));
+    }
+    if (options_flagged(options, "warmup") &&
+        options_number(options, "warmup") >= options_number(options, "steps")) {
+        return error_set(error, STATUS_USAGE,
+                         "--warmup: it must end before the last of %" PRIu64 " steps",
+                         options_number(options, "steps"));
+    }
+    return STATUS_OK;
+}
+
+/* ---- the model's options -------------------------------------------------- */
+
+static uint32_t choice_index(const struct options *options, const char *name,
+                             const char *const *words, uint32_t count)
+{
+    const char *text = options_text(options, name);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return i;
+        }
+    }
+    return 0; /* the table lists the same words */
+}
+
+/* A given number replaces the model's own default. */
+static void take_number(uint32_t *field, const struct options *options, const char *name)
+{
+    if (options_given(options, name)) {
+        *field = (uint32_t)options_number(options, name);
+    }
+}
+
+static void take_real(double *field, const struct options *options, const char *name)
+{
+    if (options_given(options, name)) {
+        *field = options_real(options, name);
+    }
+}
+
+/* What a folder says, or the model's own defaults and options. */
+static void read_shape(struct model_options *model, const struct options *options)
+{
+    take_number(&model->positions, options, "positions");
+    take_number(&model->vocabulary, options, "vocabulary");
+    take_number(&model->layers, options, "layers");
+    take_number(&model->heads, options, "heads");
+    take_number(&model->kv_heads, options, "kv-heads");
+    take_number(&model->width, options, "width");
+    take_number(&model->hidden, options, "hidden");
+    take_number(&model->classes, options, "classes");
+    take_real(&model->rotary_base, options, "rotary-base");
+    take_real(&model->norm_epsilon, options, "norm-epsilon");
+}
+
+static void read_training(struct model_options *model, const struct options *options)
+{
+    static const char *const types[] = {"f32", "u8", "u16", "u32"};
+    static const char *const optimizers[] = {"adamw", "sgd"};
+    static const char *const schedules[] = {"constant", "linear", "cosine"};
+
+    model->data_dtype = (enum dtype)choice_index(options, "data-type", types, 4);
+    model->optimizer = (enum optimizer)choice_index(options, "optimizer", optimizers, 2);
+    model->schedule = (enum schedule)choice_index(options, "schedule", schedules, 3);
+    model->steps = (uint32_t)options_number(options, "steps");
+    model->evaluation = options_flag(options, "inference");
+    model->seed = options_number(options, "seed");
+    model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
+    model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
+    take_number(&model->precision.block, options, "block");
+    model->equilibrate = options_flag(options, "equilibrate");
+    take_number(&model->batch, options, "batch");
+    take_number(&model->accumulate, options, "accumulate");
+    take_number(&model->group, options, "accumulate-group");
+    take_number(&model->length, options, "length");
+    take_number(&model->warmup, options, "warmup");
+    take_real(&model->dropout, options, "dropout");
+    take_real(&model->rate, options, "rate");
+    take_real(&model->rate_min, options, "rate-min");
+    take_real(&model->decay, options, "decay");
+    take_real(&model->beta1, options, "beta1");
+    take_real(&model->beta2, options, "beta2");
+    take_real(&model->epsilon, options, "epsilon");
+    take_real(&model->clip, options, "clip");
+    if (model->warmup >= model->steps) {
+        model->warmup = model->steps / 10;
+    }
+}
+
+static enum status read_base(struct model_options *model, const struct options *options,
+                             struct error *error)
+{
+    struct base_config config;
+
+    TRY(base_config_read(&config, options_text(options, "base"), error));
+    *model = config.model;
+    if (model->length > config.positions) {
+        model->length = config.positions;
+    }
+    read_training(model, options);
+    return base_config_check_length(&config, model->length, error);
+}
+
+enum status job_new_model(struct model_options *model, const struct options *options,
+                          struct error *error)
+{
+    static const char *const kinds[] = {"mlp", "convnet", "gpt2", "llama"};
+
+    TRY(check_model_options(options, error));
+    if (options_text(options, "base") != NULL) {
+        return read_base(model, options, error);
+    }
+    model_options_default(model, (enum model_kind)choice_index(options, "model", kinds, 4));
+    read_shape(model, options);
+    read_training(model, options);
+    return STATUS_OK;
+}

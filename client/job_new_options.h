@@ -1,0 +1,21 @@
+/*
+ * job_new_options.h - the options of `job new`, and what they say of a model.
+ */
+#ifndef CLIENT_JOB_NEW_OPTIONS_H
+#define CLIENT_JOB_NEW_OPTIONS_H
+
+#include "base/cli/command.h"
+#include "engine/models/model.h"
+
+#define JOB_NEW_OPTIONS 44
+extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
+
+/* The model of --model, or of the folder of --base, with the options that are given. Refuses an
+ * option that would change nothing. */
+MUST_CHECK enum status job_new_model(struct model_options *model, const struct options *options,
+                                     struct error *error);
+
+/* Refuses options that say nothing about a tape. */
+MUST_CHECK enum status job_new_check_tape(const struct options *options, struct error *error);
+
+#endif /* CLIENT_JOB_NEW_OPTIONS_H */

@@ -1,0 +1,37 @@
+/*
+ * base_config.h - config.json of a model as Hugging Face publishes it: what decoder it is.
+ *
+ * The file is hostile: bounded, strict JSON. Every key is used, or known to say nothing about what
+ * the model computes, or must have the one value under which we compute the same; any other key is
+ * refused by its name and value. So no published choice is ever ignored silently.
+ *
+ * Families: gpt2, llama (Llama 2 and 3, SmolLM), mistral, qwen2, qwen3.
+ */
+#ifndef PROOFS_FORMAT_BASE_CONFIG_H
+#define PROOFS_FORMAT_BASE_CONFIG_H
+
+#include "engine/models/model.h"
+
+#define BASE_CONFIG_NAME     "config.json"
+#define BASE_CONFIG_SIZE_MAX (1u << 20)
+
+struct base_config {
+    /* The defaults of the kind, with what the config says of the decoder. */
+    struct model_options model;
+    uint32_t window;    /* a token sees so many, itself included; 0: all before it */
+    uint32_t positions; /* the longest sequence */
+};
+
+/* Reads config.json in the folder. */
+MUST_CHECK enum status base_config_read(struct base_config *config, const char *folder,
+                                        struct error *error);
+
+/* The same of bytes in memory; what names them in errors. */
+MUST_CHECK enum status base_config_parse(struct base_config *config, const void *bytes, size_t size,
+                                         const char *what, struct error *error);
+
+/* Can the model take sequences of so many tokens as we compute it? */
+MUST_CHECK enum status base_config_check_length(const struct base_config *config, uint32_t length,
+                                                struct error *error);
+
+#endif /* PROOFS_FORMAT_BASE_CONFIG_H */

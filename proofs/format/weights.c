@@ -1,0 +1,501 @@
+/* weights.c - see weights.h. */
+#include "proofs/format/weights.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/endian.h"
+#include "base/io/file.h"
+#include "base/io/strict_json.h"
+
+enum {
+    BEGINNING_SIZE = 16, /* of a file, to tell what it is */
+    INDEX_DEPTH_MAX = 4,
+    PIECE = 65536, /* elements that are widened at a time */
+};
+
+static const char suffix[] = ".safetensors";
+
+/* ---- files of other kinds ------------------------------------------------ */
+
+#define PYTORCH                                                                                    \
+    "import sys, torch; from safetensors.torch import save_file; save_file({k: v.float()."         \
+    "contiguous().clone() for k, v in torch.load(sys.argv[1], map_location=\"cpu\", "              \
+    "weights_only=True).items()}, sys.argv[2])"
+
+static const struct {
+    const char *bytes;
+    size_t size;
+    const char *what;
+    const char *convert; /* a program of Python; NULL: there is no short one */
+} kinds[] = {
+    {"PK\003\004", 4, "a zip archive, as PyTorch saves .pt, .pth and .bin", PYTORCH},
+    {"\200\002", 2, "a pickle, as old PyTorch saves .pt, .pth and .bin", PYTORCH},
+    {"\200\003", 2, "a pickle of Python", PYTORCH},
+    {"\200\004", 2, "a pickle of Python", PYTORCH},
+    {"\200\005", 2, "a pickle of Python", PYTORCH},
+    {"GGUF", 4, "a GGUF file, as llama.cpp has them", NULL},
+    {"\211HDF", 4, "an HDF5 file, as Keras has them", NULL},
+    {"\223NUMPY", 6, "a .npy file of NumPy: one array without a name", NULL},
+    {"version https://", 16, "a Git LFS pointer: the file itself was not fetched", NULL},
+    {"{", 1, "a JSON text, such as the index of a model in several files", NULL},
+};
+
+/* In place of what the reader of safetensors makes of the first bytes of such a file. */
+static void name_other_kind(const char *path, struct error *error)
+{
+    char bytes[BEGINNING_SIZE] = "";
+    uint64_t size = 0;
+    int descriptor = -1;
+
+    if (whole_file_read_open(&descriptor, &size, NULL, path) != STATUS_OK) {
+        return;
+    }
+    if (size >= sizeof(bytes) &&
+        whole_file_read_at(descriptor, NULL, bytes, sizeof(bytes), 0, path) != STATUS_OK) {
+        size = 0;
+    }
+    (void)close(descriptor);
+    for (size_t i = 0; size >= sizeof(bytes) && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        /* A short mark may also be the length of a header that is there. */
+        if (memcmp(bytes, kinds[i].bytes, kinds[i].size) != 0 ||
+            (kinds[i].size <= 2 && endian_load_le64((const uint8_t *)bytes) <= size - 8)) {
+            continue;
+        }
+        (void)error_set(error, STATUS_BAD_FORMAT,
+                        "%s: this is %s; a first state is one .safetensors file, or a folder of "
+                        "Hugging Face",
+                        path, kinds[i].what);
+        if (kinds[i].convert == NULL) {
+            error_advise(error, "save the weights as one .safetensors file, by their names in the "
+                                "model, as F32");
+        } else {
+            error_advise(error, "python3 -c '%s' %.80s first.safetensors", kinds[i].convert, path);
+        }
+        return;
+    }
+}
+
+/* ---- the index ---------------------------------------------------------- */
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name);
+    size_t end_length = strlen(end);
+
+    return length > end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+/* A file beside the index: no path, nothing hidden, nothing that a terminal should not print. */
+static bool is_shard_name(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (length > 200 || name[0] == '.' || !ends_with(name, suffix)) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] <= ' ' || name[i] > '~' || name[i] == '/') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum status check_index(const json_t *root, const char *what, struct error *error)
+{
+    static const char *const known[] = {"metadata", "weight_map"};
+    json_t *map = json_object_get(root, "weight_map");
+    const char *name;
+    json_t *file;
+
+    if (!json_is_object(map) || json_object_size(map) == 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: no 'weight_map' of names to files", what);
+    }
+    if (strict_json_only(root, error, known, 2) != STATUS_OK) {
+        return error_wrap(error, "%s", what);
+    }
+    json_object_foreach(map, name, file)
+    {
+        if (!json_is_string(file) || !is_shard_name(json_string_value(file))) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "%s: a tensor's file is not the plain name of a .safetensors file "
+                             "beside the index",
+                             what);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status weights_index_parse(struct weights_index *index, const void *bytes, size_t size,
+                                const char *what, struct error *error)
+{
+    enum status status;
+    json_t *root;
+
+    *index = (struct weights_index){NULL};
+    TRY(strict_json_parse(&root, error, what, bytes, size, WEIGHTS_INDEX_SIZE_MAX,
+                          INDEX_DEPTH_MAX));
+    status = check_index(root, what, error);
+    if (status == STATUS_OK) {
+        index->map = json_incref(json_object_get(root, "weight_map"));
+    }
+    json_decref(root);
+    return status;
+}
+
+void weights_index_release(struct weights_index *index)
+{
+    json_decref(index->map);
+    index->map = NULL;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static enum status add_file(struct weights *weights, const char *path, struct error *error)
+{
+    size_t count = (size_t)weights->file_count + 1;
+    struct safetensors *larger;
+    enum status status;
+
+    if (count > WEIGHTS_SHARDS_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "%s: more than %d files", weights->path,
+                         WEIGHTS_SHARDS_MAX);
+    }
+    larger = realloc(weights->files, count * sizeof(*larger));
+    if (larger == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the weights in %s", path);
+    }
+    weights->files = larger;
+    status = safetensors_open(&weights->files[weights->file_count], error, path);
+    if (status == STATUS_BAD_FORMAT || status == STATUS_OVER_LIMIT) {
+        name_other_kind(path, error);
+    }
+    TRY(status);
+    weights->file_count++;
+    return STATUS_OK;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct weights_entry *a = left;
+    const struct weights_entry *b = right;
+
+    return strcmp(a->entry->name, b->entry->name);
+}
+
+/* Once all files are open: they do not move any more. */
+static enum status collect(struct weights *weights, struct error *error)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < weights->file_count; i++) {
+        count += weights->files[i].entry_count;
+    }
+    weights->entries = calloc(count + 1, sizeof(*weights->entries));
+    if (weights->entries == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the weights in %s", weights->path);
+    }
+    for (uint32_t i = 0; i < weights->file_count; i++) {
+        for (uint32_t j = 0; j < weights->files[i].entry_count; j++) {
+            weights->entries[weights->entry_count++] =
+                (struct weights_entry){&weights->files[i].entries[j], &weights->files[i]};
+        }
+    }
+    qsort(weights->entries, weights->entry_count, sizeof(*weights->entries), by_name);
+    for (uint32_t i = 1; i < weights->entry_count; i++) {
+        if (by_name(&weights->entries[i - 1], &weights->entries[i]) == 0) {
+            return error_set(error, STATUS_BAD_FORMAT, "'%s' is in %s and in %s",
+                             weights->entries[i].entry->name, weights->entries[i - 1].file->path,
+                             weights->entries[i].file->path);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Is the file among the first `count` of the map's? */
+static bool is_earlier(json_t *map, const char *file, const char *before)
+{
+    const char *name;
+    json_t *other;
+
+    json_object_foreach(map, name, other)
+    {
+        if (strcmp(name, before) == 0) {
+            return false;
+        }
+        if (strcmp(json_string_value(other), file) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status open_shards(struct weights *weights, const struct weights_index *index,
+                               const char *folder, struct error *error)
+{
+    const char *name;
+    json_t *file;
+
+    json_object_foreach(index->map, name, file)
+    {
+        char path[FILE_PATH_MAX];
+        bool open =
+            weights->file_count > 0 && is_earlier(index->map, json_string_value(file), name);
+
+        if (open) {
+            continue;
+        }
+        TRY(file_path_join(path, sizeof(path), error, folder, json_string_value(file)));
+        if (!file_exists(path)) {
+            (void)error_set(error, STATUS_NOT_FOUND,
+                            "%s: %s names it, for '%.100s' among others, and it is missing", path,
+                            WEIGHTS_INDEX_NAME, name);
+            error_advise(error, "fetch the whole folder");
+            return STATUS_NOT_FOUND;
+        }
+        TRY(add_file(weights, path, error));
+    }
+    return collect(weights, error);
+}
+
+/* The last part of a path. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+/* The index and its shards must say the same. */
+static enum status check_shards(const struct weights *weights, const struct weights_index *index,
+                                struct error *error)
+{
+    const char *name;
+    json_t *file;
+
+    json_object_foreach(index->map, name, file)
+    {
+        const struct weights_entry *entry = weights_find(weights, name);
+
+        if (entry == NULL || strcmp(base_name(entry->file->path), json_string_value(file)) != 0) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "%s: %s says that '%.100s' is in %s, and it is not", weights->path,
+                             WEIGHTS_INDEX_NAME, name, json_string_value(file));
+        }
+    }
+    for (uint32_t i = 0; i < weights->entry_count; i++) {
+        if (json_object_get(index->map, weights->entries[i].entry->name) == NULL) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: '%s' is in no line of %s",
+                             weights->entries[i].file->path, weights->entries[i].entry->name,
+                             WEIGHTS_INDEX_NAME);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status open_index(struct weights *weights, const char *folder, const char *path,
+                              struct error *error)
+{
+    struct weights_index index = {NULL};
+    struct file_bytes bytes = {0};
+    enum status status;
+
+    TRY(file_read(&bytes, error, path, WEIGHTS_INDEX_SIZE_MAX));
+    TRY_OUT(weights_index_parse(&index, bytes.data, bytes.size, path, error));
+    TRY_OUT(open_shards(weights, &index, folder, error));
+    TRY_OUT(check_shards(weights, &index, error));
+out:
+    weights_index_release(&index);
+    file_bytes_release(&bytes);
+    return status;
+}
+
+/* A folder without weights that we read: says what is there instead. */
+static enum status say_missing(const char *folder, struct error *error)
+{
+    DIR *entries = opendir(folder);
+    struct dirent *entry;
+    char other[256] = "";
+    bool shards = false;
+
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        shards = shards || ends_with(entry->d_name, suffix);
+        if (ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".pt") ||
+            ends_with(entry->d_name, ".pth") || ends_with(entry->d_name, ".gguf") ||
+            ends_with(entry->d_name, ".h5") || ends_with(entry->d_name, ".msgpack")) {
+            (void)snprintf(other, sizeof(other), "%s", entry->d_name);
+        }
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    if (shards) {
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "%s: .safetensors files, and neither model.safetensors nor %s", folder,
+                        WEIGHTS_INDEX_NAME);
+        error_advise(error, "fetch the whole folder: the index says which tensor is where");
+    } else if (other[0] != '\0') {
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "%s: the weights are in '%s', and we read .safetensors only: other formats "
+                        "can run programs, or hold no names",
+                        folder, other);
+        error_advise(error,
+                     "for a .bin, .pt or .pth of PyTorch: python3 -c '%s' %.60s/%.60s "
+                     "%.60s/model.safetensors",
+                     PYTORCH, folder, other, folder);
+    } else {
+        (void)error_set(error, STATUS_NOT_FOUND, "%s: no model.safetensors", folder);
+        error_advise(error, "name a folder as Hugging Face publishes it");
+    }
+    return STATUS_NOT_FOUND;
+}
+
+static enum status open_folder(struct weights *weights, const char *folder, struct error *error)
+{
+    char whole[FILE_PATH_MAX];
+    char index[FILE_PATH_MAX];
+
+    TRY(file_path_join(whole, sizeof(whole), error, folder, "model.safetensors"));
+    TRY(file_path_join(index, sizeof(index), error, folder, WEIGHTS_INDEX_NAME));
+    if (file_exists(whole) && file_exists(index)) {
+        (void)error_set(error, STATUS_BAD_FORMAT,
+                        "%s: the weights are there twice, as model.safetensors and by %s", folder,
+                        WEIGHTS_INDEX_NAME);
+        error_advise(error, "remove the one that is not meant");
+        return STATUS_BAD_FORMAT;
+    }
+    if (file_exists(index)) {
+        return open_index(weights, folder, index, error);
+    }
+    if (!file_exists(whole)) {
+        return say_missing(folder, error);
+    }
+    TRY(add_file(weights, whole, error));
+    return collect(weights, error);
+}
+
+enum status weights_open(struct weights *weights, const char *path, struct error *error)
+{
+    struct stat info;
+    enum status status;
+
+    *weights = (struct weights){0};
+    (void)snprintf(weights->path, sizeof(weights->path), "%s", path);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        status = open_folder(weights, path, error);
+    } else {
+        status = add_file(weights, path, error);
+        status = status == STATUS_OK ? collect(weights, error) : status;
+    }
+    if (status != STATUS_OK) {
+        weights_close(weights);
+    }
+    return status;
+}
+
+void weights_close(struct weights *weights)
+{
+    for (uint32_t i = 0; i < weights->file_count; i++) {
+        safetensors_close(&weights->files[i]);
+    }
+    free(weights->files);
+    free(weights->entries);
+    *weights = (struct weights){0};
+}
+
+const struct weights_entry *weights_find(const struct weights *weights, const char *name)
+{
+    uint32_t low = 0;
+    uint32_t high = weights->entry_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = strcmp(weights->entries[middle].entry->name, name);
+
+        if (order == 0) {
+            return &weights->entries[middle];
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+bool weights_widen(enum element element)
+{
+    return element == ELEMENT_F32 || element == ELEMENT_F16 || element == ELEMENT_BF16;
+}
+
+/* Exact: every binary16 is a binary32. */
+static uint32_t widen_f16(uint32_t half)
+{
+    uint32_t sign = (half & 0x8000) << 16;
+    uint32_t exponent = half >> 10 & 31;
+    uint32_t fraction = half & 0x3FF;
+
+    if (exponent == 31) {
+        return sign | 0x7F800000 | fraction << 13;
+    }
+    if (exponent != 0) {
+        return sign | (exponent + 112) << 23 | fraction << 13;
+    }
+    if (fraction == 0) {
+        return sign;
+    }
+    for (exponent = 113; (fraction & 0x400) == 0; exponent--) {
+        fraction <<= 1;
+    }
+    return sign | exponent << 23 | (fraction & 0x3FF) << 13;
+}
+
+static enum status read_piece(float *out, const struct weights_entry *entry, uint64_t from,
+                              size_t count, uint8_t *narrow, struct error *error)
+{
+    enum element element = entry->entry->element;
+    size_t size = element_size(element);
+
+    TRY(safetensors_read(entry->file, error, size == 4 ? (void *)out : narrow, entry->entry,
+                         count * size, from * size));
+    for (size_t i = 0; size == 2 && i < count; i++) {
+        uint32_t bits = (uint32_t)narrow[2 * i] | (uint32_t)narrow[2 * i + 1] << 8;
+
+        bits = element == ELEMENT_BF16 ? bits << 16 : widen_f16(bits);
+        memcpy(&out[i], &bits, sizeof(bits));
+    }
+    if (!element_all_finite(out, count)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: '%s' holds a NaN or an infinity",
+                         entry->file->path, entry->entry->name);
+    }
+    return STATUS_OK;
+}
+
+enum status weights_read(float *out, const struct weights_entry *entry, uint64_t from,
+                         uint64_t count, struct error *error)
+{
+    uint8_t *narrow = malloc((size_t)PIECE * 2);
+    enum status status = STATUS_OK;
+
+    if (narrow == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to read '%s'", entry->entry->name);
+    }
+    for (uint64_t at = 0; at < count; at += PIECE) {
+        size_t piece = count - at < PIECE ? (size_t)(count - at) : PIECE;
+
+        TRY_OUT(read_piece(out + at, entry, from + at, piece, narrow, error));
+    }
+out:
+    free(narrow);
+    return status;
+}

@@ -1,0 +1,55 @@
+/*
+ * weights.h - the tensors of a model that another program trained: one .safetensors file, or a
+ * folder as Hugging Face publishes it, with model.safetensors or with shards and their index.
+ *
+ * The files are hostile. An index must name every tensor of its shards once, in the shard where it
+ * is, and nothing else. F16 and BF16 are widened exactly; a NaN or an infinity is refused.
+ */
+#ifndef PROOFS_FORMAT_WEIGHTS_H
+#define PROOFS_FORMAT_WEIGHTS_H
+
+#include "proofs/format/safetensors.h"
+
+#define WEIGHTS_SHARDS_MAX     1024
+#define WEIGHTS_INDEX_SIZE_MAX (8u << 20)
+#define WEIGHTS_INDEX_NAME     "model.safetensors.index.json"
+
+struct weights_entry {
+    const struct safetensors_entry *entry;
+    const struct safetensors *file;
+};
+
+struct weights {
+    struct safetensors *files;
+    uint32_t file_count;
+    struct weights_entry *entries; /* sorted by name */
+    uint32_t entry_count;
+    char path[256]; /* for errors; a longer one is cut */
+};
+
+MUST_CHECK enum status weights_open(struct weights *weights, const char *path, struct error *error);
+void weights_close(struct weights *weights); /* a zero-filled one is allowed */
+
+/* NULL: there is no tensor of that name. */
+const struct weights_entry *weights_find(const struct weights *weights, const char *name);
+
+/* Is it of a type that widens to binary32 exactly: F32, F16, BF16? */
+bool weights_widen(enum element element);
+
+/* `count` elements as binary32, from element `from` on. */
+MUST_CHECK enum status weights_read(float *out, const struct weights_entry *entry, uint64_t from,
+                                    uint64_t count, struct error *error);
+
+/* ---- the index ---- */
+
+struct weights_index {
+    struct json_t *map; /* name of a tensor: name of a file beside the index */
+};
+
+/* The index in bytes; what names them in errors. Names of files are plain and end in
+ * ".safetensors". */
+MUST_CHECK enum status weights_index_parse(struct weights_index *index, const void *bytes,
+                                           size_t size, const char *what, struct error *error);
+void weights_index_release(struct weights_index *index); /* a zero-filled one is allowed */
+
+#endif /* PROOFS_FORMAT_WEIGHTS_H */

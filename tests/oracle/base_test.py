@@ -1,0 +1,171 @@
+"""Goal: a folder as Hugging Face publishes it is the model that it says it is, and is fine-tuned as
+PyTorch fine-tunes it.
+Method: a small random folder of each family, in shards and in 16 bits, with and without channels that
+are 100 times larger; torch_decoder.py computes it in float64 from the published formulas. Logits and
+loss of step 0 at 22 and 14 bits, and 20 steps of AdamW. Skipped where PyTorch is not installed."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../support"), HERE]
+sys.dont_write_bytecode = True
+
+try:
+    import torch
+except ImportError:
+    print("skip: PyTorch is not installed (Debian: apt-get install python3-torch)")
+    sys.exit(77)
+
+import torch_decoder as reference  # noqa: E402
+from program import ask, main, path  # noqa: E402
+
+torch.set_num_threads(1)
+LENGTH, BATCH, STEPS = 16, 2, 20
+ROTARY = {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 80, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64,
+          "rms_norm_eps": 1e-5, "hidden_act": "silu", "attention_dropout": 0.0,
+          "torch_dtype": "bfloat16", "transformers_version": "4.44.0", "use_cache": True,
+          "bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.02}
+
+
+def rotary(kind, architecture, **more):
+    return ROTARY | {"model_type": kind, "architectures": [architecture]} | more
+
+
+# config, type of the file, shards, prefix of the names
+FAMILIES = {
+    "gpt2": ({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 32,
+              "n_layer": 2, "n_head": 4, "n_positions": 24, "n_ctx": 24, "vocab_size": 96,
+              "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.1,
+              "embd_pdrop": 0.1, "resid_pdrop": 0.1, "summary_type": "cls_index",
+              "task_specific_params": {"text-generation": {"do_sample": True}}},
+             "F32", 1, "transformer."),
+    "llama2": (rotary("llama", "LlamaForCausalLM", num_key_value_heads=4, rope_scaling=None,
+                      tie_word_embeddings=False, pretraining_tp=1), "F16", 3, ""),
+    "llama3": (rotary("llama", "LlamaForCausalLM", rope_theta=500000.0, tie_word_embeddings=True,
+                      rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                    "high_freq_factor": 4.0,
+                                    "original_max_position_embeddings": 24}), "BF16", 2, ""),
+    "mistral": (rotary("mistral", "MistralForCausalLM", head_dim=12, sliding_window=None,
+                       rope_theta=1e6, tie_word_embeddings=False), "BF16", 2, ""),
+    "qwen2": (rotary("qwen2", "Qwen2ForCausalLM", tie_word_embeddings=True, rms_norm_eps=1e-6,
+                     sliding_window=64, use_sliding_window=False, max_window_layers=2,
+                     rope_theta=1e6), "BF16", 1, ""),
+    "qwen3": (rotary("qwen3", "Qwen3ForCausalLM", head_dim=16, attention_bias=False,
+                     rope_theta=1e6, rms_norm_eps=1e-6, tie_word_embeddings=False,
+                     sliding_window=None, use_sliding_window=False, max_window_layers=2),
+              "BF16", 3, ""),
+    "smollm": (rotary("llama", "LlamaForCausalLM", num_attention_heads=8, tie_word_embeddings=True,
+                      is_llama_config=True, rope_interleaved=False, rope_scaling=None),
+               "BF16", 1, ""),
+    "biased": (rotary("llama", "LlamaForCausalLM", attention_bias=True, mlp_bias=True,
+                      hidden_act="gelu", rope_scaling={"type": "linear", "factor": 4.0}),
+               "F32", 2, ""),
+}
+
+
+def tokens_of(count=2000):
+    generator = torch.Generator().manual_seed(3)
+    # Some order, so that there is something to learn.
+    data = torch.randint(0, 96, (count,), generator=generator)
+    data[1::2] = (data[::2] * 5 + 1) % 96
+    return data
+
+
+def write_data():
+    data = tokens_of()
+    name = path("tokens.u8")
+    with open(name, "wb") as file:
+        file.write(bytes(data.tolist()))
+    return name, data
+
+
+def folder_of(family, outliers):
+    config, kind, shards, prefix = FAMILIES[family]
+    folder = path(family + (".out" if outliers else ""))
+    weights = reference.draw_weights(config, kind, outliers)
+    if not os.path.exists(folder):
+        reference.write_folder(folder, config, weights, kind, shards, prefix)
+    return folder, config, weights
+
+
+def new_job(folder, data, name, *more):
+    job = path(name + ".job")
+    made = ask("job", "new", "--base", folder, "--data", data, "--length", str(LENGTH), "--batch",
+               str(BATCH), "--out", job, *more)
+    return job, made
+
+
+def run(job, folder, data, name):
+    bundle = path(name + ".run")
+    ask("prover", "run", job, "--data", data, "--first-state", folder, "--bundle", bundle)
+    steps = ask("bundle", "steps", bundle)["steps"]
+    last = sorted(os.listdir(os.path.join(bundle, "checkpoints")))[-1]
+    return ([step["loss"] for step in steps],
+            reference.read_safetensors(os.path.join(bundle, "checkpoints", last)))
+
+
+def near(got, wanted, within, what):
+    assert abs(got - wanted) <= within * abs(wanted), (what, got, wanted, within)
+
+
+def distance(got, wanted):
+    return float((got.double() - wanted).norm() / wanted.norm())
+
+
+def check_step_0(family, outliers):
+    name, data = write_data()
+    folder, config, weights = folder_of(family, outliers)
+    tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
+    logits = reference.Decoder(config, weights)(tokens)
+    loss = float(torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()))
+    for bits, within in ((22, 1e-4), (14, 1e-3)):
+        stem = "%s.%d.%d" % (family, outliers, bits)
+        job, _ = new_job(folder, name, stem, "--inference", "--steps", "1", "--segment", "1",
+                         "--bits", str(bits))
+        losses, state = run(job, folder, name, stem)
+        apart = distance(state["answers"].view(logits.shape), logits)
+        print("# %s%s at %d bits: loss %.2e apart, logits %.2e" % (
+            family, " with outliers" if outliers else "", bits, abs(losses[0] - loss) / loss, apart))
+        if bits == 22 or not outliers:
+            near(losses[0], loss, within, (family, outliers, bits))
+            assert apart <= within, (family, outliers, bits, apart)
+
+
+def check_training(family, outliers):
+    name, data = write_data()
+    folder, config, weights = folder_of(family, outliers)
+    stem = "%s.%d.train" % (family, outliers)
+    job, _ = new_job(folder, name, stem, "--steps", str(STEPS), "--segment", str(STEPS), "--bits",
+                     "22", "--schedule", "cosine", "--warmup", "4", "--rate", "0.002", "--rate-min",
+                     "0.0002", "--beta2", "0.95", "--epsilon", "1e-7", "--decay", "0.05")
+    losses, state = run(job, folder, name, stem)
+    batches = [[reference.batch_of(data, LENGTH, BATCH, step)] for step in range(STEPS)]
+    rates = [reference.rate_at(step, STEPS, 4, 0.002, 0.0002) for step in range(STEPS)]
+    before = {key: t.clone() for key, t in weights.items()}
+    wanted = reference.train(reference.Decoder(config, weights), weights, batches, rates,
+                             decay=0.05, epsilon=1e-7)
+    worst = max(abs(a - b) / b for a, b in zip(losses, wanted))
+    moved = sum(float((weights[key] - t).pow(2).sum()) for key, t in before.items()) ** 0.5
+    apart = sum(float((state[key].double() - t).pow(2).sum()) for key, t in weights.items()) ** 0.5
+    print("# %s%s, %d steps: loss %.2e apart, weights %.2e of their way" % (
+        family, " with outliers" if outliers else "", STEPS, worst, apart / moved))
+    assert sum(wanted[-5:]) < sum(wanted[:5])
+    assert worst <= 1e-3, (family, outliers, worst)
+    assert apart <= 0.02 * moved, (family, outliers, apart / moved)
+
+
+def case(check, family, outliers):
+    def test():
+        check(family, outliers)
+
+    test.__name__ = "%s_%s%s" % (check.__name__, family, "_with_outliers" if outliers else "")
+    return test
+
+
+TESTS = [case(check, family, outliers) for check in (check_step_0, check_training)
+         for family in FAMILIES for outliers in (False, True)]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))
