@@ -3,6 +3,7 @@
 
 #include "client/job_collect.h"
 #include "client/job_deliver.h"
+#include "client/job_fetch.h"
 #include "client/job_list.h"
 #include "client/job_new.h"
 #include "client/job_new_options.h"
@@ -72,6 +73,30 @@ static const struct command commands[] = {
      .options = job_collect_options,
      .option_count = JOB_COLLECT_OPTIONS,
      .run = job_collect_run},
+    {.name = "fetch",
+     .summary = "fetch the trained model, checked against the root on the ledger",
+     .description =
+         "Fetches the last final state from several mirrors at once: those of --mirror, and those "
+         "that the solver, the client and the panel announce on the ledger. Every piece is checked "
+         "by its hash before it is kept; a mirror that gives a false one is named and dropped. The "
+         "same command goes on where it stopped. When the job is closed and the model is whole, "
+         "the delivery is acknowledged, and the solver gets the part that is held.",
+     .arguments = "KEY",
+     .example = "lockstep job fetch 0x51dc0a7f --out model --ledger local:try.ledger\n"
+                "lockstep job fetch 0x51dc0a7f --out model --mirror https://solver.example \\\n"
+                "    --segment 3 --no-acknowledge --ledger local:try.ledger",
+     .options = job_fetch_options,
+     .option_count = JOB_FETCH_OPTIONS,
+     .run = job_fetch_run},
+    {.name = "check",
+     .summary = "say whether a file is a state that a job has committed",
+     .description = "Hashes a checkpoint or a model file of 'job fetch' and looks for its root "
+                    "among the committed ones on the ledger.",
+     .arguments = "KEY FILE",
+     .example = "lockstep job check 0x51dc0a7f model/model.safetensors --ledger local:try.ledger",
+     .options = job_fetch_check_options,
+     .option_count = JOB_FETCH_CHECK_OPTIONS,
+     .run = job_fetch_check},
     {.name = "acknowledge",
      .summary = "say that the model was delivered: the solver gets the part that is held",
      .description =

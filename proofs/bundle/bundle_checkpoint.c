@@ -9,13 +9,11 @@
 #include "base/hex.h"
 #include "proofs/bundle/bundle.h"
 #include "proofs/bundle/bundle_parts.h"
+#include "proofs/bundle/checkpoint_file.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/first_state.h"
-
-/* Without a machine, checkpoints are hashed in pieces of this many bytes. */
-#define PIECE_SIZE ((size_t)4 << 20)
 
 void bundle_checkpoint_name(char name[BUNDLE_CONTEXT_MAX], uint64_t step)
 {
@@ -32,20 +30,6 @@ enum status bundle_checkpoint_path(char *path, const struct bundle *bundle, uint
 }
 
 /* ---- writing ------------------------------------------------------------ */
-
-/* Wider types first, as safetensors wants them; among equals in the order of the states. */
-static void order_states(uint32_t *order, const struct tape *tape)
-{
-    uint32_t count = 0;
-
-    for (size_t size = 8; size > 0; size /= 2) {
-        for (uint32_t i = 0; i < tape->state_count; i++) {
-            if (dtype_size(tape->tensors[tape->states[i].before].dtype) == size) {
-                order[count++] = i;
-            }
-        }
-    }
-}
 
 /* Where the states of a checkpoint come from: a machine, or the file of a first state. */
 struct supply {
@@ -81,19 +65,22 @@ out:
     return status;
 }
 
-static enum status write_states(struct bundle *bundle, const struct safetensors_plan *plan,
-                                const uint32_t *order, const struct supply *supply, uint64_t step,
-                                struct error *error)
+static enum status write_states(struct bundle *bundle, const struct checkpoint_file *layout,
+                                const struct supply *supply, uint64_t step, struct error *error)
 {
-    const struct tape *tape = bundle->job->tape;
+    struct safetensors_plan plan = checkpoint_file_plan(layout);
     struct safetensors_writer writer;
+    char context[BUNDLE_CONTEXT_MAX];
     char path[FILE_PATH_MAX];
     enum status status;
 
+    bundle_checkpoint_name(context, step);
+    plan.key = bundle_encryption_key(bundle);
+    plan.context = context;
     TRY(bundle_checkpoint_path(path, bundle, step, error));
-    TRY(safetensors_writer_open_plan(&writer, error, path, plan));
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        TRY_OUT(add_state(&writer, supply, tape, order[i], error));
+    TRY(safetensors_writer_open_plan(&writer, error, path, &plan));
+    for (uint32_t i = 0; i < layout->count; i++) {
+        TRY_OUT(add_state(&writer, supply, bundle->job->tape, layout->states[i], error));
     }
     return safetensors_writer_keep(&writer, error);
 out:
@@ -101,58 +88,15 @@ out:
     return status;
 }
 
-/* The metadata of a checkpoint: these texts and nothing more. */
-struct label {
-    char job[HEX_SIZE(DIGEST_SIZE)];
-    char root[HEX_SIZE(DIGEST_SIZE)];
-    char step[24];
-    char rules[12];
-    struct safetensors_text texts[4]; /* point into the label */
-};
-#define LABEL_TEXTS (sizeof(((struct label *)NULL)->texts) / sizeof(struct safetensors_text))
-
-static void label_init(struct label *label, const struct bundle *bundle, uint64_t step,
-                       const struct digest *root)
-{
-    hex_encode(label->job, bundle->job->id.bytes, DIGEST_SIZE);
-    hex_encode(label->root, root->bytes, DIGEST_SIZE);
-    (void)snprintf(label->step, sizeof(label->step), "%" PRIu64, step);
-    (void)snprintf(label->rules, sizeof(label->rules), "%" PRIu32, bundle->job->rules_version);
-    label->texts[0] = (struct safetensors_text){"lockstep.job", label->job};
-    label->texts[1] = (struct safetensors_text){"lockstep.step", label->step};
-    label->texts[2] = (struct safetensors_text){"lockstep.root", label->root};
-    label->texts[3] = (struct safetensors_text){"lockstep.rules", label->rules};
-}
-
 static enum status write_file(struct bundle *bundle, const struct supply *supply, uint64_t step,
                               const struct digest *root, struct error *error)
 {
-    const struct tape *tape = bundle->job->tape;
-    uint32_t *order = calloc((size_t)tape->state_count + 1, sizeof(*order));
-    struct safetensors_entry *entries = calloc((size_t)tape->state_count + 1, sizeof(*entries));
-    char context[BUNDLE_CONTEXT_MAX];
-    struct label label;
-    const struct safetensors_plan plan = {.entries = entries,
-                                          .entry_count = tape->state_count,
-                                          .texts = label.texts,
-                                          .text_count = LABEL_TEXTS,
-                                          .key = bundle_encryption_key(bundle),
-                                          .context = context};
-    enum status status = STATUS_OK;
+    struct checkpoint_file layout;
+    enum status status;
 
-    if (order == NULL || entries == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory for a checkpoint");
-    } else {
-        bundle_checkpoint_name(context, step);
-        label_init(&label, bundle, step, root);
-        order_states(order, tape);
-        for (uint32_t i = 0; i < tape->state_count; i++) {
-            safetensors_describe(&entries[i], &tape->tensors[tape->states[order[i]].before]);
-        }
-        status = write_states(bundle, &plan, order, supply, step, error);
-    }
-    free(order);
-    free(entries);
+    TRY(checkpoint_file_init(&layout, bundle->job, step, root, error));
+    status = write_states(bundle, &layout, supply, step, error);
+    checkpoint_file_release(&layout);
     return status;
 }
 
@@ -213,24 +157,6 @@ out:
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Does the metadata name this job, this step, this root and these rules, and nothing more? */
-static bool says_what_it_is(const struct safetensors *file, const struct bundle *bundle,
-                            uint64_t step, const struct digest *root)
-{
-    struct label label;
-
-    label_init(&label, bundle, step, root);
-    for (size_t i = 0; i < LABEL_TEXTS; i++) {
-        const char *found = safetensors_metadata(file, label.texts[i].key);
-
-        if (found == NULL || strcmp(found, label.texts[i].value) != 0) {
-            return false;
-        }
-    }
-    return safetensors_metadata_count(file) == LABEL_TEXTS &&
-           file->entry_count == bundle->job->tape->state_count;
-}
-
 /* Opens the checkpoint before a step and finds the root that it must have. */
 static enum status open_checkpoint(struct safetensors *file, struct digest *root,
                                    struct bundle *bundle, uint64_t step, struct error *error)
@@ -244,7 +170,7 @@ static enum status open_checkpoint(struct safetensors *file, struct digest *root
     bundle_checkpoint_name(context, step);
     TRY(bundle->encrypted ? safetensors_open_encrypted(file, error, path, &bundle->key, context)
                           : safetensors_open(file, error, path));
-    if (!says_what_it_is(file, bundle, step, root)) {
+    if (!checkpoint_file_is(file, bundle->job, step, root)) {
         safetensors_close(file);
         return error_set(error, STATUS_BAD_FORMAT,
                          "%s does not say that it is the state before step %" PRIu64 " of this job",
@@ -262,49 +188,6 @@ static enum status compare_root(const struct digest *root, const struct digest *
                            file->path);
 }
 
-static enum status hash_tensor(struct digest *root, const struct safetensors *file,
-                               const struct tensor *shape, uint8_t *piece, struct error *error)
-{
-    uint64_t size = commit_tensor_size(shape);
-    const struct safetensors_entry *entry;
-    struct commit_stream stream;
-
-    TRY(safetensors_find_tensor(&entry, file, shape, error));
-    commit_stream_init(&stream, COMMIT_TENSOR, shape);
-    for (uint64_t from = 0; from < size; from += PIECE_SIZE) {
-        size_t taken = size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE;
-
-        TRY(safetensors_read(file, error, piece, entry, taken, from));
-        commit_stream_add(&stream, piece, taken, 0);
-    }
-    commit_stream_root(&stream, root);
-    return STATUS_OK;
-}
-
-static enum status hash_file(struct digest *root, const struct safetensors *file,
-                             const struct tape *tape, struct error *error)
-{
-    uint8_t *piece = malloc(PIECE_SIZE);
-    struct commit_roots roots;
-    enum status status;
-
-    if (piece == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path);
-    }
-    commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        struct digest item;
-
-        TRY_OUT(hash_tensor(&item, file, &tape->tensors[tape->states[i].before], piece, error));
-        TRY_OUT(commit_roots_add(&roots, &item));
-    }
-    commit_roots_end(&roots, root);
-    status = STATUS_OK;
-out:
-    free(piece);
-    return status;
-}
-
 enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct error *error)
 {
     struct safetensors file;
@@ -313,7 +196,7 @@ enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct
     enum status status;
 
     TRY(open_checkpoint(&file, &wanted, bundle, step, error));
-    TRY_OUT(hash_file(&root, &file, bundle->job->tape, error));
+    TRY_OUT(checkpoint_file_root(&root, &file, bundle->job->tape, error));
     TRY_OUT(compare_root(&root, &wanted, &file, error));
 out:
     safetensors_close(&file);

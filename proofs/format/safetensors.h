@@ -9,6 +9,7 @@
 #ifndef PROOFS_FORMAT_SAFETENSORS_H
 #define PROOFS_FORMAT_SAFETENSORS_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/io/whole_file.h"
 #include "proofs/commit/element.h"
@@ -101,6 +102,12 @@ struct safetensors_plan {
     const struct encryption_key *key; /* NULL: the file is not encrypted */
     const char *context;              /* what the encrypted file is, for encryption.h */
 };
+
+/* Appends what stands before the data: the length of the header and the header. Sets offset and
+ * size of the entries. bytes takes up to SAFETENSORS_HEADER_MAX + 8. */
+MUST_CHECK enum status safetensors_plan_header(struct buffer *bytes,
+                                               const struct safetensors_plan *plan,
+                                               struct error *error);
 
 /* The entry of a tensor: its name, type and shape. */
 void safetensors_describe(struct safetensors_entry *entry, const struct tensor *tensor);

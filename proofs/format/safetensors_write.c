@@ -99,8 +99,8 @@ static enum status add_bytes(struct safetensors_writer *writer, struct error *er
                                       : whole_file_add(&writer->file, error, data, size);
 }
 
-static enum status write_header(struct safetensors_writer *writer, struct error *error,
-                                const json_t *root)
+/* The length of the header, and the header. */
+static enum status encode_header(struct buffer *bytes, struct error *error, const json_t *root)
 {
     struct buffer text;
     uint8_t length[8];
@@ -111,8 +111,9 @@ static enum status write_header(struct safetensors_writer *writer, struct error 
     buffer_add(&text, "       ", (8 - text.size % 8) % 8);
     TRY_OUT(buffer_check(&text, error, "the header"));
     endian_store_le64(length, text.size);
-    TRY_OUT(add_bytes(writer, error, length, sizeof(length)));
-    TRY_OUT(add_bytes(writer, error, text.data, text.size));
+    buffer_add(bytes, length, sizeof(length));
+    buffer_add(bytes, text.data, text.size);
+    TRY_OUT(buffer_check(bytes, error, "the header"));
 out:
     buffer_release(&text);
     return status;
@@ -152,30 +153,50 @@ static enum status place_entries(const struct safetensors_plan *plan, struct err
     return STATUS_OK;
 }
 
-enum status safetensors_writer_open_plan(struct safetensors_writer *writer, struct error *error,
-                                         const char *path, const struct safetensors_plan *plan)
+/* *size: of the data that follows. */
+static enum status plan_header(struct buffer *bytes, uint64_t *size,
+                               const struct safetensors_plan *plan, struct error *error)
 {
     json_t *root;
     enum status status;
 
-    writer->file.descriptor = -1;
-    writer->encryption = NULL;
-    TRY(place_entries(plan, error, &writer->left));
+    TRY(place_entries(plan, error, size));
     root = header_json(plan);
     if (root == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the header, or text not UTF-8");
     }
-    if (json_object_size(root) != (size_t)plan->entry_count + (plan->text_count > 0)) {
-        json_decref(root);
-        return error_set(error, STATUS_BAD_FORMAT, "two tensors have the same name");
-    }
+    status = json_object_size(root) != (size_t)plan->entry_count + (plan->text_count > 0)
+                 ? error_set(error, STATUS_BAD_FORMAT, "two tensors have the same name")
+                 : encode_header(bytes, error, root);
+    json_decref(root);
+    return status;
+}
+
+enum status safetensors_plan_header(struct buffer *bytes, const struct safetensors_plan *plan,
+                                    struct error *error)
+{
+    uint64_t size;
+
+    return plan_header(bytes, &size, plan, error);
+}
+
+enum status safetensors_writer_open_plan(struct safetensors_writer *writer, struct error *error,
+                                         const char *path, const struct safetensors_plan *plan)
+{
+    struct buffer header;
+    enum status status;
+
+    writer->file.descriptor = -1;
+    writer->encryption = NULL;
+    buffer_init(&header, SAFETENSORS_HEADER_MAX + 8);
+    TRY_OUT(plan_header(&header, &writer->left, plan, error));
     TRY_OUT(open_file(writer, error, path, plan));
-    status = write_header(writer, error, root);
+    status = add_bytes(writer, error, header.data, header.size);
     if (status != STATUS_OK) {
         safetensors_writer_drop(writer);
     }
 out:
-    json_decref(root);
+    buffer_release(&header);
     return status;
 }
 

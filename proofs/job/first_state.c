@@ -58,6 +58,15 @@ static bool may_miss(const struct tape *tape, const struct tensor *tensor)
     return tensor->dtype != DTYPE_F32 || is_moment(tape, tensor->name) || is_answer(tensor->name);
 }
 
+bool first_state_is_of_training(const struct tape *tape, uint32_t state)
+{
+    const struct tensor *tensor = &tape->tensors[tape->states[state].before];
+    bool real =
+        tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16;
+
+    return !is_answer(tensor->name) && (!real || is_moment(tape, tensor->name));
+}
+
 static bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);

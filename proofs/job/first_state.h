@@ -45,6 +45,9 @@ MUST_CHECK enum status first_state_check_origin(const struct tape *tape, const c
 MUST_CHECK enum status first_state_read(void *bytes, const struct first_state *first,
                                         uint32_t state, struct error *error);
 
+/* Is the state of use to the training alone: a moment, or a counter? */
+bool first_state_is_of_training(const struct tape *tape, uint32_t state);
+
 /* The root of the state that the file gives; refuses a state of zeros alone. */
 MUST_CHECK enum status first_state_root(struct digest *root, const struct first_state *first,
                                         struct error *error);

@@ -16,6 +16,7 @@
 #include "base/hex.h"
 #include "proofs/job/job_file.h"
 #include "prover/serve/content_page.h"
+#include "prover/serve/content_pieces.h"
 #include "prover/serve/content_trace.h"
 
 #define BYTES_TYPE "application/octet-stream"
@@ -41,6 +42,7 @@ struct content_tree {
     size_t bundle_count;
     struct content_tree_data *data;
     size_t data_count;
+    struct content_pieces *pieces;
     struct content_trace *traces; /* NULL: trace queries are not answered */
     bool promises_traces;         /* jobs.json promises replies about any step */
 };
@@ -62,6 +64,7 @@ void content_tree_close(struct content_tree *tree)
         return;
     }
     content_trace_close(tree->traces);
+    content_pieces_close(tree->pieces);
     for (size_t i = 0; i < tree->bundle_count; i++) {
         free_bundle(&tree->bundles[i]);
     }
@@ -154,6 +157,7 @@ static enum status open_all(struct content_tree *tree, const struct content_tree
     for (size_t i = 0; i < options->bundle_count; i++) {
         TRY(open_bundle(tree, options->bundles[i], options, error));
     }
+    TRY(content_pieces_open(&tree->pieces, error));
     tree->promises_traces = options->traces && !options->as_files;
     return options->traces ? content_trace_open(&tree->traces, &options->machine, error)
                            : STATUS_OK;
@@ -324,21 +328,41 @@ static enum status segment_content(struct content_tree_content *content,
     return status;
 }
 
-static enum status checkpoint_content(struct content_tree_content *content,
-                                      struct content_tree_bundle *entry, uint64_t step,
-                                      struct error *error)
+/* Where the checkpoint before a step lies, and its root. */
+static enum status find_checkpoint(char path[FILE_PATH_MAX], struct digest *root,
+                                   struct content_tree_bundle *entry, uint64_t step,
+                                   struct error *error)
 {
-    char path[FILE_PATH_MAX];
-    struct digest root;
     uint64_t found = UINT64_MAX;
 
     TRY(bundle_checkpoint_find(&found, entry->bundle, step, error));
     if (found != step) {
         return not_found(error, "such checkpoint");
     }
-    TRY(bundle_state_root(&root, entry->bundle, step, error));
-    TRY(bundle_checkpoint_path(path, entry->bundle, step, error));
+    TRY(bundle_state_root(root, entry->bundle, step, error));
+    return bundle_checkpoint_path(path, entry->bundle, step, error);
+}
+
+static enum status checkpoint_content(struct content_tree_content *content,
+                                      struct content_tree_bundle *entry, uint64_t step,
+                                      struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    struct digest root;
+
+    TRY(find_checkpoint(path, &root, entry, step, error));
     return file_content(content, path, &root, error);
+}
+
+/* Only notes what is asked for: it is made later, without the lock on the bundles. */
+static enum status find_pieces(struct content_pieces_request *request,
+                               struct content_tree_bundle *entry, uint64_t step,
+                               struct error *error)
+{
+    TRY(find_checkpoint(request->path, &request->root, entry, step, error));
+    request->step = step;
+    request->job = bundle_job(entry->bundle);
+    return STATUS_OK;
 }
 
 /* ---- the list of jobs --------------------------------------------------- */
@@ -509,10 +533,33 @@ static enum status find_trace(struct content_trace_request *request, struct cont
                : STATUS_OK;
 }
 
-static enum status find_in_job(struct content_tree_content *content,
-                               struct content_trace_request *request, struct content_tree *tree,
-                               struct content_tree_bundle *entry, const char *rest,
-                               struct error *error)
+/* What is answered without the lock on the bundles. */
+struct later {
+    struct content_trace_request trace;
+    struct content_pieces_request pieces;
+};
+
+static enum status find_of_checkpoint(struct content_tree_content *content, struct later *later,
+                                      struct content_tree_bundle *entry, const char *rest,
+                                      struct error *error)
+{
+    size_t size = strcspn(rest, ".");
+    uint64_t step;
+
+    if (!read_number(&step, rest, size, 12)) {
+        return not_found(error, "such checkpoint");
+    }
+    if (strcmp(rest + size, ".pieces") == 0) {
+        return find_pieces(&later->pieces, entry, step, error);
+    }
+    return strcmp(rest + size, ".safetensors") == 0
+               ? checkpoint_content(content, entry, step, error)
+               : not_found(error, "such checkpoint");
+}
+
+static enum status find_in_job(struct content_tree_content *content, struct later *later,
+                               struct content_tree *tree, struct content_tree_bundle *entry,
+                               const char *rest, struct error *error)
 {
     uint64_t number;
 
@@ -523,14 +570,10 @@ static enum status find_in_job(struct content_tree_content *content,
         return segment_content(content, entry, number, error);
     }
     if (take_word(&rest, "checkpoints/")) {
-        size_t size = strcspn(rest, ".");
-
-        return strcmp(rest + size, ".safetensors") == 0 && read_number(&number, rest, size, 12)
-                   ? checkpoint_content(content, entry, number, error)
-                   : not_found(error, "such checkpoint");
+        return find_of_checkpoint(content, later, entry, rest, error);
     }
     if (take_word(&rest, "trace/")) {
-        return find_trace(request, tree, entry, rest, error);
+        return find_trace(&later->trace, tree, entry, rest, error);
     }
     return not_found(error, "such part of a job");
 }
@@ -580,8 +623,7 @@ static enum status find_by_root(struct content_tree_content *content, struct con
 }
 
 static enum status find(struct content_tree *tree, struct content_tree_content *content,
-                        struct content_trace_request *request, const char *path,
-                        struct error *error)
+                        struct later *later, const char *path, struct error *error)
 {
     const char *rest = path;
     struct digest digest;
@@ -602,7 +644,7 @@ static enum status find(struct content_tree *tree, struct content_tree_content *
     }
     for (size_t i = 0; i < tree->bundle_count; i++) {
         if (digest_equal(&digest, &bundle_job(tree->bundles[i].bundle)->id)) {
-            return find_in_job(content, request, tree, &tree->bundles[i], rest, error);
+            return find_in_job(content, later, tree, &tree->bundles[i], rest, error);
         }
     }
     return not_found(error, "such job");
@@ -611,28 +653,36 @@ static enum status find(struct content_tree *tree, struct content_tree_content *
 enum status content_tree_find(struct content_tree *tree, struct content_tree_content *content,
                               const char *path, const char *ask, struct error *error)
 {
-    struct content_trace_request request = {0};
+    struct later later = {.pieces = {.job = NULL}};
     enum status status;
 
     *content = (struct content_tree_content){.descriptor = -1};
     (void)pthread_mutex_lock(&tree->lock);
-    status = find(tree, content, &request, path, error);
+    status = find(tree, content, &later, path, error);
     (void)pthread_mutex_unlock(&tree->lock);
-    if (status == STATUS_OK && request.askers != NULL) {
-        status = askers_admit(request.askers, &request.party, ask, request.step,
+    if (status == STATUS_OK && later.trace.askers != NULL) {
+        status = askers_admit(later.trace.askers, &later.trace.party, ask, later.trace.step,
                               (uint64_t)time(NULL), error);
     }
-    if (status == STATUS_OK && request.bundle != NULL) {
+    if (status == STATUS_OK && later.trace.bundle != NULL) {
         content->type = BYTES_TYPE;
-        status =
-            content_trace_answer(tree->traces, &content->bytes, &content->size, &request, error);
+        status = content_trace_answer(tree->traces, &content->bytes, &content->size, &later.trace,
+                                      error);
     }
-    content_trace_request_release(&request);
+    if (status == STATUS_OK && later.pieces.job != NULL) {
+        content->type = BYTES_TYPE;
+        content->fixed = true;
+        content->root = later.pieces.root;
+        status = content_pieces_answer(tree->pieces, &content->bytes, &content->size, &later.pieces,
+                                       error);
+    }
+    content_trace_request_release(&later.trace);
     return status;
 }
 
 /* ---- walks ------------------------------------------------------------- */
 
+/* root: NULL where the content has no name by a root. */
 static enum status visit(const struct content_tree_visitor *visitor, const struct digest *job,
                          const char *place, const struct digest *root, struct error *error)
 {
@@ -642,6 +692,9 @@ static enum status visit(const struct content_tree_visitor *visitor, const struc
 
     hex_encode(text, job->bytes, DIGEST_SIZE);
     (void)snprintf(path, sizeof(path), "v1/jobs/%s/%s", text, place);
+    if (root == NULL) {
+        return visitor->visit(visitor->context, path, NULL, error);
+    }
     hex_encode(text, root->bytes, DIGEST_SIZE);
     (void)snprintf(root_path, sizeof(root_path), "v1/roots/%s", text);
     return visitor->visit(visitor->context, path, root_path, error);
@@ -671,6 +724,8 @@ static enum status walk_bundle(struct content_tree_bundle *entry,
         TRY(bundle_state_root(&root, entry->bundle, step, error));
         (void)snprintf(place, sizeof(place), "checkpoints/" CONTENT_TREE_CHECKPOINT_NAME, step);
         TRY(visit(visitor, job, place, &root, error));
+        (void)snprintf(place, sizeof(place), "checkpoints/%012" PRIu64 ".pieces", step);
+        TRY(visit(visitor, job, place, NULL, error));
     }
 }
 

@@ -6,6 +6,7 @@
  *     v1/jobs/JOB/job                           the job file
  *     v1/jobs/JOB/segments/N                    the state roots of a segment, 32 bytes each
  *     v1/jobs/JOB/checkpoints/STEP.safetensors  the state before a step, of twelve digits
+ *     v1/jobs/JOB/checkpoints/STEP.pieces       the hashes of its pieces (proofs/commit/piece.h)
  *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query about a step
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
  *
@@ -62,7 +63,7 @@ void content_tree_close(struct content_tree *tree); /* NULL is fine */
 /*
  * Finds the content of a path, which begins with no slash. ask: what stands in ASK_HEADER, or NULL.
  * STATUS_NOT_FOUND: there is none. STATUS_REFUSED: who asks may not know it. STATUS_OVER_LIMIT:
- * busy with other trace queries; try again. The caller releases content.
+ * busy with other queries; try again. The caller releases content.
  */
 MUST_CHECK enum status content_tree_find(struct content_tree *tree,
                                          struct content_tree_content *content, const char *path,

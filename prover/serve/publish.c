@@ -84,6 +84,13 @@ static enum status name_again(struct publisher *publisher,
     return STATUS_OK;
 }
 
+static bool is_list_of_pieces(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot != NULL && strcmp(dot, ".pieces") == 0;
+}
+
 static enum status put(void *context, const char *name, const char *root_name, struct error *error)
 {
     struct publisher *publisher = context;
@@ -97,6 +104,11 @@ static enum status put(void *context, const char *name, const char *root_name, s
         TRY(file_path_join(root_path, sizeof(root_path), error, publisher->folder, root_name));
     }
     TRY(make_folder_of(path, error));
+    if (is_list_of_pieces(name) &&
+        file_exists(path)) { /* to make it costs a checkpoint's reading */
+        publisher->result->kept++;
+        return STATUS_OK;
+    }
     TRY(content_tree_find(publisher->tree, &content, name, NULL, error));
     if (content.fixed && is_there(path, content.size)) {
         publisher->result->kept++;

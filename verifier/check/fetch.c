@@ -10,7 +10,7 @@
 
 #include "base/hex.h"
 #include "proofs/bundle/bundle.h"
-#include "verifier/check/fetch_http.h"
+#include "proofs/mirror/fetch_http.h"
 
 enum {
     LOCK_WAITS_MAX = 600, /* so often LOCK_WAIT_US, while another child fetches the same */

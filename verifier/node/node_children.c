@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "verifier/check/fetch_http.h"
+#include "proofs/mirror/fetch_http.h"
 #include "verifier/store/mirrors.h"
 
 /* ---- requests ----------------------------------------------------------------- */

@@ -47,11 +47,12 @@ class Mirror(http.server.BaseHTTPRequestHandler):
         asked = self.headers.get("Range", "")
         if not asked.startswith("bytes="):
             return body, 200, ()
-        first = int(asked[6:].split("-")[0])
+        first, _, last = asked[6:].partition("-")
+        first, last = int(first), min(int(last or len(body)), len(body) - 1)
         if first >= len(body):
             return b"", 416, ()
-        said = "bytes %d-%d/%d" % (first, len(body) - 1, len(body))
-        return body[first:], 206, (("Content-Range", said),)
+        said = "bytes %d-%d/%d" % (first, last, len(body))
+        return body[first:last + 1], 206, (("Content-Range", said),)
 
     def do_GET(self):
         try:

@@ -1,5 +1,5 @@
 /* fetch_http.c - see fetch_http.h. */
-#include "verifier/check/fetch_http.h"
+#include "proofs/mirror/fetch_http.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>
@@ -150,13 +150,11 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return more;
 }
 
-static bool set_up(struct fetch_http *http, struct transfer *transfer, const char *url)
+/* What every request has. */
+static bool set_up_request(struct fetch_http *http, const char *url)
 {
     CURL *curl = http->curl;
-    char range[32];
 
-    /* libcurl's own resume fails when a server sends the whole file instead. */
-    (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     curl_easy_reset(curl);
     http->curl_error[0] = '\0';
     return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
@@ -169,7 +167,17 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
            curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_TRICKLE) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->timeout_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
-               CURLE_OK &&
+               CURLE_OK;
+}
+
+static bool set_up(struct fetch_http *http, struct transfer *transfer, const char *url)
+{
+    CURL *curl = http->curl;
+    char range[32];
+
+    /* libcurl's own resume fails when a server sends the whole file instead. */
+    (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
+    return set_up_request(http, url) &&
            (transfer->have == 0 || curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK) &&
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
@@ -227,6 +235,19 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     return unreachable(http, base, result, code, error);
 }
 
+static enum status make_url(char url[URL_MAX], const char *base, const char *name,
+                            struct error *error)
+{
+    size_t length = strlen(base);
+
+    while (length > 0 && base[length - 1] == '/') {
+        length--;
+    }
+    return snprintf(url, URL_MAX, "%.*s/%s", (int)length, base, name) < URL_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "the mirror's URL is too long");
+}
+
 enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char *base,
                            const char *name, const char *part, uint64_t size_max,
                            struct error *error)
@@ -234,16 +255,10 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
     struct transfer transfer = {.size_max = size_max};
     enum status status = STATUS_UNREACHABLE;
     char url[URL_MAX];
-    size_t length = strlen(base);
     uint64_t best = 0; /* the most that the part has ever held: only more of it is progress */
 
     *bytes = 0;
-    while (length > 0 && base[length - 1] == '/') {
-        length--;
-    }
-    if (snprintf(url, sizeof(url), "%.*s/%s", (int)length, base, name) >= (int)sizeof(url)) {
-        return error_set(error, STATUS_USAGE, "the mirror's URL is too long");
-    }
+    TRY(make_url(url, base, name, error));
     transfer.descriptor = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (transfer.descriptor < 0) {
         return error_set_errno(error, "cannot write %s", part);
@@ -265,4 +280,103 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
         (void)unlink(part);
     }
     return status;
+}
+
+/* ---- parts of files ------------------------------------------------------ */
+
+struct http_part {
+    CURL *curl;
+    uint8_t *bytes;
+    size_t size;
+    size_t came;
+    const atomic_bool *cancel;
+    bool begun;
+    bool whole; /* it sends the file from its beginning, or more than it was asked for */
+};
+
+static size_t receive_part(char *bytes, size_t size, size_t count, void *context)
+{
+    struct http_part *part = context;
+    size_t more = size * count;
+    long code = 0;
+
+    if (!part->begun) {
+        part->begun = true;
+        (void)curl_easy_getinfo(part->curl, CURLINFO_RESPONSE_CODE, &code);
+        part->whole = code == HTTP_OK;
+        if (code != HTTP_PARTIAL) {
+            return 0; /* an error page, or not what we asked for */
+        }
+    }
+    if (more > part->size - part->came) {
+        part->whole = true;
+        return 0;
+    }
+    memcpy(part->bytes + part->came, bytes, more);
+    part->came += more;
+    return more;
+}
+
+/* libcurl's progress callback: anything but 0 ends the transfer. */
+static int look_for_cancel(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct http_part *part = context;
+
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)d;
+    return atomic_load(part->cancel) ? 1 : 0;
+}
+
+static bool set_up_part(struct fetch_http *http, struct http_part *part, const char *url,
+                        uint64_t first)
+{
+    CURL *curl = http->curl;
+    char range[48];
+
+    (void)snprintf(range, sizeof(range), "%" PRIu64 "-%" PRIu64, first, first + part->size - 1);
+    return set_up_request(http, url) && curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_cancel) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_XFERINFODATA, part) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_part) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_WRITEDATA, part) == CURLE_OK;
+}
+
+enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *came,
+                             const char *base, const char *name, uint64_t first, size_t size,
+                             const atomic_bool *cancel, struct error *error)
+{
+    struct http_part part = {.curl = http->curl, .bytes = bytes, .size = size, .cancel = cancel};
+    char url[URL_MAX];
+    CURLcode result;
+    long code = 0;
+
+    *came = 0;
+    TRY(make_url(url, base, name, error));
+    if (!set_up_part(http, &part, url, first)) {
+        return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
+                         base);
+    }
+    result = curl_easy_perform(http->curl);
+    (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
+    *came = part.came;
+    if (part.came == size && !part.whole) {
+        return STATUS_OK;
+    }
+    if (atomic_load(cancel)) {
+        return STATUS_STOPPED;
+    }
+    if (code == HTTP_NOT_FOUND || code == HTTP_GONE) {
+        return error_set(error, STATUS_NOT_FOUND, "%.*s has no such file", LABEL_MAX, base);
+    }
+    if (part.whole) {
+        return error_set(error, STATUS_REFUSED, "%.*s does not give parts of files", LABEL_MAX,
+                         base);
+    }
+    if (code == HTTP_RANGE || (result == CURLE_OK && code == HTTP_PARTIAL)) {
+        return error_set(error, STATUS_REFUSED, "%.*s has a shorter file there", LABEL_MAX, base);
+    }
+    return unreachable(http, base, result, code, error);
 }

@@ -1,13 +1,16 @@
 /*
- * fetch_http.h - gets one file by HTTP into a part file, which a later call resumes. For fetch.c.
+ * fetch_http.h - gets a file by HTTP into a part file, which a later call resumes; or a part of a
+ * file into memory.
  *
  * Refused: other protocols, redirects, and more bytes than the limit. Less than FETCH_TRICKLE bytes
  * a second over the whole timeout is silence.
  */
-#ifndef VERIFIER_CHECK_FETCH_HTTP_H
-#define VERIFIER_CHECK_FETCH_HTTP_H
+#ifndef PROOFS_MIRROR_FETCH_HTTP_H
+#define PROOFS_MIRROR_FETCH_HTTP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -34,9 +37,19 @@ MUST_CHECK enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, 
                                       const char *name, const char *part, uint64_t size_max,
                                       struct error *error);
 
+/*
+ * Gets the `size` bytes of base/name that begin at `first`, into bytes; *came says how many of them
+ * came, in order, also after a failure. STATUS_REFUSED: the endpoint has another file there, or
+ * gives no parts of files. Ends early, as STATUS_STOPPED, once *cancel is true.
+ */
+MUST_CHECK enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *came,
+                                        const char *base, const char *name, uint64_t first,
+                                        size_t size, const atomic_bool *cancel,
+                                        struct error *error);
+
 bool fetch_http_is_url(const char *mirror);
 
 /* A number that tells mirrors apart. */
 uint32_t fetch_http_mark(const char *mirror);
 
-#endif /* VERIFIER_CHECK_FETCH_HTTP_H */
+#endif /* PROOFS_MIRROR_FETCH_HTTP_H */

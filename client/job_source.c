@@ -1,0 +1,120 @@
+/* job_source.c - see job_source.h. */
+#include "client/job_source.h"
+
+#include <stdio.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "chain/commands/commands.h"
+#include "chain/game/terms.h"
+#include "chain/job/job_states.h"
+#include "proofs/job/job_file.h"
+
+static enum status add_mirrors(struct job_source *source, const struct options *options,
+                               struct error *error)
+{
+    struct job_states_hosts hosts;
+    struct error passed_over;
+
+    source->mirrors.timeout_s = (uint32_t)options_number(options, "mirror-timeout");
+    for (size_t i = 0; i < options_list_count(options, "mirror"); i++) {
+        TRY(mirror_set_add(&source->mirrors, options_list_item(options, "mirror", i), error));
+    }
+    TRY(job_states_find_hosts(&hosts, source->ledger, &source->record, error));
+    for (uint32_t i = 0; i < hosts.count && source->mirrors.count < MIRROR_SET_MAX; i++) {
+        error_init(&passed_over); /* anybody writes there what they like */
+        (void)!mirror_set_add(&source->mirrors, hosts.hosts[i].text, &passed_over);
+    }
+    return STATUS_OK;
+}
+
+enum status job_source_open(struct job_source *source, const char *key,
+                            const struct command_context *context, const struct signer *signer,
+                            struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+    struct hash32 job = {{0}};
+
+    *source = (struct job_source){0};
+    job_record_init(&source->record, &job, NULL);
+    TRY(chain_ledger_options(&options, state_dir, context, signer, error));
+    options.check_purse = signer != NULL;
+    TRY(ledger_open(&source->ledger, &options, error));
+    TRY(ledger_catch_up(source->ledger, error));
+    TRY(terms_find(&job, NULL, source->ledger, key, NULL, error));
+    job_record_init(&source->record, &job, signer == NULL ? NULL : signer_address(signer));
+    TRY(job_record_follow(&source->record, source->ledger, error));
+    return add_mirrors(source, context->options, error);
+}
+
+void job_source_close(struct job_source *source)
+{
+    job_record_free(&source->record);
+    ledger_close(source->ledger);
+    job_free(source->job);
+    *source = (struct job_source){0};
+}
+
+/* ---- the job file ------------------------------------------------------------ */
+
+static enum status take_job(void *context, const char *path, struct error *error)
+{
+    struct job_source *source = context;
+    struct job *job = NULL;
+    enum status status;
+
+    TRY(job_read(&job, path, error));
+    status = terms_check(&source->record.terms, job, error);
+    if (status != STATUS_OK) {
+        job_free(job);
+        return status;
+    }
+    job_free(source->job);
+    source->job = job;
+    return STATUS_OK;
+}
+
+enum status job_source_get(struct job_source *source, const char *path, struct error *error)
+{
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char name[160];
+    const struct mirror_wanted wanted = {.name = name,
+                                         .what = "job file",
+                                         .size_max = JOB_FILE_SIZE_MAX,
+                                         .check = take_job,
+                                         .context = source};
+
+    hex_encode(id, source->record.terms.job_id.bytes, DIGEST_SIZE);
+    (void)snprintf(name, sizeof(name), "v1/jobs/%s/job", id);
+    if (source->mirrors.count == 0 && !file_exists(path)) {
+        (void)error_set(error, STATUS_NOT_FOUND, "nobody says on the ledger where it serves");
+        error_advise(error, "name a mirror with --mirror URL");
+        return STATUS_NOT_FOUND;
+    }
+    return mirror_set_get(&source->mirrors, &wanted, path, error);
+}
+
+/* ---- what was found of the mirrors ------------------------------------------- */
+
+void job_source_report(const struct job_source *source, json_t *json)
+{
+    json_t *list = json == NULL ? NULL : json_array();
+
+    for (uint32_t i = 0; i < source->mirrors.count; i++) {
+        const struct mirror *mirror = &source->mirrors.mirrors[i];
+
+        if (list != NULL) {
+            (void)json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:s}", "url", mirror->url,
+                                                        "bytes", (json_int_t)mirror->bytes,
+                                                        "dropped", (int)mirror->dropped, "trouble",
+                                                        mirror->trouble));
+        } else if (mirror->trouble[0] != '\0') {
+            fprintf(stderr, "mirror %s%s: %s\n", mirror->url, mirror->dropped ? " (dropped)" : "",
+                    mirror->trouble);
+        }
+    }
+    if (list != NULL) {
+        (void)json_object_set_new(json, "mirrors", list);
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * job_source.h - a job on a ledger, where its parts can be had, and its job file. For the commands
+ * that fetch.
+ */
+#ifndef CLIENT_JOB_SOURCE_H
+#define CLIENT_JOB_SOURCE_H
+
+#include "base/cli/command.h"
+#include "chain/job/job_record.h"
+#include "proofs/job/job.h"
+#include "proofs/mirror/mirror_set.h"
+
+/* For a command's table: two options. */
+#define JOB_SOURCE_OPTIONS                                                                         \
+    {.name = "mirror",                                                                             \
+     .kind = OPTION_LIST,                                                                          \
+     .value = "URL",                                                                               \
+     .help = "where to fetch, any number of times; asked before the addresses that the ledger's "  \
+             "events give"},                                                                       \
+    {                                                                                              \
+        .name = "mirror-timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "30s",     \
+        .minimum = 1, .maximum = 3600,                                                             \
+        .help = "a mirror that is silent for so long is passed over"                               \
+    }
+
+struct job_source {
+    struct ledger *ledger; /* owned */
+    struct job_record record;
+    struct mirror_set mirrors;
+    struct job *job; /* owned; NULL until job_source_get() */
+};
+
+/* The job that `key` names, on the ledger of the options; signer may be NULL. Close it also after a
+ * failure. */
+MUST_CHECK enum status job_source_open(struct job_source *source, const char *key,
+                                       const struct command_context *context,
+                                       const struct signer *signer, struct error *error);
+void job_source_close(struct job_source *source);
+
+/* Reads the job file at path; fetches it into there, where there is none. */
+MUST_CHECK enum status job_source_get(struct job_source *source, const char *path,
+                                      struct error *error);
+
+/* Prints each mirror that gave something false or nothing, on stderr; adds all to the JSON. */
+void job_source_report(const struct job_source *source, json_t *json);
+
+#endif /* CLIENT_JOB_SOURCE_H */

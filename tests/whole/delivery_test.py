@@ -1,0 +1,191 @@
+"""Goal: whoever paid for a training ends with the model. `job fetch` finds the mirrors on the ledger,
+checks every piece, names mirrors that lie and goes on without them, resumes, never puts a false
+byte under a final name, and acknowledges the delivery; `job check` knows a state from every other
+file.
+Method: the built program; a job that is closed on an embedded ledger; mirrors that do wrong
+(tests/verifier/check/hostile_mirror.py); Python's own reading of the files, and PyTorch's."""
+
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+
+import town  # noqa: E402
+from town import PERIOD_S, Town, main, processes  # noqa: E402
+
+MIRROR = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../verifier/check/hostile_mirror.py")
+WIDTH = "256"  # so that tensors have several pieces
+FALSE = ("wrong", "foreign", "old", "other")
+BROKEN = ("truncate", "cut", "slow", "silent", "loris", "error", "redirect", "huge", "norange")
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def read_tensors(path):
+    """Name -> type, shape and bytes; and the metadata."""
+    with open(path, "rb") as file:
+        whole = file.read()
+    size = struct.unpack("<Q", whole[:8])[0]
+    header = json.loads(whole[8:8 + size])
+    about = header.pop("__metadata__")
+    data = whole[8 + size:]
+    return {name: (one["dtype"], one["shape"], data[slice(*one["data_offsets"])])
+            for name, one in header.items()}, about
+
+
+def train(here, name, *more):
+    job = here.new_job(name + ".job", "--width", WIDTH, *more)
+    return job, here.train("solver", job, name + ".run")
+
+
+def play(here, held="0.2"):
+    """A job that is closed, whose solver says on the ledger where it serves. Returns its key."""
+    job, bundle = train(here, "first")
+    here.port = free_port()
+    key = here.open_job(job, "--seats", "0", "--held", held, "--delivery-period", "%ds" % PERIOD_S)
+    solver = here.start("solver", "prover", "run", job, "--bundle", here.path("solver.run"),
+                        "--data", town.DATA, "--threads", "1", "--job-key", key, "--poll", "1s",
+                        "--contact", "http://127.0.0.1:%d" % here.port)
+    here.until_count_at_least(3, "committed", key)
+    here.pass_time(3 * PERIOD_S + 10)
+    here.until_count(1, "closed", key)
+    solver.kill()
+    return key
+
+
+def publish(here, *bundles):
+    """A folder that a mirror serves."""
+    here.run("solver", "prover", "publish", *bundles, "--data", town.DATA, "--to", here.path("www"))
+    mirror = processes.start([sys.executable, MIRROR, here.path("www")], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    return "http://127.0.0.1:" + mirror.stdout.readline().strip()
+
+
+def fetch(here, key, out, *more, wanted=0):
+    return here.ask("client", "job", "fetch", key, "--out", here.path(out), "--mirror-timeout",
+                    "1s", *more, wanted=wanted)
+
+
+def files(here, out):
+    return sorted(os.listdir(here.path(out))) if os.path.isdir(here.path(out)) else []
+
+
+def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
+    with Town(["client", "solver"]) as here:
+        key = play(here)
+        here.start("solver", "prover", "serve", here.path("solver.run"), "--data", town.DATA,
+                   "--threads", "1", "--port", str(here.port))
+        done = here.until(lambda: subprocess.run(
+            ["curl", "-sf", "http://127.0.0.1:%d/v1/jobs.json" % here.port],
+            stdout=subprocess.DEVNULL, check=False).returncode == 0, "the solver serves")
+        done = fetch(here, key, "out")
+        assert done["final"] and done["acknowledged"] and done["step"] == 12, done
+        here.until_count(1, "delivered", key)
+        assert files(here, "out") == ["job", "model.safetensors"], files(here, "out")
+        model, about = read_tensors(here.path("out/model.safetensors"))
+        state, _ = read_tensors(here.path("solver.run/checkpoints/000000000012.safetensors"))
+        assert about["lockstep.step"] == "12" and about["lockstep.root"] == done["root"]
+        assert model == {name: one for name, one in state.items() if one[0] == "F32" and
+                         name[:2] not in ("m.", "v.")} and len(state) > 2 * len(model)
+        again = fetch(here, key, "out")
+        assert not again["acknowledged"] and again["bytes"] == 0, again
+        whole = fetch(here, key, "out", "--with-optimizer", "--no-acknowledge")
+        assert read_tensors(whole["file"])[0] == state
+        with open(whole["file"], "rb") as ours, open(
+                here.path("solver.run/checkpoints/000000000012.safetensors"), "rb") as theirs:
+            assert ours.read() == theirs.read()
+        early = fetch(here, key, "early", "--segment", "0", "--no-acknowledge")
+        assert early["step"] == 4
+        model_loads_strictly(here.path("out/model.safetensors"))
+        checks(here, key)
+
+
+def model_loads_strictly(path):
+    """PyTorch takes the file into a module that has a parameter for each name, and no other."""
+    if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        print("# python3-torch is not installed: the strict load was not tried", flush=True)
+        return
+    subprocess.run([sys.executable, "scripts/load_gpt2.py", path], stdout=subprocess.DEVNULL,
+                   check=True)
+
+
+def checks(here, key):
+    """job check: yes to the state, no to every file that differs in a byte."""
+    path = here.path("out/model.safetensors")
+    assert here.ask("client", "job", "check", key, path)["step"] == 12
+    assert here.ask("client", "job", "check", key,
+                    here.path("out/000000000012.safetensors"))["segment"] == 2
+    with open(path, "rb") as file:
+        whole = file.read()
+    header = 8 + struct.unpack("<Q", whole[:8])[0]
+    chance = random.Random(1)
+    places = [chance.randrange(header) for _ in range(25)] + [chance.randrange(header, len(whole))
+                                                              for _ in range(10)] + [len(whole) - 1]
+    os.mkdir(here.path("bad"))
+    shutil.copy(here.path("out/job"), here.path("bad/job"))
+    for at in places:
+        with open(here.path("bad/model.safetensors"), "wb") as file:
+            file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        here.run("client", "job", "check", key, here.path("bad/model.safetensors"), wanted=1)
+    for size in (0, 7, header - 1, header, len(whole) - 1):
+        with open(here.path("bad/model.safetensors"), "wb") as file:
+            file.write(whole[:size])
+        here.run("client", "job", "check", key, here.path("bad/model.safetensors"), wanted=1)
+
+
+def test_bad_mirrors_are_named_and_leave_nothing_behind():
+    with Town(["client", "solver"]) as here:
+        key = play(here, held="0")
+        _, other = train(here, "other", "--seed", "7")
+        url = publish(here, here.path("solver.run"), other)
+        for how in FALSE + BROKEN:
+            fetch(here, key, how, "--mirror", "%s/%s" % (url, how), wanted=2)
+            assert "model.safetensors" not in files(here, how), how
+        mirrors = ["%s/%s" % (url, how) for how in FALSE + BROKEN + ("good",)]
+        done = fetch(here, key, "all", *(word for one in mirrors for word in ("--mirror", one)))
+        about = {one["url"].split("/")[-1]: one for one in done["mirrors"]}
+        assert about["good"]["trouble"] == "" and about["good"]["bytes"] > done["bytes"] / 2, about
+        for how in FALSE + BROKEN:
+            assert about[how]["dropped"] or how not in FALSE, (how, about[how])
+        here.run("client", "job", "check", key, here.path("all/model.safetensors"))
+        with open(here.path("all/model.safetensors"), "rb") as file:
+            resumes(here, key, url + "/good", file.read())
+
+
+def resumes(here, key, url, whole):
+    """From a part that was cut or changed at any byte."""
+    chance = random.Random(2)
+    for at in [0, 1, len(whole) - 1, len(whole)] + [chance.randrange(len(whole)) for _ in range(4)]:
+        for part in (whole[:at], whole[:at] + b"?" + whole[at + 1:], whole + b"?" * at):
+            out = here.path("resumed")
+            shutil.rmtree(out, ignore_errors=True)
+            os.mkdir(out)
+            with open(out + "/model.safetensors.part", "wb") as file:
+                file.write(part)
+            fetch(here, key, "resumed", "--mirror", url)
+            with open(out + "/model.safetensors", "rb") as file:
+                assert file.read() == whole, at
+            assert files(here, "resumed") == ["job", "model.safetensors"]
+    # What is there already and false is neither taken nor replaced.
+    with open(here.path("resumed/model.safetensors"), "r+b") as file:
+        file.seek(len(whole) - 1)
+        file.write(bytes([whole[-1] ^ 1]))
+    fetch(here, key, "resumed", "--mirror", url, wanted=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main([test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges,
+                   test_bad_mirrors_are_named_and_leave_nothing_behind]))
