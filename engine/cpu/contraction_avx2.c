@@ -303,8 +303,21 @@ INLINE uint32_t largest_lane(__m256i most)
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
+/* quantize_shifted() of eight elements. */
+INLINE __m256i shifted(__m256i x, __m256 factor)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    const __m256i infinity = _mm256_set1_epi32(0x7f800000);
+    __m256i y = _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(x), factor));
+    __m256i over = _mm256_cmpeq_epi32(_mm256_and_si256(y, mask), infinity);
+    __m256i finite = _mm256_cmpgt_epi32(infinity, _mm256_and_si256(x, mask));
+
+    return _mm256_add_epi32(y, _mm256_and_si256(over, finite));
+}
+
 /* The magnitudes of 16 adjacent rows. The next panels follow in memory: prefetches two ahead. */
-static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
+INLINE void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy,
+                                const bool shifts)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
     __m256i most[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
@@ -317,6 +330,9 @@ static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *so
         for (int h = 0; h < 2; h++) {
             __m256i bits = _mm256_loadu_si256((const __m256i *)(x + 8 * h));
 
+            if (shifts) {
+                bits = shifted(bits, _mm256_set1_ps(source->factors[k]));
+            }
             most[h] = _mm256_max_epu32(most[h], _mm256_and_si256(bits, mask));
             if (copy != NULL) {
                 _mm256_storeu_si256((__m256i *)(copy + k * PANEL_ROWS + 8 * h), bits);
@@ -331,8 +347,12 @@ static void magnitudes(uint32_t *largest, const struct piece_source *source, flo
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
 
+    if (source->adjacent && source->factors != NULL) {
+        magnitudes_adjacent(largest, source, copy, true);
+        return;
+    }
     if (source->adjacent) {
-        magnitudes_adjacent(largest, source, copy);
+        magnitudes_adjacent(largest, source, copy, false);
         return;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
@@ -689,6 +709,7 @@ static void run_onehot(const struct kernel_call *call)
 void contraction_kernels_avx2(struct kernel_table *table)
 {
     table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
+    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
     table->unpack = run_unpack;
     table->kernels[OP_CONTRACT] =
         (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};

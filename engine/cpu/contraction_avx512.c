@@ -278,8 +278,21 @@ static void finish_row(float *out, const int64_t *sums, const int32_t *exponents
 
 /* ---- quantize ---- */
 
+/* quantize_shifted() of sixteen elements. */
+INLINE __m512i shifted(__m512i x, __m512 factor)
+{
+    const __m512i mask = _mm512_set1_epi32(0x7fffffff);
+    const __m512i infinity = _mm512_set1_epi32(0x7f800000);
+    __m512i y = _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(x), factor));
+    __mmask16 over = _mm512_cmpeq_epi32_mask(_mm512_and_si512(y, mask), infinity);
+    __mmask16 finite = _mm512_cmplt_epi32_mask(_mm512_and_si512(x, mask), infinity);
+
+    return _mm512_mask_sub_epi32(y, over & finite, y, _mm512_set1_epi32(1));
+}
+
 /* The magnitudes of 16 adjacent rows. The next panels follow in memory: prefetches two ahead. */
-static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
+INLINE void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy,
+                                const bool shifts)
 {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);
     const float *x = source->rows[0];
@@ -289,6 +302,9 @@ static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *so
         __m512i bits = _mm512_loadu_si512(x + k * source->stride);
 
         _mm_prefetch((const char *)(x + k * source->stride) + PREFETCH_AHEAD, _MM_HINT_T0);
+        if (shifts) {
+            bits = shifted(bits, _mm512_set1_ps(source->factors[k]));
+        }
         most = _mm512_max_epu32(most, _mm512_and_si512(bits, mask));
         if (copy != NULL) {
             _mm512_storeu_si512(copy + k * PANEL_ROWS, bits);
@@ -301,8 +317,12 @@ static void magnitudes(uint32_t *largest, const struct piece_source *source, flo
 {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);
 
+    if (source->adjacent && source->factors != NULL) {
+        magnitudes_adjacent(largest, source, copy, true);
+        return;
+    }
     if (source->adjacent) {
-        magnitudes_adjacent(largest, source, copy);
+        magnitudes_adjacent(largest, source, copy, false);
         return;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
@@ -622,6 +642,7 @@ static void run_onehot(const struct kernel_call *call)
 void contraction_kernels_avx512(struct kernel_table *table)
 {
     table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
+    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
     table->unpack = run_unpack;
     table->kernels[OP_CONTRACT] =
         (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};

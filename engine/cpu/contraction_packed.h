@@ -150,6 +150,7 @@ static inline struct piece_head *panel_heads(const struct packed_layout *layout,
  */
 struct piece_source {
     const float *rows[PANEL_ROWS];
+    const float *factors; /* of adjacent rows: of each k, what they are shifted by; or NULL */
     bool adjacent;
     int64_t stride;
     int64_t count;
@@ -192,7 +193,8 @@ struct contraction_isa {
      * nothing and returns false. Does not use finish->sums. A count of 0 gives zeros. */
     bool (*tile_short)(const struct tile_call *call, const struct finish_call *finish);
     /* The largest magnitude of each row, as the bits of binary32. Also copies adjacent rows to
-     * `copy`, unless it is NULL: see contraction_quantize.c. */
+     * `copy`, unless it is NULL: see contraction_quantize.c. Both are of shifted elements where the
+     * source has factors. */
     void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);
     /* Writes (count + 1) / 2 lines of each plane, the first at `lines`. */
     void (*integers)(char *lines, size_t plane_size, const struct piece_source *source,
@@ -225,6 +227,7 @@ static inline int contraction_threads(int thread_count, int64_t items, int64_t l
 
 /* The kernels, given an instruction set. */
 void contraction_quantize(const struct contraction_isa *isa, const struct kernel_call *call);
+void contraction_equilibrate(const struct kernel_call *call);
 void contraction_contract(const struct contraction_isa *isa, const struct kernel_call *call);
 void contraction_ones(const struct contraction_isa *isa, const struct kernel_call *call);
 void contraction_onehot(const struct contraction_isa *isa, const struct kernel_call *call);

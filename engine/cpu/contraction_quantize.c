@@ -101,41 +101,6 @@ static struct panel_view panel_view(const struct quantizer *quantizer, int64_t p
     return view;
 }
 
-/* Takes a piece of adjacent rows, shifted, to local lines of PANEL_ROWS elements. */
-static void shift_lines(struct piece_source *source, float *local, const int16_t *shifts)
-{
-    for (int64_t k = 0; k < source->count; k++) {
-        const float *x = source->rows[0] + k * source->stride;
-        const float factor = quantize_factor(shifts[k]);
-
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            local[k * PANEL_ROWS + r] = quantize_shifted(x[r], factor);
-        }
-    }
-    source->rows[0] = local;
-    source->stride = PANEL_ROWS;
-}
-
-/* Takes a piece of other rows, shifted, to local rows of CONTRACTION_PIECE elements. */
-static void shift_rows(struct piece_source *source, float *local, const struct panel_view *view,
-                       int64_t start)
-{
-    float factors[CONTRACTION_PIECE];
-
-    for (int r = 0; r < view->row_count; r++) {
-        float *row = local + r * CONTRACTION_PIECE;
-
-        for (int64_t k = 0; k < source->count && (r == 0 || view->shifts[r] != view->shifts[r - 1]);
-             k++) {
-            factors[k] = quantize_factor(view->shifts[r][start + k]);
-        }
-        for (int64_t k = 0; k < source->count; k++) {
-            row[k] = quantize_shifted(source->rows[r][k], factors[k]);
-        }
-        source->rows[r] = row;
-    }
-}
-
 /* Copies a piece of any view to local rows of CONTRACTION_PIECE elements. */
 static void gather(float *local, const struct quantizer *quantizer, const struct panel_view *view,
                    int64_t start, int64_t count)
@@ -158,20 +123,18 @@ static void gather(float *local, const struct quantizer *quantizer, const struct
     }
 }
 
-/* Fills source with a piece; gathers or shifts it into local if it must. */
+/* Fills source with a piece, not shifted yet; gathers it into local if the view needs it. */
 static void piece_open(struct piece_source *source, float *local, const struct quantizer *quantizer,
                        const struct panel_view *view, int64_t start)
 {
     const struct contraction_shape *shape = &quantizer->layout.shape;
 
+    source->factors = NULL;
     source->count = shape->k - start < shape->piece ? shape->k - start : shape->piece;
     source->adjacent = view->adjacent && quantizer->k_stride != 1;
     source->stride = quantizer->k_stride;
     if (source->adjacent) {
         source->rows[0] = quantizer->x + view->places[0] + start * quantizer->k_stride;
-        if (quantizer->shifts != NULL) {
-            shift_lines(source, local, view->shifts[0] + start);
-        }
         return;
     }
     if (quantizer->k_stride != 1) {
@@ -186,8 +149,78 @@ static void piece_open(struct piece_source *source, float *local, const struct q
             source->rows[r] = local + r * CONTRACTION_PIECE;
         }
     }
+}
+
+/* The factors that were found last: panels of a stripe have the same. */
+struct factors {
+    const int16_t *shifts; /* NULL: none were found */
+    float of[CONTRACTION_PIECE];
+};
+
+static const float *find_factors(struct factors *factors, const int16_t *shifts, int64_t count)
+{
+    if (factors->shifts != shifts) {
+        factors->shifts = shifts;
+#pragma omp simd
+        for (int64_t k = 0; k < count; k++) {
+            factors->of[k] = quantize_factor(shifts[k]);
+        }
+    }
+    return factors->of;
+}
+
+/* Takes a piece of adjacent rows, shifted, to local lines of PANEL_ROWS elements. */
+static void shift_lines(struct piece_source *source, float *local, const float *factors)
+{
+    for (int64_t k = 0; k < source->count; k++) {
+        const float *x = source->rows[0] + k * source->stride;
+        float *to = local + k * PANEL_ROWS;
+
+#pragma omp simd
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            to[r] = quantize_shifted(x[r], factors[k]);
+        }
+    }
+    source->rows[0] = local;
+    source->stride = PANEL_ROWS;
+}
+
+/* Takes a row, shifted, to a local one, which may be itself. */
+static void shift_row(float *to, const float *x, const float *factors, int64_t count)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = quantize_shifted(x[k], factors[k]);
+    }
+}
+
+/* Takes a piece that was opened to local memory, shifted. */
+static void piece_shift(struct piece_source *source, float *local, const struct panel_view *view,
+                        int64_t start)
+{
+    struct factors factors = {.shifts = NULL};
+
+    if (source->adjacent) {
+        shift_lines(source, local, find_factors(&factors, view->shifts[0] + start, source->count));
+        return;
+    }
+    for (int r = 0; r < view->row_count; r++) {
+        float *row = local + r * CONTRACTION_PIECE;
+
+        shift_row(row, source->rows[r],
+                  find_factors(&factors, view->shifts[r] + start, source->count), source->count);
+        source->rows[r] = row;
+    }
+}
+
+/* As the rule reads it. */
+static void piece_open_shifted(struct piece_source *source, float *local,
+                               const struct quantizer *quantizer, const struct panel_view *view,
+                               int64_t start)
+{
+    piece_open(source, local, quantizer, view, start);
     if (quantizer->shifts != NULL) {
-        shift_rows(source, local, view, start);
+        piece_shift(source, local, view, start);
     }
 }
 
@@ -228,7 +261,7 @@ static void block_integers(const struct quantizer *quantizer, char *panel,
     struct piece_source source;
 
     for (int64_t start = block * shape->block; start < end; start += shape->piece) {
-        piece_open(&source, local, quantizer, view, start);
+        piece_open_shifted(&source, local, quantizer, view, start);
         piece_integers(quantizer, panel, start, &source, exponents);
     }
 }
@@ -262,7 +295,7 @@ static void note_exponents(const struct quantizer *quantizer, int32_t *exponents
 /* Reads a block of one piece once: a copy keeps elements that are gathered or far apart in memory.
  * (Rows at a distance of a power of two evict each other from the first cache.) */
 static void quantize_piece(const struct quantizer *quantizer, char *panel,
-                           const struct panel_view *view, int64_t block)
+                           const struct panel_view *view, int64_t block, struct factors *factors)
 {
     int64_t start = block * quantizer->layout.shape.block;
     float local[PANEL_ROWS * CONTRACTION_PIECE] __attribute__((aligned(LINE_SIZE)));
@@ -272,8 +305,12 @@ static void quantize_piece(const struct quantizer *quantizer, char *panel,
     struct piece_source source;
 
     piece_open(&source, local, quantizer, view, start);
-    /* A shifted piece is a copy already. */
-    quantizer->isa->magnitudes(largest, &source, quantizer->shifts == NULL ? local : NULL);
+    if (quantizer->shifts != NULL && source.adjacent) { /* as they are copied */
+        source.factors = find_factors(factors, view->shifts[0] + start, source.count);
+    } else if (quantizer->shifts != NULL) {
+        piece_shift(&source, local, view, start);
+    }
+    quantizer->isa->magnitudes(largest, &source, local);
     if (source.adjacent) {
         source.rows[0] = local;
         source.stride = PANEL_ROWS;
@@ -300,7 +337,7 @@ static void quantize_block(const struct quantizer *quantizer, char *panel,
     for (int64_t piece = first; piece < last; piece++) {
         uint32_t largest[PANEL_ROWS];
 
-        piece_open(&source, local, quantizer, view, piece * shape->piece);
+        piece_open_shifted(&source, local, quantizer, view, piece * shape->piece);
         quantizer->isa->magnitudes(largest, &source, NULL);
         note_peaks(quantizer, most, view, piece, largest);
     }
@@ -311,13 +348,13 @@ static void quantize_block(const struct quantizer *quantizer, char *panel,
 }
 
 static void quantize_blocks(const struct quantizer *quantizer, char *panel, int64_t index,
-                            int64_t first, int64_t last)
+                            int64_t first, int64_t last, struct factors *factors)
 {
     struct panel_view view = panel_view(quantizer, index);
 
     for (int64_t block = first; block < last; block++) {
         if (quantizer->layout.shape.block_span == 1) {
-            quantize_piece(quantizer, panel, &view, block);
+            quantize_piece(quantizer, panel, &view, block, factors);
         } else {
             quantize_block(quantizer, panel, &view, block);
         }
@@ -413,8 +450,11 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
             int64_t first = task % parts * blocks;
             int64_t last = first + blocks < shape->blocks ? first + blocks : shape->blocks;
 
+            struct factors factors = {.shifts = NULL};
+
             for (; panel < end; panel++) {
-                quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last);
+                quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last,
+                                &factors);
             }
             /* The barrier does not order stores past the caches. */
             atomic_thread_fence(memory_order_seq_cst);
@@ -444,4 +484,39 @@ void contraction_quantize(const struct contraction_isa *isa, const struct kernel
 
     quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
     quantize_packed(&quantizer, call->outputs[2], threads);
+}
+
+/* ---- equilibrate ---- */
+
+static int row_top(const int16_t *exponents, int64_t width)
+{
+    int top = INT16_MIN;
+
+    for (int64_t i = 0; i < width; i++) {
+        top = exponents[i] > top ? exponents[i] : top;
+    }
+    return top;
+}
+
+void contraction_equilibrate(const struct kernel_call *call)
+{
+    const int64_t *attributes = call->op->attributes;
+    const int16_t *e = call->inputs[0];
+    const int16_t *f = call->op->input_count < 2 ? NULL : call->inputs[1];
+    int16_t *const outputs[2] = {call->outputs[0], call->outputs[1]};
+
+    for (int64_t row = 0; row < attributes[EQUILIBRATE_ROWS]; row++) {
+        int c = row_top(e + row * attributes[EQUILIBRATE_E], attributes[EQUILIBRATE_E]);
+
+        if (f != NULL) {
+            c -= row_top(f + row * attributes[EQUILIBRATE_F], attributes[EQUILIBRATE_F]);
+            c = (c - (c & 1)) / 2;
+        }
+        if (outputs[0] != NULL) {
+            outputs[0][row] = (int16_t)c;
+        }
+        if (outputs[1] != NULL) {
+            outputs[1][row] = (int16_t)-c;
+        }
+    }
 }

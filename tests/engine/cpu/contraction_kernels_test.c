@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "engine/cpu/cpu.h"
+#include "engine/rules/rules.h"
 #include "tests/support/numeric/contraction_problem.h"
+#include "tests/support/numeric/op_case.h"
 
 /* ---- the kernels against the rules ---- */
 
@@ -508,12 +510,76 @@ static void test_exchanged_operands_give_the_transpose(void **state)
     }
 }
 
+/* ---- equilibrate ---- */
+
+/* An output is left out where `wanted` has not its bit. */
+static void check_equilibrate(struct op_case *c, const struct kernel_table *table, uint32_t wanted)
+{
+    struct kernel_call call = op_case_kernel_call(c, 2);
+    struct rule_call rule = op_case_rule_call(c);
+
+    for (uint32_t i = 0; i < 2; i++) {
+        memset(c->memory[c->op.outputs[i]], 0xa5, rule.outputs[i].count * sizeof(int16_t));
+        call.outputs[i] = (wanted >> i & 1) != 0 ? call.outputs[i] : NULL;
+    }
+    table->kernels[OP_EQUILIBRATE].run(&call);
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint64_t at = 0; call.outputs[i] != NULL && at < rule.outputs[i].count; at++) {
+            rule_function *of_rule = i == 0 ? rule_equilibrate : rule_equilibrate_minus;
+
+            assert_int_equal((uint16_t)operand_get(&rule.outputs[i], at),
+                             (uint16_t)of_rule(&rule, at));
+        }
+    }
+}
+
+static void test_equilibrate_gives_the_rules_bits(void **state)
+{
+    const int64_t rows = 37;
+    uint64_t seed = 16;
+
+    (void)state;
+    for (int turn = 0; turn < 40; turn++) {
+        int64_t widths[2] = {1 + (int64_t)test_random_below(&seed, 5),
+                             1 + (int64_t)test_random_below(&seed, 5)};
+        struct op_case c;
+
+        op_case_init(&c, OP_EQUILIBRATE);
+        for (int i = 0; i < 1 + turn % 2; i++) {
+            int16_t *exponents = op_case_input(&c, DTYPE_I16, (uint64_t)(rows * widths[i]), NULL);
+
+            for (int64_t at = 0; at < rows * widths[i]; at++) {
+                exponents[at] = test_random_below(&seed, 8) == 0
+                                    ? EXPONENT_POISON
+                                    : (int16_t)((int64_t)test_random_below(&seed, 300) - 150);
+            }
+        }
+        (void)op_case_output(&c, DTYPE_I16, (uint64_t)rows);
+        (void)op_case_output(&c, DTYPE_I16, (uint64_t)rows);
+        op_case_attributes(&c, (int64_t[]){rows, widths[0], turn % 2 == 0 ? 0 : widths[1]},
+                           EQUILIBRATE_ATTRIBUTES);
+        for (int isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+            struct kernel_table table = {0};
+
+            if (!isa_available((enum isa)isa)) {
+                continue;
+            }
+            cpu_kernels(&table, (enum isa)isa);
+            for (uint32_t wanted = 0; wanted < 4; wanted++) {
+                check_equilibrate(&c, &table, wanted);
+            }
+        }
+        op_case_release(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_give_the_rules_bits),
         cmocka_unit_test(test_kernels_give_the_rules_bits_of_shifted_rows),
         cmocka_unit_test(test_shifts_cancel_in_the_product),
+        cmocka_unit_test(test_equilibrate_gives_the_rules_bits),
         cmocka_unit_test(test_kernels_every_bits_block_and_values),
         cmocka_unit_test(test_kernels_large_shapes),
         cmocka_unit_test(test_kernels_results_larger_than_the_caches),
