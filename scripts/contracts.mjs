@@ -1,6 +1,7 @@
 // contracts.mjs - compiles the contracts with the pinned solc and writes their code as C headers.
 //
 //     node scripts/contracts.mjs          writes the headers
+//     node scripts/contracts.mjs fuzz     only those with this word in their path
 //     node scripts/contracts.mjs --check  exit code 1 when a header is not what it would write
 //
 // The headers are committed: building and using the program needs no Node.js.
@@ -24,7 +25,6 @@ const headers = [
   {
     path: 'chain/contracts/compiled/registry_code.h',
     folders: ['chain/contracts'],
-    runs: 1, // small: the registry is near the limit
     note: 'registry_code.h - the contract Registry as it is deployed: constructor(address referee).',
     contracts: { Registry: 'REGISTRY_CODE' },
   },
@@ -44,7 +44,6 @@ const headers = [
   {
     path: 'chain/contracts/compiled/referee_code.h',
     folders: ['chain/contracts'],
-    runs: 1,
     note: 'referee_code.h - Referee: constructor(examiner), which makes its registry.',
     contracts: { Referee: 'REFEREE_CODE' },
   },
@@ -155,11 +154,13 @@ function header(entry) {
   return `${text}\n#endif /* ${guard} */\n`;
 }
 
+const check = process.argv.includes('--check');
+const word = check ? '' : process.argv[2] ?? '';
 let stale = false;
-for (const entry of headers) {
+for (const entry of headers.filter(({ path }) => path.includes(word))) {
   const text = header(entry);
   const path = join(root, entry.path);
-  if (!process.argv.includes('--check')) {
+  if (!check) {
     writeFileSync(path, text);
   } else if (readFileSync(path, 'utf8') !== text) {
     process.stderr.write(`${entry.path} is not current: run node scripts/contracts.mjs\n`);

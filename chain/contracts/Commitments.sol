@@ -292,8 +292,8 @@ library Commitments {
             base := add(mload(0x40), 32)
             let buffer := add(base, shl(5, count))
             let to := base
+            mstore8(buffer, 0)
             for { let next := offset } lt(to, buffer) { to := add(to, 32) } {
-                mstore8(buffer, 0)
                 calldatacopy(add(buffer, 1), next, size)
                 sound := and(sound, staticcall(gas(), 2, buffer, add(size, 1), to, 32))
                 next := add(next, size)

@@ -146,7 +146,6 @@ interface IReferee {
         IRegistry.Segment calldata segment,
         uint256 place,
         uint256 index,
-        bytes32[8] calldata leaves,
         bytes calldata shown
     ) external;
 }

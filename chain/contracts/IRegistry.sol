@@ -159,7 +159,7 @@ interface IRegistry {
         uint256 place,
         address owner,
         Verdict verdict,
-        bytes32[8] leaves
+        bytes16 leaves
     );
     event Absent(bytes32 indexed job, uint256 indexed index, uint256 place, uint256 entry);
     event Settled(
@@ -242,16 +242,17 @@ interface IRegistry {
     /// @param header RLP of the header of the block that the seed comes from.
     function draw(bytes32 job, Segment calldata segment, bytes calldata header) external;
 
-    /// @param seal keccak256(owner, segment's hash, verdict, step, hash of the leaves, salt)
+    /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is kept
     function seal(bytes32 job, Segment calldata segment, uint256 place, bytes32 seal) external;
 
     /// @notice Reveals right or unavailable. False is revealed by the referee's alarm().
+    /// @param leaves Of right: for each drawn leaf the first two bytes of its hash.
     function reveal(
         bytes32 job,
         Segment calldata segment,
         uint256 place,
         Verdict verdict,
-        bytes32[8] calldata leaves,
+        bytes16 leaves,
         bytes32 salt
     ) external;
 

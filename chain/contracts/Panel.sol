@@ -16,8 +16,11 @@ abstract contract Panel is RegistryState {
     uint256 internal constant ENLIST_MAX = 16; // entries in one move
     uint256 internal constant ENTRIES_MAX = 65_535; // of a job
     uint256 internal constant PLACES = 64; // of a draw
+    uint256 internal constant NEAR = 8; // places that stand in the tally; few draws go beyond
     uint256 internal constant HASHES = 256; // of blocks, that a contract can read
     uint256 internal constant RANDOM_ITEM = 13; // of a header: prevrandao
+    uint256 internal constant FIXED_ITEMS = 7; // of a header, the first
+    uint256 internal constant FIXED_SIZE = 5 * 33 + 21 + 259;
     int256 internal constant VOID_SCORE = -10;
     uint256 internal constant STRIKES = 2; // an entry that was absent twice is drawn no more
 
@@ -93,20 +96,21 @@ abstract contract Panel is RegistryState {
         Job storage job = _jobs[key];
         bytes32 hash = _requireSubject(key, job, segment);
         if (job.seats == 0) revert NotNeeded();
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         if (tally.start != 0) revert AlreadyDrawn();
         (uint256 height, bool covered) = _seedHeight(segment.height);
-        bytes32 seed = keccak256(abi.encode(_randomOf(height, header), hash));
+        // Nobody can try more than a few, so few bytes are as good as all.
+        uint256 seed = uint64(uint256(keccak256(abi.encode(_randomOf(height, header), hash))));
 
         // A seed that came late, the end of a job and what its client asks for are covered anyway.
         covered = covered || job.phase == Phase.Closed || segment.diverged
-            || segment.index + 1 == job.segments || uint256(seed) % PPM < job.coveragePpm;
-        emit Drawn(key, segment.index, seed, covered);
+            || segment.index + 1 == job.segments || seed % PPM < job.coveragePpm;
+        emit Drawn(key, segment.index, bytes32(seed), covered);
         if (!covered) {
             tally.start = uint40(segment.time);
             return;
         }
-        seeds[hash] = seed;
+        tally.seed = uint64(seed);
         tally.covered = true;
         tally.panel = uint16(segment.panel);
         _openRound(key, segment, hash, job.seats);
@@ -117,12 +121,12 @@ abstract contract Panel is RegistryState {
         Job storage job = _jobs[key];
         bytes32 hash = _requireSubject(key, job, segment);
         Entry storage entry = _requireSeat(key, hash, place, msg.sender);
-        if (_phaseOf(places[hash], place) != DRAWN) revert AlreadySealed();
-        _requireNotAfter(uint256(tallies[hash].start) + job.sealPeriod);
+        if (_phaseOf(hash, place) != DRAWN) revert AlreadySealed();
+        _requireNotAfter(uint256(_tallies[hash].start) + job.sealPeriod);
 
         entry.duties++;
         _setPhase(hash, place, SEALED);
-        seats[hash][place] = value;
+        _setSeat(hash, place, bytes16(value));
 
         emit SealedVerdict(key, segment.index, place, msg.sender, value);
     }
@@ -133,24 +137,23 @@ abstract contract Panel is RegistryState {
         Segment calldata segment,
         uint256 place,
         Verdict verdict,
-        bytes32[8] calldata leaves,
+        bytes16 leaves,
         bytes32 salt
     ) external {
         Job storage job = _jobs[key];
         bytes32 hash = _requireSubject(key, job, segment);
         _requireSeat(key, hash, place, msg.sender);
         bool isRight = verdict == Verdict.Right;
-        bytes32 shown = isRight ? keccak256(abi.encode(leaves)) : bytes32(0);
-        bytes32 value = keccak256(abi.encode(msg.sender, hash, verdict, uint256(0), shown, salt));
+        bytes32 value = keccak256(abi.encode(msg.sender, hash, verdict, uint256(0), leaves, salt));
         _requireReveal(job, hash, place, value);
         if (!isRight && verdict != Verdict.Unavailable) revert WrongReveal();
 
         _setPhase(hash, place, isRight ? RIGHT : UNAVAILABLE);
         if (isRight) {
-            tallies[hash].rights++;
-            seats[hash][place] = shown;
+            _tallies[hash].rights++;
+            _setSeat(hash, place, leaves);
         } else {
-            tallies[hash].unavailables++;
+            _tallies[hash].unavailables++;
         }
 
         emit Revealed(key, segment.index, place, msg.sender, verdict, leaves);
@@ -164,7 +167,7 @@ abstract contract Panel is RegistryState {
     function renew(bytes32 key, Segment calldata segment) external {
         Job storage job = _jobs[key];
         bytes32 hash = _requireSubject(key, job, segment);
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         if (tally.start == 0) revert NotDrawn();
         if (!tally.covered || tally.paid) revert NotNeeded(); // paid: it is final
         _requireAfter(_roundEnd(job, tally));
@@ -190,13 +193,13 @@ abstract contract Panel is RegistryState {
     /// @inheritdoc IRegistry
     function settle(bytes32 key, Segment calldata segment, uint256 place) external {
         bytes32 hash = _hashSegment(key, segment);
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         if (tally.start == 0) revert NotDrawn();
         if (tally.paid || _stands(key, _jobs[key], segment.index, hash)) revert NotNeeded();
-        uint256 phase = _phaseOf(places[hash], place);
+        uint256 phase = _phaseOf(hash, place);
         if (phase != SEALED && phase != RIGHT && phase != UNAVAILABLE) revert WrongPlace();
 
-        Entry storage entry = entries[key][_entryAt(hash, tally.panel, place)];
+        Entry storage entry = entries[key][_entryAt(tally, place)];
         entry.duties--;
         _setPhase(hash, place, phase == RIGHT ? SETTLED_RIGHT : CLOSED);
 
@@ -219,9 +222,10 @@ abstract contract Panel is RegistryState {
         returns (bytes32)
     {
         if (keccak256(header) != _hashOfBlock(height)) revert WrongHeader(height);
-        // Behind the list's own prefix, items before the random are skipped.
-        uint256 offset = 1 + (uint8(header[0]) > 0xf7 ? uint8(header[0]) - 0xf7 : 0);
-        for (uint256 i = 0; i < RANDOM_ITEM; i++) {
+        // Behind the list's own prefix, items before the random are skipped: seven of fixed sizes
+        // (five hashes, the address of who made the block, the bloom), then each by its own.
+        uint256 offset = 1 + uint8(header[0]) - 0xf7 + FIXED_SIZE;
+        for (uint256 i = FIXED_ITEMS; i < RANDOM_ITEM; i++) {
             uint256 prefix = uint8(header[offset++]);
             if (prefix > 0xb7) {
                 uint256 sizeOfSize = prefix - 0xb7;
@@ -249,16 +253,56 @@ abstract contract Panel is RegistryState {
     //                      Internal: seats                       //
     ////////////////////////////////////////////////////////////////
 
-    function _entryAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (uint256) {
-        return uint256(keccak256(abi.encode(seeds[hash], place))) % panel;
+    /// @dev The entry at a place.
+    function _entryAt(Tally storage tally, uint256 place) internal view returns (uint256) {
+        return uint256(keccak256(abi.encode(tally.seed, place))) % tally.panel;
     }
 
-    function _phaseOf(uint256 word, uint256 place) internal pure returns (uint256) {
-        return place < PLACES ? (word >> (4 * place)) & 15 : SKIPPED;
+    /// @dev All places, four bits each.
+    function _placesOf(bytes32 hash) internal view returns (uint256 word) {
+        Tally storage tally = _tallies[hash];
+        word = tally.near;
+        if (tally.to > NEAR) word |= _farPlaces[hash] << (4 * NEAR);
+    }
+
+    function _setPlaces(bytes32 hash, uint256 word) internal {
+        Tally storage tally = _tallies[hash];
+        tally.near = uint32(word);
+        if (tally.to > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
+    }
+
+    function _phaseOf(bytes32 hash, uint256 place) internal view returns (uint256) {
+        return place < PLACES ? (_placesOf(hash) >> (4 * place)) & 15 : SKIPPED;
     }
 
     function _setPhase(bytes32 hash, uint256 place, uint256 phase) internal {
-        places[hash] = (places[hash] & ~(uint256(15) << (4 * place))) | (phase << (4 * place));
+        uint256 word = _placesOf(hash) & ~(uint256(15) << (4 * place));
+        _setPlaces(hash, word | (phase << (4 * place)));
+    }
+
+    /// @dev Where a seat's half of a slot is: seats are counted, skipped places are not.
+    function _halfOf(bytes32 hash, uint256 place)
+        internal
+        view
+        returns (uint256 pair, uint256 shift)
+    {
+        uint256 word = _placesOf(hash) & ((1 << (4 * place)) - 1);
+        for (; word != 0; word >>= 4) {
+            if (word & 15 != SKIPPED) pair++;
+        }
+        shift = 128 * (pair & 1);
+        pair >>= 1;
+    }
+
+    function _seatOf(bytes32 hash, uint256 place) internal view returns (bytes16) {
+        (uint256 pair, uint256 shift) = _halfOf(hash, place);
+        return bytes16(uint128(_seats[hash][pair] >> shift));
+    }
+
+    function _setSeat(bytes32 hash, uint256 place, bytes16 value) internal {
+        (uint256 pair, uint256 shift) = _halfOf(hash, place);
+        uint256 others = _seats[hash][pair] & ~(uint256(type(uint128).max) << shift);
+        _seats[hash][pair] = others | (uint256(uint128(value)) << shift);
     }
 
     /// @dev The entry at a place of the last round.
@@ -267,12 +311,12 @@ abstract contract Panel is RegistryState {
         view
         returns (Entry storage entry)
     {
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         if (tally.start == 0) revert NotDrawn();
         if (
-            place < tally.from || place >= tally.to || _phaseOf(places[hash], place) == SKIPPED
+            place < tally.from || place >= tally.to || _phaseOf(hash, place) == SKIPPED
         ) revert WrongPlace();
-        entry = entries[key][_entryAt(hash, tally.panel, place)];
+        entry = entries[key][_entryAt(tally, place)];
         if (entry.gone || entry.owner != owner) revert NotYours(entry.owner);
     }
 
@@ -280,10 +324,10 @@ abstract contract Panel is RegistryState {
         internal
         view
     {
-        if (_phaseOf(places[hash], place) != SEALED) revert NotSealed();
-        _requireAfter(uint256(tallies[hash].start) + job.sealPeriod);
-        _requireNotAfter(_roundEnd(job, tallies[hash]));
-        if (seats[hash][place] != value) revert WrongReveal();
+        if (_phaseOf(hash, place) != SEALED) revert NotSealed();
+        _requireAfter(uint256(_tallies[hash].start) + job.sealPeriod);
+        _requireNotAfter(_roundEnd(job, _tallies[hash]));
+        if (_seatOf(hash, place) != bytes16(value)) revert WrongReveal();
     }
 
     /// @dev The entry of a right that was not disproved.
@@ -293,9 +337,9 @@ abstract contract Panel is RegistryState {
         returns (bytes32 hash, uint256 number)
     {
         hash = _hashSegment(key, segment);
-        uint256 phase = _phaseOf(places[hash], place);
+        uint256 phase = _phaseOf(hash, place);
         if (phase != RIGHT && phase != SETTLED_RIGHT) revert WrongPlace();
-        number = _entryAt(hash, tallies[hash].panel, place);
+        number = _entryAt(_tallies[hash], place);
     }
 
     function _score(Tally storage tally) internal view returns (int256) {
@@ -312,18 +356,17 @@ abstract contract Panel is RegistryState {
     function _openRound(bytes32 key, Segment calldata segment, bytes32 hash, uint256 need)
         internal
     {
-        Tally storage tally = tallies[hash];
-        uint256[256] memory taken; // a bit for each entry
-        uint256 word = places[hash];
-        uint256 panel = tally.panel;
+        Tally storage tally = _tallies[hash];
+        uint256[] memory taken = new uint256[]((tally.panel >> 8) + 1); // a bit for each entry
+        uint256 word = _placesOf(hash);
         uint256 first = tally.to;
         uint256 found = 0;
         uint256 place = 0;
         for (; place < PLACES && found < need; place++) {
-            uint256 number = _entryAt(hash, panel, place);
+            uint256 number = _entryAt(tally, place);
             bool sits;
             if (place < first) {
-                sits = _phaseOf(word, place) != SKIPPED;
+                sits = (word >> (4 * place)) & 15 != SKIPPED;
             } else if ((taken[number >> 8] >> (number & 255)) & 1 == 0) {
                 Entry storage entry = entries[key][number];
                 sits = !entry.gone && entry.leftAt == 0 && entry.owner != segment.solver;
@@ -335,9 +378,9 @@ abstract contract Panel is RegistryState {
             if (sits) taken[number >> 8] |= 1 << (number & 255);
         }
 
-        places[hash] = word;
         tally.from = uint8(first);
         tally.to = uint8(place);
+        _setPlaces(hash, word);
         tally.drawn += uint8(found);
         tally.closed = false;
         tally.start = uint40(_now());
@@ -353,13 +396,13 @@ abstract contract Panel is RegistryState {
 
     /// @dev Who did not reveal loses two fees; who did not twice is drawn no more.
     function _closeRound(bytes32 key, Job storage job, uint256 index, bytes32 hash) internal {
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         if (tally.closed) return;
         uint256 to = tally.to;
         for (uint256 place = tally.from; place < to; place++) {
-            uint256 phase = _phaseOf(places[hash], place);
+            uint256 phase = _phaseOf(hash, place);
             if (phase != DRAWN && phase != SEALED) continue;
-            uint256 number = _entryAt(hash, tally.panel, place);
+            uint256 number = _entryAt(tally, place);
             Entry storage entry = entries[key][number];
             _setPhase(hash, place, CLOSED);
             tally.absents++;
@@ -375,7 +418,7 @@ abstract contract Panel is RegistryState {
 
     /// @dev Pays all rights alike, and ends the duties of all verdicts.
     function _payRights(bytes32 key, Job storage job, uint256 index, bytes32 hash) internal {
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         uint256 rights = tally.rights;
         uint256 each = 0;
         if (rights != 0) {
@@ -384,11 +427,11 @@ abstract contract Panel is RegistryState {
         }
         job.pool -= uint96(each * rights);
         tally.paid = true;
-        uint256 word = places[hash];
+        uint256 word = _placesOf(hash);
         for (uint256 place = 0; word >> (4 * place) != 0; place++) {
-            uint256 phase = _phaseOf(word, place);
+            uint256 phase = (word >> (4 * place)) & 15;
             if (phase != RIGHT && phase != UNAVAILABLE) continue;
-            Entry storage entry = entries[key][_entryAt(hash, tally.panel, place)];
+            Entry storage entry = entries[key][_entryAt(tally, place)];
             uint256 amount = phase == RIGHT ? each : 0;
             entry.duties--;
             _owe(entry.owner, amount);

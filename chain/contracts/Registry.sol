@@ -172,9 +172,7 @@ contract Registry is Panel {
         uint256 steps = states.length;
         uint256 most = _segmentSteps(job, index);
         if (diverged ? steps == 0 || steps > most : steps != most) revert WrongSteps(most);
-        for (uint256 i = 0; i < steps; i++) {
-            if (states[i] == 0) revert ZeroRoot();
-        }
+        if (_hasZero(states)) revert ZeroRoot();
 
         Segment memory segment = Segment({
             index: index,
@@ -204,7 +202,7 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         bytes32 hash = _requireCommitted(key, job, segment);
         if (segment.index != job.finalized) revert WrongIndex(job.finalized);
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         _requireClaimsOver(job, tally, segment, tally.openClaims);
         if (tally.covered) {
             _closeRound(key, job, segment.index, hash);
@@ -235,7 +233,7 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         bytes32 hash = _requireCommitted(key, job, segment);
         if (segment.index != job.finalized) revert WrongIndex(job.finalized);
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         _requireClaimsOver(job, tally, segment, job.openClaims);
         if (!tally.covered) revert NotNeeded();
         _closeRound(key, job, segment.index, hash);
@@ -290,7 +288,7 @@ contract Registry is Panel {
         if (job.asked) {
             uint256 last = uint256(job.finalized) - 1;
             bytes32 hash = segments[key][last];
-            Tally storage tally = tallies[hash];
+            Tally storage tally = _tallies[hash];
             bool over = tally.closed && (_hasScore(job, tally) || tally.asleep);
             if (!over) revert CoverageMissing(tally.rights);
 
@@ -341,7 +339,7 @@ contract Registry is Panel {
     /// @notice A dispute about a segment that stands.
     function hold(bytes32 key, bytes32 hash) external onlyReferee {
         _jobs[key].openClaims++;
-        tallies[hash].openClaims++;
+        _tallies[hash].openClaims++;
     }
 
     /// @notice The end of a dispute. Those of a generation that is over hold nothing.
@@ -349,7 +347,7 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         if (job.generation != generation) return;
         job.openClaims--;
-        tallies[hash].openClaims--;
+        _tallies[hash].openClaims--;
     }
 
     /// @notice A seat reveals that a step is false. Its entry is gone.
@@ -366,15 +364,14 @@ contract Registry is Panel {
         bytes32 hash = _requireCommitted(key, job, segment);
         Entry storage entry = _requireSeat(key, hash, place, owner);
         bytes32 value =
-            keccak256(abi.encode(owner, hash, Verdict.False, step, bytes32(0), salt));
+            keccak256(abi.encode(owner, hash, Verdict.False, step, bytes16(0), salt));
         _requireReveal(job, hash, place, value);
 
         _setPhase(hash, place, CLOSED);
         bond = _remove(job, entry);
 
-        bytes32[8] memory none;
-        emit Revealed(key, segment.index, place, owner, Verdict.False, none);
-        emit Gone(key, _entryAt(hash, tallies[hash].panel, place), owner, 0);
+        emit Revealed(key, segment.index, place, owner, Verdict.False, 0);
+        emit Gone(key, _entryAt(_tallies[hash], place), owner, 0);
     }
 
     /// @notice A right was disproved. Half of its entry's bond is the mover's; nothing, where the
@@ -385,7 +382,7 @@ contract Registry is Panel {
     {
         Job storage job = _jobs[key];
         (bytes32 hash, uint256 number) = _requireRight(key, segment, place);
-        Tally storage tally = tallies[hash];
+        Tally storage tally = _tallies[hash];
         Entry storage entry = entries[key][number];
 
         if (!tally.paid) tally.rights--;
@@ -422,7 +419,7 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         found.hash = _requireCommitted(key, job, segment);
         if (segment.index < job.finalized) revert WrongIndex(job.finalized);
-        Tally storage tally = tallies[found.hash];
+        Tally storage tally = _tallies[found.hash];
         found.generation = job.generation;
         found.claimEnd = _claimEnd(job, tally, segment);
         found.openClaims = tally.openClaims;
@@ -441,8 +438,8 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         uint256 number;
         (found.hash, number) = _requireRight(key, segment, place);
-        found.seed = seeds[found.hash];
-        found.leaves = seats[found.hash][place];
+        found.seed = bytes32(uint256(_tallies[found.hash].seed));
+        found.leaves = _seatOf(found.hash, place);
         found.owner = entries[key][number].owner;
         found.firstStep = _firstStep(job, segment.index);
     }

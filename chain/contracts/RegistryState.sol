@@ -31,51 +31,51 @@ abstract contract RegistryState is IRegistry {
     ////////////////////////////////////////////////////////////////
 
     struct Job {
-        // What a commit changes, in one slot.
-        address solver;
+        // One slot for what every move about a segment asks.
         Phase phase;
+        bool ended; // the last committed segment says that the training diverged
         uint24 generation; // how often what was not final became void
         uint24 committed;
         uint40 due;
-        // What ends change, and the sizes of the panel.
-        address client;
-        uint24 finalized;
-        uint24 openClaims; // live disputes of this generation
-        bool ended; // the last committed segment says that the training diverged
-        uint8 seats;
-        uint8 panelLeast;
-        // Times.
-        uint40 steps;
-        uint16 segmentSteps;
         uint24 segments;
-        uint40 deadline;
         uint24 segmentPeriod;
         uint24 sealPeriod;
         uint24 revealPeriod;
         uint24 claimPeriod;
-        uint24 clock;
+        uint8 seats;
         uint16 entries; // of the panel, also those that are gone
-        // Amounts.
-        uint96 stake;
-        uint96 bond;
+        // What a commit asks too.
+        address solver;
+        uint40 steps;
+        uint16 segmentSteps;
+        uint40 deadline;
+        // What a segment's end changes.
+        uint96 held;
+        uint96 pool; // pays the fees
+        uint24 finalized;
+        uint24 openClaims; // live disputes of this generation
+        bool asked; // the client asked the panel for the last state
+        // What draws and ends ask.
+        uint96 reward; // of this solver
+        uint96 rewardTo;
         uint24 coveragePpm;
         uint24 heldPpm;
         uint16 active; // entries that may be drawn
+        address client;
+        uint96 fee;
+        // The rest.
         uint96 rewardFrom;
-        uint96 rewardTo;
         uint24 riseTime;
         uint40 openedAt; // also each return to Open
-        uint96 fee;
-        uint96 queryFee;
-        uint24 deliveryPeriod;
         uint40 closedAt;
-        // Of this solver; the pool is the job's.
-        uint96 reward;
-        uint96 pool; // pays the fees
-        uint40 acceptedAt;
-        uint24 start; // the first segment it could commit
-        uint96 held;
-        bool asked; // the client asked the panel for the last state
+        uint24 deliveryPeriod;
+        uint24 clock;
+        uint8 panelLeast;
+        uint96 stake;
+        uint96 bond;
+        uint40 acceptedAt; // of this solver, too
+        uint24 start; // the first segment that this solver could commit
+        uint96 queryFee;
         bytes32 solvers;
         bytes32 verifiers;
     }
@@ -108,6 +108,7 @@ abstract contract RegistryState is IRegistry {
         bool gone; // its bond was paid or taken
     }
 
+    /// @dev One slot.
     struct Tally {
         uint40 start; // of the last round, or the commit's time where not covered; zero: not drawn
         uint16 panel; // entries that can be drawn
@@ -123,6 +124,8 @@ abstract contract RegistryState is IRegistry {
         bool closed; // the last round
         bool asleep; // the draw has ended without a score; the claim time began again
         bool paid;
+        uint64 seed; // of a covered segment
+        uint32 near; // the first places, four bits each
     }
 
     /// @notice What the referee must know of a segment that a claim can be about.
@@ -141,7 +144,7 @@ abstract contract RegistryState is IRegistry {
     struct Shown {
         bytes32 hash; // of the segment
         bytes32 seed;
-        bytes32 leaves; // hash of the eight
+        bytes16 leaves; // of each of the eight the first bytes of its hash
         address owner;
         uint256 firstStep;
     }
@@ -152,10 +155,10 @@ abstract contract RegistryState is IRegistry {
     mapping(bytes32 job => Job) internal _jobs;
     mapping(bytes32 job => mapping(uint256 index => bytes32 hash)) public segments;
     mapping(bytes32 job => mapping(uint256 entry => Entry)) public entries;
-    mapping(bytes32 segment => Tally) public tallies;
-    mapping(bytes32 segment => bytes32) public seeds; // of covered segments
-    mapping(bytes32 segment => uint256) public places; // four bits each
-    mapping(bytes32 segment => mapping(uint256 place => bytes32)) public seats; // seal, then leaves
+    mapping(bytes32 segment => Tally) internal _tallies;
+    mapping(bytes32 segment => uint256) internal _farPlaces; // those behind the first
+    /// @dev Two seats in a slot, in the order of the draw: of each its seal, then its leaves.
+    mapping(bytes32 segment => mapping(uint256 pair => uint256)) internal _seats;
     mapping(address owner => uint256 amount) public owed;
 
     ////////////////////////////////////////////////////////////////
@@ -337,6 +340,15 @@ abstract contract RegistryState is IRegistry {
         uint256 size = job.segmentSteps;
         uint256 rest = job.steps - index * size;
         return rest < size ? rest : size;
+    }
+
+    function _hasZero(bytes32[] calldata words) internal pure returns (bool found) {
+        assembly ("memory-safe") {
+            let at := words.offset
+            for { let end := add(at, shl(5, words.length)) } lt(at, end) { at := add(at, 32) } {
+                found := or(found, iszero(calldataload(at)))
+            }
+        }
     }
 
     /// @dev docs/FORMATS.md 2.2: the list of the states after each step.

@@ -85,6 +85,29 @@ static enum status decode_header(struct abi_reader *reader, uint8_t *to)
                                                                            : STATUS_BAD_FORMAT;
 }
 
+static void encode_leaves(struct abi_writer *writer, const uint8_t *from)
+{
+    struct hash32 word = {{0}};
+
+    memcpy(word.bytes, from, sizeof(struct game_leaves));
+    abi_put_hash(writer, &word);
+}
+
+static enum status decode_leaves(struct abi_reader *reader, uint8_t *to)
+{
+    static const uint8_t zeros[HASH32_SIZE - sizeof(struct game_leaves)];
+    struct hash32 word;
+    enum status status = abi_get_hash(reader, &word);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    memcpy(to, word.bytes, sizeof(struct game_leaves));
+    return memcmp(word.bytes + sizeof(struct game_leaves), zeros, sizeof(zeros)) == 0
+               ? STATUS_OK
+               : STATUS_BAD_FORMAT;
+}
+
 static void encode(struct abi_writer *writer, const uint8_t *from, const struct field *field)
 {
     struct hash32 hash;
@@ -125,7 +148,7 @@ static void encode(struct abi_writer *writer, const uint8_t *from, const struct 
         encode_header(writer, from);
         break;
     case FIELD_LEAVES:
-        put_words(writer, from, GAME_LEAVES);
+        encode_leaves(writer, from);
         break;
     case FIELD_TUPLE:
         fields_encode(writer, from, field->parts);
@@ -192,7 +215,7 @@ static enum status decode(struct abi_reader *reader, uint8_t *to, const struct f
         status = decode_header(reader, to);
         break;
     case FIELD_LEAVES:
-        status = get_words(reader, to, GAME_LEAVES);
+        status = decode_leaves(reader, to);
         break;
     case FIELD_TUPLE:
         status = fields_decode(reader, to, field->parts);
@@ -329,8 +352,6 @@ static size_t size_of_words(const void *from, const struct field *field)
     switch ((enum field_type)field->type) {
     case FIELD_JOB_HEADER:
         return (size_t)HEADER_WORDS * ABI_WORD_SIZE;
-    case FIELD_LEAVES:
-        return (size_t)GAME_LEAVES * ABI_WORD_SIZE;
     case FIELD_TUPLE:
         return fields_size(from, field->parts);
     case FIELD_BYTES32:
@@ -339,6 +360,7 @@ static size_t size_of_words(const void *from, const struct field *field)
     case FIELD_U64:
     case FIELD_WEI:
     case FIELD_BOOL:
+    case FIELD_LEAVES:
     case FIELD_PATH:
     case FIELD_HASHES:
     case FIELD_BYTES:

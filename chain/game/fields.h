@@ -22,7 +22,7 @@ enum field_type {
     FIELD_WEI,
     FIELD_BOOL,
     FIELD_JOB_HEADER, /* 216 bytes in seven words */
-    FIELD_LEAVES,     /* the hashes of a right, eight words */
+    FIELD_LEAVES,     /* struct game_leaves, as bytes16 */
     FIELD_PATH,       /* struct merkle_path, its siblings as bytes32[] */
     FIELD_HASHES,     /* struct game_hashes; points into what was decoded */
     FIELD_BYTES,      /* struct game_bytes; points into what was decoded */

@@ -274,10 +274,13 @@ struct game_subject game_subject_of(const struct game_case *shown)
 struct hash32 game_seed(const struct hash32 *random, const struct hash32 *segment_hash)
 {
     uint8_t bytes[2 * HASH32_SIZE];
+    struct hash32 seed;
 
     memcpy(bytes, random->bytes, HASH32_SIZE);
     memcpy(bytes + HASH32_SIZE, segment_hash->bytes, HASH32_SIZE);
-    return keccak256(bytes, sizeof(bytes));
+    seed = keccak256(bytes, sizeof(bytes));
+    memset(seed.bytes, 0, HASH32_SIZE - GAME_SEED_SIZE);
+    return seed;
 }
 
 /* The rest of (hash >> 64 * limbs) by the divisor. */
@@ -362,23 +365,33 @@ struct hash32 game_right_hash(const struct address *owner, const struct hash32 *
     return keccak_end(&keccak);
 }
 
+void game_leaves_set(struct game_leaves *leaves, uint32_t which, const struct hash32 *hash)
+{
+    memcpy(leaves->tags[which], hash->bytes, GAME_TAG_SIZE);
+}
+
+bool game_leaves_have(const struct game_leaves *leaves, uint32_t which, const struct hash32 *hash)
+{
+    return memcmp(leaves->tags[which], hash->bytes, GAME_TAG_SIZE) == 0;
+}
+
 struct hash32 game_verdict_seal(const struct address *owner, const struct hash32 *segment_hash,
                                 enum game_verdict verdict, uint32_t step,
-                                const struct hash32 leaves[GAME_LEAVES], const struct hash32 *salt)
+                                const struct game_leaves *leaves, const struct hash32 *salt)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct hash32 leaves_hash = {{0}};
+    struct hash32 word = {{0}};
     struct abi_writer writer;
 
     if (leaves != NULL) {
-        leaves_hash = keccak256(leaves, GAME_LEAVES * sizeof(leaves[0]));
+        memcpy(word.bytes, leaves, sizeof(*leaves));
     }
     abi_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_address(&writer, owner);
     abi_put_hash(&writer, segment_hash);
     abi_put_u64(&writer, verdict);
     abi_put_u64(&writer, step);
-    abi_put_hash(&writer, &leaves_hash);
+    abi_put_hash(&writer, &word);
     abi_put_hash(&writer, salt);
     assert(!writer.overflowed);
     return keccak256(bytes, writer.used);

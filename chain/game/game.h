@@ -35,8 +35,10 @@
 #define GAME_STRIKES_MAX   2
 #define GAME_FEES_OF_BOND  4
 #define GAME_SCORE_VOID    (-10)
-#define GAME_LEAVES        8 /* hashes of a right */
-#define GAME_ACTIVE_MAX    4 /* disputes of a job whose clocks run */
+#define GAME_LEAVES        8  /* that a right stands on */
+#define GAME_TAG_SIZE      2  /* bytes that it shows of the hash of each */
+#define GAME_SEAL_SIZE     16 /* bytes of a verdict's seal that the ledger keeps */
+#define GAME_ACTIVE_MAX    4  /* disputes of a job whose clocks run */
 #define GAME_OUTSIDERS_MAX 16
 #define GAME_QUERIES_MAX   32 /* of one claimant that leads */
 #define GAME_SEAL_BLOCKS   32 /* how long the seal of a claim lives */
@@ -44,6 +46,7 @@
 #define GAME_LATE_SHARE    8   /* of the stake, burned where nothing came or nobody gets it */
 #define GAME_BACK_SHARE    64  /* of the stake, burned for stepping back */
 #define GAME_POT_SHARE     4   /* of the stake, to the claimant and to the client each */
+#define GAME_SEED_SIZE     8   /* bytes */
 #define GAME_SEED_BLOCKS   256 /* how far back a seed can be read, and the step to the next */
 #define GAME_CONTACT_MAX   256
 #define GAME_HEADER_MAX    1024 /* of a block */
@@ -96,6 +99,11 @@ enum game_outcome {
     GAME_UPHELD,
     GAME_REFUTED,
     GAME_LAPSED,
+};
+
+/* What a right shows: of the hash of each of its leaves the first bytes. */
+struct game_leaves {
+    uint8_t tags[GAME_LEAVES][GAME_TAG_SIZE];
 };
 
 /* In the order of the contract: BAD_TERMS gives the position. */
@@ -238,15 +246,15 @@ struct game_move {
     struct digest root;  /* the trace root of ANSWER */
     struct hash32 seal;
     struct hash32 salt;
-    struct hash32 leaves[GAME_LEAVES]; /* REVEAL, CHALLENGE */
-    struct address account;            /* where WITHDRAW pays to */
-    struct game_hashes states;         /* COMMIT */
-    struct game_hashes path;           /* in an allow-list: ACCEPT, ENLIST */
-    struct game_bytes contact;         /* OPEN, ACCEPT, ENLIST, ANNOUNCE */
-    struct game_bytes header;          /* of a block: DRAW; a ledger fills it in */
-    struct game_case shown;            /* CLAIM, ALARM */
-    struct game_subject subject;       /* QUERY, CONVICT */
-    struct game_bytes queried;         /* REPLY: as in the event QUERIED */
+    struct game_leaves leaves;   /* REVEAL */
+    struct address account;      /* where WITHDRAW pays to */
+    struct game_hashes states;   /* COMMIT */
+    struct game_hashes path;     /* in an allow-list: ACCEPT, ENLIST */
+    struct game_bytes contact;   /* OPEN, ACCEPT, ENLIST, ANNOUNCE */
+    struct game_bytes header;    /* of a block: DRAW; a ledger fills it in */
+    struct game_case shown;      /* CLAIM, ALARM */
+    struct game_subject subject; /* QUERY, CONVICT */
+    struct game_bytes queried;   /* REPLY: as in the event QUERIED */
     /* The query of QUERY, the data of REPLY, the evidence of CONVICT, the leaf of CHALLENGE. */
     struct game_bytes payload;
 };
@@ -318,8 +326,8 @@ struct game_event {
     struct digest root;   /* the trace root of ANSWERED */
     struct digest pre_state;
     struct digest post_state;
-    struct hash32 seal; /* SEALED_VERDICT, SEALED; the seed of DRAWN */
-    struct hash32 leaves[GAME_LEAVES];
+    struct hash32 seal;        /* SEALED_VERDICT, SEALED; the seed of DRAWN */
+    struct game_leaves leaves; /* REVEALED */
     uint64_t time_s;           /* until when the next move must come; the start of ROUND */
     wei amount;                /* a reward, penalty, payment or bond */
     bool flag;                 /* DRAWN: covered */
@@ -460,6 +468,7 @@ struct game_subject game_subject_of(const struct game_case *shown);
 
 /* ---- the panel -------------------------------------------------------------- */
 
+/* A number of GAME_SEED_SIZE bytes: nobody can try more than a few, so it need not be longer. */
 struct hash32 game_seed(const struct hash32 *random, const struct hash32 *segment_hash);
 
 /* Is a segment covered by its seed alone? The last one always is. */
@@ -485,10 +494,13 @@ struct game_right {
 struct hash32 game_right_hash(const struct address *owner, const struct hash32 *seed,
                               const struct hash32 *segment_hash, const struct game_right *right);
 
+void game_leaves_set(struct game_leaves *leaves, uint32_t which, const struct hash32 *hash);
+bool game_leaves_have(const struct game_leaves *leaves, uint32_t which, const struct hash32 *hash);
+
 /* step and leaves (NULL: zero) as the verdict has them. */
 struct hash32 game_verdict_seal(const struct address *owner, const struct hash32 *segment_hash,
                                 enum game_verdict verdict, uint32_t step,
-                                const struct hash32 leaves[GAME_LEAVES], const struct hash32 *salt);
+                                const struct game_leaves *leaves, const struct hash32 *salt);
 
 /* ---- amounts ---------------------------------------------------------------- */
 

@@ -172,9 +172,8 @@ static const struct field reply_rows[] = {
 };
 static const struct field pay_rows[] = {MOVE(key, BYTES32), MOVE(generation, U32)};
 static const struct field challenge_rows[] = {
-    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
-    MOVE(place, U32),     MOVE(index, U32),
-    MOVE(leaves, LEAVES), MOVE(payload, BYTES),
+    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields), MOVE(place, U32), MOVE(index, U32),
+    MOVE(payload, BYTES),
 };
 
 const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
@@ -192,7 +191,7 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_ANNOUNCE] = {"announce", "announce(bytes32,bytes)", FIELDS(announce_rows)},
     [GAME_DRAW] = {"draw", "draw(bytes32," SEGMENT_TYPE ",bytes)", FIELDS(draw_rows)},
     [GAME_SEAL] = {"seal", "seal(bytes32," SEGMENT_TYPE ",uint256,bytes32)", FIELDS(seal_rows)},
-    [GAME_REVEAL] = {"reveal", "reveal(bytes32," SEGMENT_TYPE ",uint256,uint8,bytes32[8],bytes32)",
+    [GAME_REVEAL] = {"reveal", "reveal(bytes32," SEGMENT_TYPE ",uint256,uint8,bytes16,bytes32)",
                      FIELDS(reveal_rows)},
     [GAME_RENEW] = {"renew", "renew(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
     [GAME_FINALIZE] = {"finalize", "finalize(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
@@ -213,8 +212,7 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_TIMEOUT] = {"timeout", "timeout(bytes32)", FIELDS(key_rows)},
     [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(key_rows)},
     [GAME_PAY] = {"pay", "pay(bytes32,uint256)", FIELDS(pay_rows)},
-    [GAME_CHALLENGE] = {"challenge",
-                        "challenge(bytes32," SEGMENT_TYPE ",uint256,uint256,bytes32[8],bytes)",
+    [GAME_CHALLENGE] = {"challenge", "challenge(bytes32," SEGMENT_TYPE ",uint256,uint256,bytes)",
                         FIELDS(challenge_rows)},
 };
 
@@ -381,7 +379,7 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_SEALED_VERDICT] = {"sealed a verdict",
                              "SealedVerdict(bytes32,uint256,uint256,address,bytes32)",
                              FIELDS(sealed_verdict_rows)},
-    [GAME_REVEALED] = {"revealed", "Revealed(bytes32,uint256,uint256,address,uint8,bytes32[8])",
+    [GAME_REVEALED] = {"revealed", "Revealed(bytes32,uint256,uint256,address,uint8,bytes16)",
                        FIELDS(revealed_rows)},
     [GAME_ABSENT] = {"absent", "Absent(bytes32,uint256,uint256,uint256)", FIELDS(absent_rows)},
     [GAME_SETTLED] = {"settled", "Settled(bytes32,uint256,uint256,address,uint256)",

@@ -169,7 +169,7 @@ enum status ledger_seal(struct ledger *ledger, const char *name,
     struct hash32 hash = game_segment_hash(&verdict->job, &verdict->segment);
 
     move.seal = game_verdict_seal(ledger_get_own(ledger), &hash, verdict->verdict, verdict->step,
-                                  verdict->verdict == GAME_VERDICT_RIGHT ? verdict->leaves : NULL,
+                                  verdict->verdict == GAME_VERDICT_RIGHT ? &verdict->leaves : NULL,
                                   &verdict->salt);
     return ledger_submit(ledger, name, &move, error);
 }
@@ -182,7 +182,7 @@ enum status ledger_reveal(struct ledger *ledger, const char *name,
     move.verdict = verdict->verdict;
     move.salt = verdict->salt;
     if (verdict->verdict == GAME_VERDICT_RIGHT) {
-        memcpy(move.leaves, verdict->leaves, sizeof(move.leaves));
+        move.leaves = verdict->leaves;
     }
     return ledger_submit(ledger, name, &move, error);
 }
@@ -295,7 +295,6 @@ enum status ledger_challenge(struct ledger *ledger, const char *name,
     move.segment = challenge->segment;
     move.place = challenge->place;
     move.index = challenge->which;
-    memcpy(move.leaves, challenge->leaves, sizeof(move.leaves));
     move.payload = (struct game_bytes){shown, shown_size};
     return ledger_submit(ledger, name, &move, error);
 }

@@ -234,9 +234,9 @@ struct ledger_verdict {
     struct game_segment segment;
     uint32_t place;
     enum game_verdict verdict;
-    uint32_t step;                     /* of FALSE, within the segment */
-    struct hash32 leaves[GAME_LEAVES]; /* of RIGHT */
-    struct hash32 salt;                /* random, and kept until the verdict is revealed */
+    uint32_t step;             /* of FALSE, within the segment */
+    struct game_leaves leaves; /* of RIGHT */
+    struct hash32 salt;        /* random, and kept until the verdict is revealed */
 };
 
 MUST_CHECK enum status ledger_seal(struct ledger *ledger, const char *name,
@@ -290,7 +290,6 @@ struct ledger_challenge {
     struct game_segment segment;
     uint32_t place;
     uint32_t which;
-    struct hash32 leaves[GAME_LEAVES]; /* as revealed */
 };
 
 MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,

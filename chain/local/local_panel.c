@@ -285,6 +285,16 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
 
 /* ---- verdicts ------------------------------------------------------------------ */
 
+/* A place keeps half of its seal, then the leaves of its right: both have GAME_SEAL_SIZE bytes. */
+static enum status put_seat(struct local_game *game, const void *bytes,
+                            const struct local_segment *segment, uint32_t place)
+{
+    struct hash32 seat = {{0}};
+
+    memcpy(seat.bytes, bytes, GAME_SEAL_SIZE);
+    return local_put(game->store, &seat, LOCAL_SEAT, &segment->hash, place);
+}
+
 /* The entry at a place of the last round. */
 static enum status require_seat(struct local_game *game, struct local_entry *entry,
                                 const struct local_segment *segment, uint32_t place)
@@ -325,7 +335,7 @@ enum status local_seal(struct local_game *game, const struct game_move *move)
     event->account = game->sender;
     event->seal = move->seal;
     TRY(put_entry(game, &entry, &move->key, entry_at(tally, move->place)));
-    TRY(local_put(game->store, &move->seal, LOCAL_SEAT, &segment.hash, move->place));
+    TRY(put_seat(game, &move->seal, &segment, move->place));
     return local_save_segment(game, &segment);
 }
 
@@ -341,7 +351,8 @@ static enum status require_reveal(struct local_game *game, const struct local_se
     TRY(local_require_after(game, tally->start_s + segment->job.terms.seal_period_s));
     TRY(local_require_not_after(game, local_round_end(segment)));
     TRY(local_get(game->store, &seal, LOCAL_SEAT, &segment->hash, place));
-    return hash32_equal(&seal, value) ? STATUS_OK : local_refuse(game, GAME_WRONG_REVEAL, 0);
+    return memcmp(&seal, value, GAME_SEAL_SIZE) == 0 ? STATUS_OK
+                                                     : local_refuse(game, GAME_WRONG_REVEAL, 0);
 }
 
 static struct game_event *tell_revealed(struct local_game *game,
@@ -368,8 +379,7 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
 
     TRY(local_require_subject(game, &segment, &move->key, &move->segment));
     TRY(require_seat(game, &entry, &segment, move->place));
-    value = game_verdict_seal(&game->sender, &segment.hash, verdict, 0,
-                              is_right ? move->leaves : NULL, &move->salt);
+    value = game_verdict_seal(&game->sender, &segment.hash, verdict, 0, &move->leaves, &move->salt);
     TRY(require_reveal(game, &segment, move->place, &value));
     if (!is_right && verdict != GAME_VERDICT_UNAVAILABLE) {
         return local_refuse(game, GAME_WRONG_REVEAL, 0);
@@ -379,11 +389,9 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
     tally->rights += is_right;
     tally->unavailables += !is_right;
     if (is_right) {
-        value = keccak256(move->leaves, sizeof(move->leaves));
-        TRY(local_put(game->store, &value, LOCAL_SEAT, &segment.hash, move->place));
+        TRY(put_seat(game, &move->leaves, &segment, move->place));
     }
-    memcpy(tell_revealed(game, &segment, move->place, verdict)->leaves, move->leaves,
-           sizeof(move->leaves));
+    tell_revealed(game, &segment, move->place, verdict)->leaves = move->leaves;
     return local_save_segment(game, &segment);
 }
 
@@ -412,6 +420,7 @@ enum status local_find_right(struct local_game *game, struct local_right *right,
 {
     struct local_segment *segment = &right->segment;
     enum local_place phase;
+    struct hash32 seat;
     bool stands;
 
     TRY(local_find_segment(game, &stands, segment, &move->key, &move->segment));
@@ -421,7 +430,9 @@ enum status local_find_right(struct local_game *game, struct local_right *right,
     }
     right->number = entry_at(&segment->tally, move->place);
     TRY(get_entry(game, &right->entry, &move->key, right->number));
-    return local_get(game->store, &right->leaves, LOCAL_SEAT, &segment->hash, move->place);
+    TRY(local_get(game->store, &seat, LOCAL_SEAT, &segment->hash, move->place));
+    memcpy(&right->leaves, &seat, sizeof(right->leaves));
+    return STATUS_OK;
 }
 
 enum status local_disprove(struct local_game *game, struct local_right *right, uint32_t place)

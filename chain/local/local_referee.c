@@ -284,21 +284,17 @@ static enum verdict examine_leaf(struct hash32 *said, const struct local_right *
 
 enum status local_challenge(struct local_game *game, const struct game_move *move)
 {
-    struct hash32 leaves = keccak256(move->leaves, sizeof(move->leaves));
     struct local_right right = {0};
     struct hash32 said;
 
     TRY(local_find_right(game, &right, move));
-    if (!hash32_equal(&leaves, &right.leaves)) {
-        return local_refuse(game, GAME_WRONG_REVEAL, 0);
-    }
     if (move->index >= GAME_LEAVES) {
         return local_refuse(game, GAME_WRONG_INDEX, GAME_LEAVES);
     }
     if (examine_leaf(&said, &right, move->index, &move->payload) != VERDICT_VALID) {
         return local_refuse(game, GAME_BAD_EVIDENCE, 0);
     }
-    if (hash32_equal(&said, &move->leaves[move->index])) {
+    if (game_leaves_have(&right.leaves, move->index, &said)) {
         return local_refuse(game, GAME_NOT_GUILTY, 0);
     }
     return local_disprove(game, &right, move->place);

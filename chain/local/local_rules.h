@@ -105,7 +105,7 @@ struct local_right {
     struct local_segment segment;
     uint32_t number; /* of the entry */
     struct local_entry entry;
-    struct hash32 leaves; /* hash of the eight */
+    struct game_leaves leaves;
 };
 enum status local_find_right(struct local_game *game, struct local_right *right,
                              const struct game_move *move);

@@ -133,7 +133,7 @@ enum local_kind {
     LOCAL_SEGMENT,  /* struct hash32 of the segment that stands, by job and index */
     LOCAL_ENTRY,    /* struct local_entry, by job and number */
     LOCAL_TALLY,    /* struct local_tally, by the hash of a segment */
-    LOCAL_SEAT,     /* struct hash32: the seal, then of the leaves; by segment and place */
+    LOCAL_SEAT,     /* struct hash32: half of the seal, then leaves; by segment and place */
     LOCAL_ACCOUNT,  /* struct local_account, by local_key_of_account() */
     LOCAL_BURNED,   /* wei, by the zero hash */
     LOCAL_SEAL,     /* uint64_t: the height of a claim's seal, 0: none */

@@ -21,11 +21,10 @@ static void commit_for(struct scene *scene, int verifier)
 }
 
 /* Shows leaf 7 of the right of a player. */
-static enum game_refusal_kind challenge(struct scene *scene, int player, bool made_up)
+static enum game_refusal_kind challenge(struct scene *scene, int player)
 {
     struct ledger_challenge challenge = {
         .job = scene->job, .segment = scene_segment(scene, 0), .which = 7};
-    struct hash32 hash = game_segment_hash(&scene->job, &challenge.segment);
     const struct hash32 *seed = &scene->record.segments[0].seed;
     struct digest room[SCENE_STEPS];
     struct game_hashes states = {room, SCENE_STEPS};
@@ -38,10 +37,6 @@ static enum game_refusal_kind challenge(struct scene *scene, int player, bool ma
         room[i] = made_state_root(1 + i);
     }
     assert_int_equal(scene_seat(scene, 0, 0, &challenge.place), player);
-    for (uint32_t i = 0; i < GAME_LEAVES && !made_up; i++) {
-        challenge.leaves[i] =
-            made_right_hash(signer_address(scene->stage.signers[player]), seed, &hash, &states, i);
-    }
     buffer_init(&shown, GAME_PAYLOAD_MAX);
     made_leaf_proof(&shown, seed, &states, 7);
     error_init(&error);
@@ -63,7 +58,7 @@ ATTACK(a_guessed_right)
     verdicts.made_up[STAGE_FRIEND] = true;
     commit_for(scene, STAGE_FRIEND);
     scene_round(scene, 0, &verdicts, NULL);
-    assert_int_equal(challenge(scene, STAGE_FRIEND, true), GAME_REFUSED_NOT);
+    assert_int_equal(challenge(scene, STAGE_FRIEND), GAME_REFUSED_NOT);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 500);
     scene_read(scene);
@@ -74,7 +69,7 @@ ATTACK(a_true_right_stands)
 {
     commit_for(scene, STAGE_VERIFIER);
     scene_round(scene, 0, &all_right, NULL);
-    assert_int_equal(challenge(scene, STAGE_VERIFIER, false), GAME_NOT_GUILTY);
+    assert_int_equal(challenge(scene, STAGE_VERIFIER), GAME_NOT_GUILTY);
     scene_read(scene);
     assert_int_equal(scene->record.segments[0].rights, 1);
 }

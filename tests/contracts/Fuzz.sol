@@ -61,6 +61,15 @@ contract Fuzz {
         uint256 lie; // the first step that is false
     }
 
+    struct Draw {
+        uint256 start;
+        uint256 from;
+        uint256 to;
+        bool covered;
+        bytes32 seed;
+        uint256 places;
+    }
+
     struct Dispute {
         bytes32 key;
         uint256 commit; // its number
@@ -306,7 +315,7 @@ contract Fuzz {
         }
         if (found.held != 0) return false;
         for (uint256 i = 0; i < commits.length; i++) {
-            uint256 phases = registry.places(commits[i].hash);
+            uint256 phases = _drawOf(commits[i].hash).places;
             for (uint256 place = 0; place < 64; place++) {
                 uint256 phase = (phases >> (4 * place)) & 15;
                 if (phase < 2 || phase > 4) continue; // sealed, right, unavailable
@@ -408,10 +417,10 @@ contract Fuzz {
     /// @dev The seats of the last round: of the honest verifier always, of the others often.
     function _attend(uint256 number) internal {
         Committed storage commit = commits[number];
-        (uint256 began,,,, uint256 from, uint256 to,,,,, bool covered,,,) =
-            registry.tallies(commit.hash);
-        if (!covered || time > began + terms.sealPeriod + terms.revealPeriod) return;
-        for (uint256 place = from; place < to; place++) {
+        Draw memory tally = _drawOf(commit.hash);
+        uint256 began = tally.start;
+        if (!tally.covered || time > began + terms.sealPeriod + terms.revealPeriod) return;
+        for (uint256 place = tally.from; place < tally.to; place++) {
             address owner = _ownerAt(commit.hash, commit.segment.panel, place);
             uint256 player = numberOf[owner] - 1;
             if (player != VERIFIER && _below(8) != 0) continue;
@@ -619,9 +628,9 @@ contract Fuzz {
 
     function _verdict(uint256 number, bool seals_) internal returns (bool) {
         Committed storage commit = commits[number];
-        (,,,, uint256 from, uint256 to,,,,, bool covered,,,) = registry.tallies(commit.hash);
-        if (!covered || from == to) return false;
-        uint256 place = from + _below(to - from);
+        Draw memory tally = _drawOf(commit.hash);
+        if (!tally.covered || tally.from == tally.to) return false;
+        uint256 place = tally.from + _below(tally.to - tally.from);
         address owner = _ownerAt(commit.hash, commit.segment.panel, place);
         if (owner == address(players[VERIFIER])) return false;
         uint256 player = numberOf[owner] - 1;
@@ -643,12 +652,13 @@ contract Fuzz {
     function _leaves(address owner, bytes32 hash, bool isTrue)
         internal
         view
-        returns (bytes32[8] memory leaves)
+        returns (bytes16 leaves)
     {
         for (uint256 i = 0; i < 8; i++) {
-            leaves[i] = keccak256(abi.encode(owner, registry.seeds(hash), hash, i));
+            bytes32 tag = keccak256(abi.encode(owner, _drawOf(hash).seed, hash, i));
+            leaves |= bytes16(bytes2(tag)) >> (16 * i);
         }
-        if (!isTrue) leaves[3] = 0;
+        if (!isTrue) leaves ^= bytes16(bytes2(0x0100)) >> (16 * 3); // the fourth is another
     }
 
     function _seal(uint256 player, uint256 number, uint256 place, Sealed memory what)
@@ -658,9 +668,7 @@ contract Fuzz {
         Committed storage commit = commits[number];
         address owner = address(players[player]);
         bool isRight = what.verdict == IRegistry.Verdict.Right;
-        bytes32 leaves = isRight
-            ? keccak256(abi.encode(_leaves(owner, commit.hash, what.isTrue)))
-            : bytes32(0);
+        bytes16 leaves = isRight ? _leaves(owner, commit.hash, what.isTrue) : bytes16(0);
         bytes32 value = keccak256(
             abi.encode(
                 owner,
@@ -691,7 +699,9 @@ contract Fuzz {
                     commit.segment,
                     place,
                     what.verdict,
-                    _leaves(address(players[player]), commit.hash, what.isTrue),
+                    what.verdict == IRegistry.Verdict.Right
+                        ? _leaves(address(players[player]), commit.hash, what.isTrue)
+                        : bytes16(0),
                     bytes32(place)
                 )
             )
@@ -716,23 +726,14 @@ contract Fuzz {
     function _challenge(uint256 player, uint256 number) internal returns (bool) {
         Committed storage commit = commits[number];
         uint256 place = _below(8);
-        (uint256 began,,,,,,,,,, bool covered,,,) = registry.tallies(commit.hash);
-        if (began == 0 || !covered) return false;
-        address owner = _ownerAt(commit.hash, commit.segment.panel, place);
-        bool isTrue = verdicts[commit.hash][place].isTrue;
+        Draw memory tally = _drawOf(commit.hash);
+        if (tally.start == 0 || !tally.covered) return false;
         return _judge(
             player,
             0,
             abi.encodeCall(
                 referee.challenge,
-                (
-                    job,
-                    commit.segment,
-                    place,
-                    _below(2) == 0 ? 3 : _below(9),
-                    _leaves(owner, commit.hash, isTrue),
-                    "leaf"
-                )
+                (job, commit.segment, place, _below(2) == 0 ? 3 : _below(9), "leaf")
             )
         );
     }
@@ -907,8 +908,19 @@ contract Fuzz {
         return path;
     }
 
+    /// @dev In the order of RegistryState.Tally.
+    function _drawOf(bytes32 hash) internal view returns (Draw memory found) {
+        (uint256 tally, uint256 places) = registry.drawOf(hash);
+        found.start = uint40(tally);
+        found.from = uint8(tally >> 80);
+        found.to = uint8(tally >> 88);
+        found.covered = uint8(tally >> 128) != 0;
+        found.seed = bytes32(uint256(uint64(tally >> 160)));
+        found.places = places;
+    }
+
     function _ownerAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (address) {
-        uint256 entry = uint256(keccak256(abi.encode(registry.seeds(hash), place))) % panel;
+        uint256 entry = uint256(keccak256(abi.encode(_drawOf(hash).seed, place))) % panel;
         (address owner,,,,) = registry.entries(job, entry);
         return owner;
     }

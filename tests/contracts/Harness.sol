@@ -31,6 +31,15 @@ contract Harness is Registry {
         return keccak256(abi.encode(place));
     }
 
+    /// @notice The tally of a segment as it is kept, and the places of its draw, four bits each.
+    function drawOf(bytes32 hash) external view returns (uint256 tally, uint256 places) {
+        Tally storage kept = _tallies[hash];
+        assembly {
+            tally := sload(kept.slot)
+        }
+        places = _placesOf(hash);
+    }
+
     /// @notice All that a job keeps here; the referee keeps account of claims and pots.
     function heldOf(bytes32 key) external view returns (uint256 sum) {
         Job storage job = _jobs[key];

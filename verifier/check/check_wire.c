@@ -365,15 +365,17 @@ static enum status read_bytes(struct check_result *result, const json_t *object,
     return STATUS_OK;
 }
 
-void check_result_rights(struct hash32 hashes[GAME_LEAVES], const struct check_result *result,
+void check_result_rights(struct game_leaves *leaves, const struct check_result *result,
                          const struct address *owner, const struct hash32 *seed,
                          const struct hash32 *segment_hash)
 {
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
         struct game_right right = result->rights[i];
+        struct hash32 hash;
 
         right.bytes = result->leaves[i];
-        hashes[i] = game_right_hash(owner, seed, segment_hash, &right);
+        hash = game_right_hash(owner, seed, segment_hash, &right);
+        game_leaves_set(leaves, i, &hash);
     }
 }
 

@@ -122,8 +122,8 @@ json_t *check_request_json(const struct check_request *request); /* NULL: no mem
 MUST_CHECK enum status check_request_parse(struct check_request *request, const void *bytes,
                                            size_t size, struct error *error);
 json_t *check_result_json(const struct check_result *result);
-/* The hashes that a verdict "right" of this owner has. Of a result with leaves. */
-void check_result_rights(struct hash32 hashes[GAME_LEAVES], const struct check_result *result,
+/* What a verdict "right" of this owner shows. Of a result with leaves. */
+void check_result_rights(struct game_leaves *leaves, const struct check_result *result,
                          const struct address *owner, const struct hash32 *seed,
                          const struct hash32 *segment_hash);
 /* Checks every field: the child read hostile bytes. */

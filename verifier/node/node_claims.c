@@ -140,11 +140,11 @@ enum status node_accuse(struct node *node, const struct task *task,
 static uint32_t find_false(const struct store_seat *seat, const struct check_result *result,
                            const struct store_segment *segment)
 {
-    struct hash32 hashes[GAME_LEAVES];
+    struct game_leaves leaves;
     uint32_t at = 0;
 
-    check_result_rights(hashes, result, &seat->owner, &segment->seed, &segment->hash);
-    while (at < GAME_LEAVES && hash32_equal(&hashes[at], &seat->leaves[at])) {
+    check_result_rights(&leaves, result, &seat->owner, &segment->seed, &segment->hash);
+    while (at < GAME_LEAVES && memcmp(leaves.tags[at], seat->leaves.tags[at], GAME_TAG_SIZE) == 0) {
         at++;
     }
     return at;

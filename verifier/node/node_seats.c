@@ -75,7 +75,7 @@ static enum status seal_result(struct node *node, bool *is, const struct store_s
         goto out;
     }
     if (result->outcome == CHECK_PROVEN) {
-        check_result_rights(verdict.leaves, result, &seat->owner, &segment->seed, &segment->hash);
+        check_result_rights(&verdict.leaves, result, &seat->owner, &segment->seed, &segment->hash);
     } else {
         verdict.step = result->step;
     }
@@ -295,7 +295,7 @@ enum status node_seats_send(struct node *node, const struct action *action,
     TRY(status);
     verdict.verdict = sealed.verdict;
     verdict.step = sealed.step;
-    memcpy(verdict.leaves, sealed.leaves, sizeof(verdict.leaves));
+    verdict.leaves = sealed.leaves;
     verdict.salt = salt_of(node, segment, action->place);
     switch ((int)action->kind) {
     case ACTION_SEAL:

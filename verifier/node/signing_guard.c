@@ -82,14 +82,11 @@ static enum status challenge(struct node *node, const struct action *action,
                                     .place = action->place,
                                     .which = action->number};
     struct check_result *result = NULL;
-    struct store_seat seat;
     struct task task;
-    enum status status = store_seat(node->ports.store, &seat, &segment->hash, action->place, error);
+    enum status status = queue_find(node->ports.store, &task, segment, action->number + 1, error);
 
     TRY_OUT(status);
-    TRY_OUT(queue_find(node->ports.store, &task, segment, action->number + 1, error));
     TRY_OUT(queue_result(node->ports.store, &result, &task, error));
-    memcpy(made.leaves, seat.leaves, sizeof(made.leaves));
     status = ledger_challenge(node->ports.ledger, action->name, &made, result->proof,
                               result->proof_size, error);
 out:

@@ -7,8 +7,8 @@
 
 #include "base/io/file.h"
 
-/* The versions before are of the first edition of the game: nothing of them is true now. */
-#define VERSION ((int64_t)6)
+/* The versions before are of earlier editions of the game: nothing of them is true now. */
+#define VERSION ((int64_t)7)
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -76,7 +76,7 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 6";
+    "PRAGMA user_version = 7";
 
 /* ---- opening ------------------------------------------------------------ */
 
@@ -97,7 +97,7 @@ static enum status check_version(struct store *store, bool makes, struct error *
                     "the node's database is of version %" PRId64 "; this program knows %" PRId64,
                     version, VERSION);
     error_advise(error, version > VERSION ? "use the program that wrote it, or a newer one"
-                                          : "it is of the first edition of the game: name another"
+                                          : "it is of an earlier edition of the game: name another"
                                             " folder with --state");
     return STATUS_REFUSED;
 }

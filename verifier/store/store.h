@@ -129,7 +129,7 @@ struct store_seat {
     bool is_last; /* of the segment's rounds: verdicts can be sealed or revealed */
     enum game_seat_phase phase;
     enum game_verdict verdict;
-    struct hash32 leaves[GAME_LEAVES]; /* of a right that was revealed */
+    struct game_leaves leaves; /* of a right that was revealed */
     enum store_judgement judgement;
 };
 

@@ -164,7 +164,7 @@ static enum status take_revealed(struct store *store, const struct game_event *e
         &store->sql, error, "UPDATE seats SET phase = ?, verdict = ?, leaves = ?" OF_STANDING,
         "iibibi",
         (int64_t)(event->verdict == GAME_VERDICT_FALSE ? GAME_SEAT_CLOSED : GAME_SEAT_REVEALED),
-        (int64_t)event->verdict, &(struct database_blob){event->leaves, sizeof(event->leaves)},
+        (int64_t)event->verdict, &(struct database_blob){event->leaves.tags, sizeof(event->leaves)},
         (int64_t)event->place, BLOB(event->job), (int64_t)event->index);
 }
 
@@ -259,7 +259,7 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
                    database_blob_column(row, 1, seat->job.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 5, seat->owner.bytes, ADDRESS_SIZE) &&
                    (sqlite3_column_type(row, 10) == SQLITE_NULL ||
-                    database_blob_column(row, 10, seat->leaves, sizeof(seat->leaves)))
+                    database_blob_column(row, 10, &seat->leaves, sizeof(seat->leaves)))
                ? STATUS_OK
                : damaged(error);
 }

@@ -14,7 +14,7 @@
 #include "base/secret.h"
 
 enum {
-    VERDICT_DB_VERSION = 2, /* 1 is of the first edition of the game */
+    VERDICT_DB_VERSION = 3, /* before: whole hashes of leaves; 1: another game */
     ROWS_MAX = 1 << 20,
     LOCK_TRIES = 20,
     LOCK_WAIT_US = 100000,
@@ -61,7 +61,7 @@ static enum status check_version(struct verdict_db *verdicts, struct error *erro
                     version);
     error_advise(error, version > VERDICT_DB_VERSION
                             ? "use the program that wrote it, or a newer one"
-                            : "it is of the first edition of the game: name another folder with"
+                            : "it is of an earlier edition of the game: name another folder with"
                               " --state");
     return STATUS_REFUSED;
 }
@@ -267,7 +267,7 @@ enum status verdict_db_find_seal(struct verdict_db_seal *seal, struct verdict_db
         seal->verdict = (enum game_verdict)verdict;
         seal->step = (uint32_t)sqlite3_column_int64(row, 1);
         status = verdict > GAME_VERDICT_NONE && verdict <= GAME_VERDICT_UNAVAILABLE &&
-                         database_blob_column(row, 2, seal->leaves, sizeof(seal->leaves))
+                         database_blob_column(row, 2, &seal->leaves, sizeof(seal->leaves))
                      ? STATUS_OK
                      : damaged(error);
     }
@@ -290,11 +290,11 @@ static enum status enter_seal(struct verdict_db *verdicts, const struct verdict_
             &(struct database_blob){seal->segment.bytes, HASH32_SIZE},
             &(struct database_blob){seal->seed.bytes, HASH32_SIZE}, (int64_t)seal->seat,
             (int64_t)seal->verdict, (int64_t)seal->step,
-            &(struct database_blob){seal->leaves, sizeof(seal->leaves)});
+            &(struct database_blob){seal->leaves.tags, sizeof(seal->leaves)});
     }
     TRY(status);
     return found.verdict == seal->verdict && found.step == seal->step &&
-                   memcmp(found.leaves, seal->leaves, sizeof(seal->leaves)) == 0
+                   memcmp(&found.leaves, &seal->leaves, sizeof(seal->leaves)) == 0
                ? STATUS_OK
                : error_set(error, STATUS_REFUSED,
                            "the verdict database contradicts: place %u has another verdict;"
@@ -338,11 +338,9 @@ enum status verdict_db_set_fault(struct verdict_db *verdicts, const char *text, 
 
 /* ---- export and import -------------------------------------------------- */
 
-#define LEAVES_SIZE (GAME_LEAVES * HASH32_SIZE)
-
 static json_t *hex_of(const void *bytes, size_t size)
 {
-    char text[HEX_SIZE(LEAVES_SIZE)];
+    char text[HEX_SIZE(HASH32_SIZE)];
 
     hex_encode(text, bytes, size);
     return json_string(text);
@@ -370,7 +368,7 @@ static const struct row_column seal_columns[] = {{"contract", 1, ADDRESS_SIZE},
                                                  {"seat", 4, 0},
                                                  {"verdict", 5, 0},
                                                  {"step", 6, 0},
-                                                 {"leaves", 7, LEAVES_SIZE}};
+                                                 {"leaves", 7, sizeof(struct game_leaves)}};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -500,7 +498,7 @@ static enum status parse_seal(struct verdict_db_seal *seal, const json_t *object
     TRY(strict_json_number(object, error, &seat, "seat", GAME_PLACES_MAX - 1));
     TRY(strict_json_number(object, error, &verdict, "verdict", GAME_VERDICT_UNAVAILABLE));
     TRY(strict_json_number(object, error, &step, "step", GAME_STATES_MAX));
-    TRY(strict_json_hex(object, error, seal->leaves[0].bytes, LEAVES_SIZE, "leaves"));
+    TRY(strict_json_hex(object, error, seal->leaves.tags[0], sizeof(seal->leaves), "leaves"));
     seal->seat = (uint32_t)seat;
     seal->verdict = (enum game_verdict)verdict;
     seal->step = (uint32_t)step;

@@ -42,8 +42,8 @@ struct verdict_db_seal {
     struct hash32 seed;    /* of the draw */
     uint32_t seat;
     enum game_verdict verdict;
-    uint32_t step;                     /* FALSE */
-    struct hash32 leaves[GAME_LEAVES]; /* RIGHT */
+    uint32_t step;             /* FALSE */
+    struct game_leaves leaves; /* RIGHT */
 };
 
 struct verdict_db;

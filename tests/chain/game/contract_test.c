@@ -299,10 +299,10 @@ static struct game_move verdict(struct world *world, uint32_t account,
 
     move.place = place_of(world, account);
     move.verdict = GAME_VERDICT_RIGHT;
-    memset(move.leaves, 0x77, sizeof(move.leaves));
+    memset(&move.leaves, 0x77, sizeof(move.leaves));
     memset(move.salt.bytes, (int)account, HASH32_SIZE);
     move.seal = game_verdict_seal(&world->accounts[account], &hash, GAME_VERDICT_RIGHT, 0,
-                                  move.leaves, &move.salt);
+                                  &move.leaves, &move.salt);
     return move;
 }
 

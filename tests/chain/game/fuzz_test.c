@@ -20,6 +20,7 @@ enum {
     WORLDS = 10, /* of one run */
     STEPS = 400, /* of one world */
     RARE = 4,    /* kinds of moves that may not come up */
+    TOLD = 50,   /* runs from one line of a soak's progress to the next */
     WORD = 32,
     HEAD = 3, /* words before the counts */
 };
@@ -77,6 +78,9 @@ static void test_random_moves_break_no_promise(void **state)
     fuzz = anvil_deploy(rpc, 0, FUZZ_CODE, NULL, "0x8ac7230489e80000");
     for (uint64_t seed = 1; calls < wanted; seed++) {
         calls += play(rpc, &fuzz, seed, counts);
+        if (seed % TOLD == 0) {
+            print_message("%llu calls\n", (unsigned long long)calls);
+        }
     }
     for (size_t i = 0; i < MOVES; i++) {
         print_message("%s %llu\n", moves[i], (unsigned long long)counts[i]);

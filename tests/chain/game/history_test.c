@@ -416,9 +416,11 @@ static void fill_leaves(struct history *history, struct game_move *move,
     (void)history;
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
         /* Every other place lies about its last leaves. */
-        move->leaves[i] = move->place % 2 == 0 || i < 4
-                              ? made_right_hash(owner, &tally->seed, segment, &states, i)
-                              : *segment;
+        struct hash32 hash = move->place % 2 == 0 || i < 4
+                                 ? made_right_hash(owner, &tally->seed, segment, &states, i)
+                                 : *segment;
+
+        game_leaves_set(&move->leaves, i, &hash);
     }
 }
 
@@ -492,7 +494,7 @@ static uint32_t seat_move(struct history *history, struct game_move *move,
         move->seal = game_verdict_seal(
             &entry.owner, &segment, verdict,
             verdict == GAME_VERDICT_FALSE ? move->place % (move->segment.steps + 1) : 0,
-            verdict == GAME_VERDICT_RIGHT ? move->leaves : NULL, &move->salt);
+            verdict == GAME_VERDICT_RIGHT ? &move->leaves : NULL, &move->salt);
     } else if (verdict != GAME_VERDICT_FALSE || known == NULL) {
         move->kind = GAME_REVEAL;
     } else {
@@ -506,21 +508,13 @@ static void challenge_move(struct history *history, struct game_move *move,
                            const struct known_segment *known, const struct local_tally *tally)
 {
     const struct game_hashes states = {known->roots, known->segment.steps};
-    struct hash32 segment = game_segment_hash(&move->key, &move->segment);
-    struct local_entry entry = {0};
 
     move->kind = GAME_CHALLENGE;
     move->place = below(history, tally->to + 1);
     move->index = below(history, GAME_LEAVES + (chance(history, 5) ? 2 : 0));
     buffer_clear(&history->payload);
     if (tally->panel > 0) {
-        get(history, &entry, LOCAL_ENTRY, &move->key,
-            game_place_entry(&tally->seed, move->place, tally->panel));
-        fill_leaves(history, move, known, tally, &entry.owner, &segment);
         made_leaf_proof(&history->payload, &tally->seed, &states, move->index % GAME_LEAVES);
-    }
-    if (chance(history, 5)) {
-        move->leaves[0].bytes[0] ^= 1;
     }
     if (chance(history, 10) && history->payload.size > 0) {
         history->payload.data[below(history, (uint32_t)history->payload.size)] ^= 1;

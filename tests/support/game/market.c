@@ -375,7 +375,7 @@ static struct ledger_verdict verdict_of(struct market *market, const struct hash
 
     memset(made.salt.bytes, number, HASH32_SIZE);
     if (verdict == GAME_VERDICT_RIGHT) {
-        memset(made.leaves, number, sizeof(made.leaves));
+        memset(&made.leaves, number, sizeof(made.leaves));
     }
     return made;
 }

@@ -225,8 +225,10 @@ static struct ledger_verdict verdict_of(struct scene *scene, uint32_t index, uin
     }
     states = states_of(scene, room, &verdict.segment);
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
-        verdict.leaves[i] = made_right_hash(account(scene, player),
-                                            &scene->record.segments[index].seed, &hash, &states, i);
+        struct hash32 right = made_right_hash(
+            account(scene, player), &scene->record.segments[index].seed, &hash, &states, i);
+
+        game_leaves_set(&verdict.leaves, i, &right);
     }
     return verdict;
 }

@@ -73,7 +73,7 @@ static struct verdict_db_seal seal_of(uint32_t seat, enum game_verdict verdict)
     seal.seat = seat;
     seal.verdict = verdict;
     if (verdict == GAME_VERDICT_RIGHT) {
-        memset(seal.leaves, 10, sizeof(seal.leaves));
+        memset(&seal.leaves, 10, sizeof(seal.leaves));
     }
     seal.step = verdict == GAME_VERDICT_FALSE ? 3 : 0;
     return seal;
@@ -132,7 +132,7 @@ static void test_a_place_has_one_verdict(void **state)
     assert_int_equal(seal(verdicts, seal_of(7, GAME_VERDICT_FALSE)), STATUS_REFUSED);
     assert_int_equal(seal(verdicts, seal_of(8, GAME_VERDICT_RIGHT)), STATUS_OK);
     found = seal_of(8, GAME_VERDICT_RIGHT);
-    found.leaves[7].bytes[31] ^= 1;
+    found.leaves.tags[7][1] ^= 1;
     assert_int_equal(seal(verdicts, found), STATUS_REFUSED);
     found = seal_of(7, GAME_VERDICT_RIGHT);
     found.seed.bytes[31] ^= 1;
@@ -142,7 +142,7 @@ static void test_a_place_has_one_verdict(void **state)
     found = seal_of(8, GAME_VERDICT_NONE);
     assert_int_equal(verdict_db_find_seal(&found, verdicts, &error), STATUS_OK);
     assert_int_equal(found.verdict, GAME_VERDICT_RIGHT);
-    assert_int_equal(found.leaves[0].bytes[0], 10);
+    assert_int_equal(found.leaves.tags[0][0], 10);
     found.seat = 9;
     assert_int_equal(verdict_db_find_seal(&found, verdicts, &error), STATUS_NOT_FOUND);
     verdict_db_close(verdicts);
@@ -309,7 +309,7 @@ static void test_a_damaged_export_is_refused(void **state)
         assert_int_not_equal(verdict_db_import(&added, verdicts, copy, &error), STATUS_OK);
         json_decref(copy);
     }
-    (void)json_object_set_new(view, "lockstep_verdict_db", json_integer(3));
+    (void)json_object_set_new(view, "lockstep_verdict_db", json_integer(4));
     assert_int_equal(verdict_db_import(&added, verdicts, view, &error), STATUS_REFUSED);
     json_decref(view);
     verdict_db_close(verdicts);
