@@ -86,7 +86,10 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .help = "elements that share a scale; 0: a whole row (default: 128, with 22 bits 0)",
      .maximum = 1048576},
     {.name = "equilibrate",
-     .kind = OPTION_FLAG,
+     .kind = OPTION_CHOICE,
+     .value = "AXES",
+     .choices = "tokens|none",
+     .fallback = "tokens",
      .help = "in gradients of weights, shift each token so that large ones cost others no bits"},
     {.name = "batch",
      .kind = OPTION_INTEGER,
@@ -383,6 +386,7 @@ static void read_training(struct model_options *model, const struct options *opt
 {
     static const char *const types[] = {"f32", "u8", "u16", "u32"};
     static const char *const optimizers[] = {"adamw", "sgd"};
+    static const char *const equilibrated[] = {"none", "tokens"};
     static const char *const schedules[] = {"constant", "linear", "cosine"};
 
     model->data_dtype = (enum dtype)choice_index(options, "data-type", types, 4);
@@ -394,7 +398,7 @@ static void read_training(struct model_options *model, const struct options *opt
     model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
     model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
     take_number(&model->precision.block, options, "block");
-    model->equilibrate = options_flag(options, "equilibrate");
+    model->equilibrate = choice_index(options, "equilibrate", equilibrated, 2) == 1;
     take_number(&model->batch, options, "batch");
     take_number(&model->accumulate, options, "accumulate");
     take_number(&model->group, options, "accumulate-group");
