@@ -99,14 +99,13 @@ struct probe {
 /* ---- measuring -------------------------------------------------------------------------- */
 
 /* Each way to contract is tried; what failed is said in its place. */
-static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, struct device *device,
-                         const struct device_facts *facts, int ordinal)
+static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, int ordinal)
 {
     struct variants variants;
     struct error error;
 
     error_init(&error);
-    if (variants_test(&variants, calls, device, facts, ordinal, &error) == STATUS_OK) {
+    if (variants_of_device(&variants, calls, ordinal, &error) == STATUS_OK) {
         variants_text(gpu->ways, &variants);
     } else {
         (void)snprintf(gpu->ways, sizeof(gpu->ways), "%.100s", error.text);
@@ -127,10 +126,11 @@ static void look_by_plugin(struct probe *probe)
         struct device *device = NULL;
         struct gpu *gpu = &probe->gpus[i];
 
+        look_at_ways(gpu, calls, i); /* before this process opens the device */
         if (calls->open(&device, &facts, i) != DEVICE_OK) {
+            gpu->ways[0] = '\0';
             break;
         }
-        look_at_ways(gpu, calls, device, &facts, i);
         calls->close(device);
         (void)snprintf(gpu->name, sizeof(gpu->name), "%.*s", NVML_NAME_MAX - 1, facts.name);
         gpu->memory = facts.memory;

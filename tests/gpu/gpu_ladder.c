@@ -50,7 +50,7 @@ static void look(struct gpu_check *check, int kind)
         gpu_check_must(device_error(check->calls, facts, 0, result, &error), &error);
     }
     check->calls->close(device);
-    check->tally->offered = variants_offered(facts);
+    check->tally->offered = selftest_offered(facts);
     check->tally->devices = 1;
     if (check->calls->open(&device, &ignored, 1) == DEVICE_OK) {
         check->calls->close(device);

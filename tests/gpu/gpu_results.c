@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/cuda/device/loader.h"
+
 #define NUMBERS_MAX 100 /* of runs on one device on one day */
 
 /* ---- names -------------------------------------------------------------------- */
@@ -163,39 +165,12 @@ static void write_cell(FILE *file, const char *text)
     }
 }
 
-/* The driver's own number, "550.54.15", where the kernel says it; else "not known". */
-static void driver_number(char number[32])
-{
-    FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    char line[256] = "";
-    const char *at = line;
-
-    (void)snprintf(number, 32, "not known");
-    if (file == NULL) {
-        return;
-    }
-    if (fgets(line, sizeof(line), file) == NULL) {
-        line[0] = '\0';
-    }
-    (void)fclose(file);
-    for (; *at != '\0'; at++) {
-        const size_t length = strspn(at, "0123456789.");
-
-        /* The first word of digits with a point between them. */
-        if (length >= 3 && length < 32 && memchr(at, '.', length) != NULL && *at != '.' &&
-            (at == line || at[-1] == ' ')) {
-            (void)snprintf(number, 32, "%.*s", (int)length, at);
-            return;
-        }
-    }
-}
-
 static void write_begin(struct gpu_check *check, const char *date, const char *only)
 {
     const struct device_facts *facts = &check->tally->facts;
-    char driver[32];
+    char driver[LOADER_DRIVER_MAX];
 
-    driver_number(driver);
+    loader_driver(driver);
     fprintf(check->json, "[\n  {\"name\": \"device\", \"value\": ");
     write_text(check->json, facts->name);
     fprintf(check->json,

@@ -18,7 +18,7 @@ void gpu_check_selftest(struct gpu_check *check, int kind)
 
     gpu_check_call(check, check->calls->open(&device, &facts, 0));
     gpu_check_call(
-        check, variants_try(&right, check->calls, device, &facts, variant, check->tally->barred));
+        check, selftest_try(&right, check->calls, device, &facts, variant, check->tally->barred));
     check->tally->comparisons++;
     if (!right) {
         gpu_check_differs(check, "other bits than the rules");

@@ -321,9 +321,9 @@ static void *device_stream(struct device *device)
     return device->stream;
 }
 
-static uint32_t *device_note(int ordinal)
+static struct device_note *device_note(int ordinal)
 {
-    static uint32_t notes[64];
+    static struct device_note notes[64];
 
     return ordinal >= 0 && ordinal < 64 ? &notes[ordinal] : NULL;
 }
@@ -334,7 +334,7 @@ static const char *device_trouble(void)
 }
 
 static const struct device_calls calls = {
-    DEVICE_ABI,      RULES_VERSION,   KERNEL_COUNT,   KERNEL_ARGUMENTS_CHECK,
+    DEVICE_ABI,      RULES_VERSION,   KERNEL_COUNT,   KERNEL_ARGUMENTS_CHECK, 1,
     device_open,     device_close,    device_allocate, device_release,
     device_upload,   device_download, device_copy,    device_fill,
     device_launch,   device_wait,     device_lane,    device_signal,

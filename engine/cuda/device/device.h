@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Changes with the calls, and by itself with their number. */
-#define DEVICE_ABI       (UINT32_C(3) << 16 | (uint32_t)sizeof(struct device_calls))
+#define DEVICE_ABI       (UINT32_C(4) << 16 | (uint32_t)sizeof(struct device_calls))
 #define DEVICE_NAME_MAX  256
 #define DEVICE_MARKS_MAX 16
 #define DEVICE_LANES     2
@@ -65,6 +65,11 @@ struct device_launch {
 struct device;
 struct device_graph;
 
+/* What a process wants to remember of a device; first zeros. */
+struct device_note {
+    uint32_t words[16];
+};
+
 /*
  * Work is queued on the lane that was chosen last, at first 0, and runs in order there; lanes know
  * nothing of each other but signals. Only upload(), download() and seconds() wait, for
@@ -77,6 +82,7 @@ struct device_calls {
     uint32_t rules_version;
     uint32_t kernel_count;
     uint32_t arguments_check; /* sizes of all argument structs, folded: args.h */
+    uint32_t can_trap; /* not 0: a kernel's fault may take its process with it, or never end */
 
     enum device_result (*open)(struct device **device, struct device_facts *facts, int ordinal);
     void (*close)(struct device *device);
@@ -111,8 +117,8 @@ struct device_calls {
     /* The stream, as the runtime has it: for libraries that gpu-check measures against. */
     void *(*stream)(struct device *device);
 
-    /* A word for each device, first 0, that lives as long as the process; NULL for too many. */
-    uint32_t *(*note)(int ordinal);
+    /* A note for each device that lives as long as the process; NULL for too many. */
+    struct device_note *(*note)(int ordinal);
 
     /* The runtime's words for the last failure on this thread. */
     const char *(*trouble)(void);

@@ -90,3 +90,29 @@ enum status loader_open(const struct device_calls **calls, struct error *error)
                         "the file");
     return STATUS_NOT_FOUND;
 }
+
+void loader_driver(char number[LOADER_DRIVER_MAX])
+{
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    char line[256] = "";
+    const char *at = line;
+
+    (void)snprintf(number, LOADER_DRIVER_MAX, "not known");
+    if (file == NULL) {
+        return;
+    }
+    if (fgets(line, sizeof(line), file) == NULL) {
+        line[0] = '\0';
+    }
+    (void)fclose(file);
+    for (; *at != '\0'; at++) {
+        const size_t length = strspn(at, "0123456789.");
+
+        /* The first word of digits with a point between them. */
+        if (length >= 3 && length < LOADER_DRIVER_MAX && memchr(at, '.', length) != NULL &&
+            *at != '.' && (at == line || at[-1] == ' ')) {
+            (void)snprintf(number, LOADER_DRIVER_MAX, "%.*s", (int)length, at);
+            return;
+        }
+    }
+}

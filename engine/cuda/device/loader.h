@@ -21,4 +21,8 @@ MUST_CHECK enum status loader_open(const struct device_calls **calls, struct err
 MUST_CHECK enum status loader_check(const struct device_calls *calls, const char *file,
                                     struct error *error);
 
+/* The driver's own number, "550.54.15", where the kernel says it; else "not known". */
+#define LOADER_DRIVER_MAX 32
+void loader_driver(char number[LOADER_DRIVER_MAX]);
+
 #endif /* ENGINE_CUDA_DEVICE_LOADER_H */

@@ -328,3 +328,41 @@ enum device_result selftest_variant(bool *right, const struct launcher *device_l
     }
     return DEVICE_OK;
 }
+
+/* ---- on an open device ------------------------------------------------------------------ */
+
+uint32_t selftest_offered(const struct device_facts *facts)
+{
+    const uint32_t all = (1u << VARIANT_COUNT) - 1;
+
+    return facts->capability == HOPPER_CAPABILITY
+               ? all
+               : all & ~(1u << VARIANT_PAIRS | 1u << VARIANT_WGMMA);
+}
+
+/* A kernel that does not start harms nothing but its own variant. Without the plain one, all
+ * end. */
+static enum device_result forgive(enum device_result result, const struct launcher *launcher,
+                                  enum kernel_variant variant)
+{
+    return result == DEVICE_OK || result == DEVICE_NO_MEMORY || variant == VARIANT_PLAIN
+               ? result
+               : launcher->calls->wait(launcher->device);
+}
+
+enum device_result selftest_try(bool *right, const struct device_calls *calls,
+                                struct device *device, const struct device_facts *facts,
+                                enum kernel_variant variant, uint32_t disabled)
+{
+    const struct launcher launcher = {.calls = calls,
+                                      .device = device,
+                                      .block_count = 64,
+                                      .capability = facts->capability,
+                                      .shared_max = facts->shared_max,
+                                      .disabled = disabled | ~selftest_offered(facts),
+                                      .gives_up = true,
+                                      .packed = true};
+
+    *right = false;
+    return forgive(selftest_variant(right, &launcher, variant), &launcher, variant);
+}

@@ -17,6 +17,15 @@ static void add_text(char text[VARIANTS_TEXT_MAX], const char *before, const cha
     (void)snprintf(text + used, VARIANTS_TEXT_MAX - used, "%s%s", before, more);
 }
 
+static const char *why_disabled(const struct variants *variants, enum kernel_variant variant)
+{
+    if (variants->without >> variant & 1) {
+        return "by name";
+    }
+    return proofs_words(
+        variants->wrong >> variant & 1 ? PROOF_WRONG : (enum proof)variants->proofs.found[variant]);
+}
+
 void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants)
 {
     const uint32_t disabled = variants_disabled(variants);
@@ -31,9 +40,8 @@ void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants
         if (disabled >> variant & 1) {
             add_text(text, (disabled & ((1u << variant) - 1)) == 0 ? "; disabled: " : ", ",
                      selftest_name(variant));
-            add_text(text, "",
-                     variants->wrong >> variant & 1 ? " (other bits than the rules)"
-                                                    : " (by name)");
+            add_text(text, " (", why_disabled(variants, (enum kernel_variant)variant));
+            add_text(text, "", ")");
         }
     }
 }
@@ -81,47 +89,13 @@ static enum status read_names(uint32_t *without, struct error *error)
 
 /* ---- tests ----------------------------------------------------------------------- */
 
-#define NOTE_KNOWN UINT32_C(0x80000000)
-#define NOTE_BITS  15 /* for each of two sets */
-#define NOTE_MASK  ((1u << NOTE_BITS) - 1)
+/* What a note holds; first zeros. */
+struct finding {
+    uint32_t known;
+    struct variants variants;
+};
 
-_Static_assert(VARIANT_COUNT <= NOTE_BITS, "a note has a bit for each variant");
-
-uint32_t variants_offered(const struct device_facts *facts)
-{
-    const uint32_t all = (1u << VARIANT_COUNT) - 1;
-
-    return facts->capability == HOPPER_CAPABILITY
-               ? all
-               : all & ~(1u << VARIANT_PAIRS | 1u << VARIANT_WGMMA);
-}
-
-/* A kernel that does not start harms nothing but its own variant. Without the plain one, all
- * end. */
-static enum device_result forgive(enum device_result result, const struct launcher *launcher,
-                                  enum kernel_variant variant)
-{
-    return result == DEVICE_OK || result == DEVICE_NO_MEMORY || variant == VARIANT_PLAIN
-               ? result
-               : launcher->calls->wait(launcher->device);
-}
-
-enum device_result variants_try(bool *right, const struct device_calls *calls,
-                                struct device *device, const struct device_facts *facts,
-                                enum kernel_variant variant, uint32_t disabled)
-{
-    const struct launcher launcher = {.calls = calls,
-                                      .device = device,
-                                      .block_count = 64,
-                                      .capability = facts->capability,
-                                      .shared_max = facts->shared_max,
-                                      .disabled = disabled | ~variants_offered(facts),
-                                      .gives_up = true,
-                                      .packed = true};
-
-    *right = false;
-    return forgive(selftest_variant(right, &launcher, variant), &launcher, variant);
-}
+_Static_assert(sizeof(struct finding) <= sizeof(struct device_note), "a note holds a finding");
 
 static enum device_result test_all(struct variants *variants, const struct device_calls *calls,
                                    struct device *device, const struct device_facts *facts)
@@ -131,55 +105,83 @@ static enum device_result test_all(struct variants *variants, const struct devic
         bool right = true;
 
         if (((disabled | ~variants->offered) >> variant & 1) == 0) {
-            DEVICE_TRY(variants_try(&right, calls, device, facts, variant, disabled));
+            DEVICE_TRY(selftest_try(&right, calls, device, facts, variant, disabled));
         }
         variants->wrong |= right ? 0 : 1u << variant;
     }
     return DEVICE_OK;
 }
 
-enum status variants_test(struct variants *variants, const struct device_calls *calls,
-                          struct device *device, const struct device_facts *facts, int ordinal,
-                          struct error *error)
+static enum status tell_unsound(const struct variants *variants, const struct device_calls *calls,
+                                const struct device_facts *facts, enum device_result result,
+                                struct error *error)
 {
-    uint32_t *note = calls->note(ordinal);
-    enum device_result result = DEVICE_OK;
+    const enum proof plain = (enum proof)variants->proofs.found[VARIANT_PLAIN];
+    const enum status status = result == DEVICE_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_DEVICE;
 
-    *variants = (struct variants){.offered = variants_offered(facts)};
-    TRY(read_names(&variants->without, error));
-    variants->without &= variants->offered;
-    if (note != NULL && (*note & NOTE_KNOWN) != 0 &&
-        (*note >> NOTE_BITS & NOTE_MASK) == variants->without) {
-        variants->wrong = *note & NOTE_MASK;
-    } else {
-        result = test_all(variants, calls, device, facts);
-    }
-    if (result != DEVICE_OK || (variants->wrong >> VARIANT_PLAIN & 1) != 0) {
-        (void)error_set(error, result == DEVICE_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_DEVICE,
-                        "%s fails the self-test of its contraction kernels: %s", facts->name,
-                        result != DEVICE_OK ? calls->trouble()
-                                            : "they give other bits than the rules");
-        error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=pairs,wgmma, and tell us");
-        return result == DEVICE_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_DEVICE;
-    }
-    if (note != NULL) {
-        *note = NOTE_KNOWN | variants->without << NOTE_BITS | variants->wrong;
-    }
-    return STATUS_OK;
+    (void)error_set(error, status, "%s fails the self-test of its contraction kernels: %s",
+                    facts->name,
+                    result != DEVICE_OK ? calls->trouble()
+                                        : proofs_words(plain > PROOF_SOUND ? plain : PROOF_WRONG));
+    error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=pairs,wgmma, and tell us");
+    return status;
 }
 
-enum status variants_of_device(struct variants *variants, const struct device_calls *calls,
-                               int ordinal, struct error *error)
+static enum status test_open(struct variants *variants, const struct device_calls *calls,
+                             struct device *device, const struct device_facts *facts,
+                             struct error *error)
+{
+    enum device_result result = DEVICE_OK;
+
+    variants->offered = selftest_offered(facts);
+    variants->without &= variants->offered;
+    if (proofs_barred(&variants->proofs) >> VARIANT_PLAIN & 1) {
+        return tell_unsound(variants, calls, facts, result, error);
+    }
+    result = test_all(variants, calls, device, facts);
+    return result != DEVICE_OK || (variants->wrong >> VARIANT_PLAIN & 1) != 0
+               ? tell_unsound(variants, calls, facts, result, error)
+               : STATUS_OK;
+}
+
+static enum status open_and_test(struct variants *variants, const struct device_calls *calls,
+                                 int ordinal, struct error *error)
 {
     struct device_facts facts = {.capability = 0};
     struct device *device = NULL;
-    enum device_result result = calls->open(&device, &facts, ordinal);
+    const enum device_result result = calls->open(&device, &facts, ordinal);
     enum status status;
 
     if (result != DEVICE_OK) {
         return device_error(calls, &facts, ordinal, result, error);
     }
-    status = variants_test(variants, calls, device, &facts, ordinal, error);
+    proofs_recall(&variants->proofs, calls, &facts);
+    status = test_open(variants, calls, device, &facts, error);
     calls->close(device);
     return status;
+}
+
+enum status variants_of_device(struct variants *variants, const struct device_calls *calls,
+                               int ordinal, struct error *error)
+{
+    struct device_note *note = calls->note(ordinal);
+    struct finding finding = {.known = 0};
+
+    *variants = (struct variants){.offered = 0};
+    TRY(read_names(&variants->without, error));
+    if (note != NULL) {
+        memcpy(&finding, note, sizeof(finding));
+    }
+    if (finding.known != 0 &&
+        finding.variants.without == (variants->without & finding.variants.offered)) {
+        *variants = finding.variants;
+        return STATUS_OK;
+    }
+    proofs_find(&variants->proofs, calls, ordinal, ~variants->without, PROOFS_SECONDS);
+    TRY(open_and_test(variants, calls, ordinal, error));
+    finding = (struct finding){.known = 1, .variants = *variants};
+    if (note != NULL) {
+        memcpy(note, &finding, sizeof(finding));
+    }
+    return STATUS_OK;
 }

@@ -8,6 +8,7 @@
  *     EMULATED_FAULT=F:K,...  the kernels have a fault: skips, refused, traps, hangs or crashes
  *     EMULATED_NAME=NAME      of the device
  *     EMULATED_CAPABILITY=90  of the device
+ *     EMULATED_CAN_TRAP=1     variants prove themselves in children first, as on a real one
  *     EMULATED_RESERVES=GIB   it takes address space as a driver does: when a device is opened
  *                             first, much that nobody may touch and GIB that could be written, and
  *                             a little more at every other opening; without room none opens
@@ -109,5 +110,6 @@ const struct device_calls *lockstep_cuda_device(void)
     }
     calls = *fake_device_calls();
     calls.open = reserving_open;
+    calls.can_trap = getenv("EMULATED_CAN_TRAP") != NULL;
     return &calls;
 }

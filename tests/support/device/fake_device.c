@@ -103,7 +103,7 @@ static uint64_t call_count;
 static uint64_t leftovers;
 static uint64_t dice;
 static uint64_t launches[KERNEL_COUNT];
-static uint32_t fake_notes[4];
+static struct device_note fake_notes[4];
 static bool lost; /* a kernel trapped */
 
 void fake_device_set(const struct fake_device_switches *wanted)
@@ -564,7 +564,7 @@ static void *fake_stream(struct device *device)
     return NULL;
 }
 
-static uint32_t *fake_note(int ordinal)
+static struct device_note *fake_note(int ordinal)
 {
     return ordinal >= 0 && ordinal < 4 ? &fake_notes[ordinal] : NULL;
 }
