@@ -58,6 +58,8 @@ extern const struct command_group ledger_commands;
         .maximum = 1000000000, .help = "the most to pay for a unit of gas"                         \
     }
 
+#define CHAIN_LEDGER_OPTION_COUNT 6
+
 /* The folder of --wallet, or the default. */
 MUST_CHECK enum status chain_wallet_folder(char path[FILE_PATH_MAX],
                                            const struct command_context *context,

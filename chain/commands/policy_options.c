@@ -91,6 +91,7 @@ enum status policy_options_solver(struct policy *policy, const struct options *o
     TRY(read_multiple(&policy->stake_rewards_max, options, "stake-rewards-most", error));
     TRY(read_multiple(&policy->time_spare, options, "time-spare", error));
     TRY(read_amount(&policy->reward_least, options, "reward-least", error));
+    TRY(read_amount(&policy->hour_least, options, "hour-least", error));
     return read_cap(&policy->stake_max, options, "stake-most", error);
 }
 

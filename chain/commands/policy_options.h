@@ -96,12 +96,17 @@
          .value = "AMOUNT",                                                                        \
          .fallback = "1gwei",                                                                      \
          .help = "policy: compute no segment for a smaller reward"},                               \
+        {.name = "hour-least",                                                                     \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .help = "policy: take no job of which an hour of this machine earns less, its --price "   \
+                 "taken off (default: any)"},                                                      \
     {                                                                                              \
         .name = "time-spare", .kind = OPTION_REAL, .value = "X", .fallback = "1.25",               \
         .help = "policy: segment period and deadline are at least so many times what the "         \
                 "training takes here; 0: any"                                                      \
     }
-#define POLICY_SOLVER_OPTION_COUNT 4
+#define POLICY_SOLVER_OPTION_COUNT 5
 
 /* Reads those of the options that the command has; the other limits are the defaults. */
 MUST_CHECK enum status policy_options_node(struct policy *policy, const struct options *options,

@@ -335,6 +335,33 @@ static bool can_stake(struct policy_refusal *refusal, const struct policy *polic
                   stake_text, most_text);
 }
 
+wei policy_hour(wei reward, const struct policy_pace *pace)
+{
+    return pace->segment_ms == 0 ? 0 : portion(reward, MS_PER_HOUR, pace->segment_ms);
+}
+
+/* An hour that nobody has measured yet is not refused. */
+static bool earns(struct policy_refusal *refusal, const struct policy *policy, wei reward,
+                  const struct policy_pace *pace)
+{
+    wei hour = policy_hour(reward, pace);
+    char hour_text[TERMS_AMOUNT_SIZE];
+    char price[TERMS_AMOUNT_SIZE];
+    char least[TERMS_AMOUNT_SIZE];
+
+    if (pace->segment_ms == 0 || hour >= sum(policy->hour_least, policy->price) ||
+        policy->hour_least == 0) {
+        return true;
+    }
+    terms_amount(hour_text, hour);
+    terms_amount(price, policy->price);
+    terms_amount(least, policy->hour_least);
+    return refuse(refusal, POLICY_REWARD,
+                  "gives %s for an hour of this machine, which costs %s, and the policy earns %s "
+                  "beyond that at least (--hour-least)",
+                  hour_text, price, least);
+}
+
 bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
                   const struct game_terms *terms, wei reward, wei means,
                   const struct policy_pace *pace, uint64_t now_s)
@@ -344,7 +371,7 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
     agree(refusal);
     return pays(refusal, POLICY_REWARD, reward, policy->reward_least, "--reward-least") &&
            pays_cost(refusal, POLICY_REWARD, reward, policy, pace) &&
-           is_small_stake(refusal, policy, terms, reward) &&
+           earns(refusal, policy, reward, pace) && is_small_stake(refusal, policy, terms, reward) &&
            can_stake(refusal, policy, terms->stake, means) &&
            can_respond(refusal, policy, terms, pace) &&
            covers(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, pace->segment_ms,
@@ -405,6 +432,7 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
     char rewards[MULTIPLE_SIZE] = "any number of";
     char reward[TERMS_AMOUNT_SIZE];
     char response[TERMS_PERIOD_SIZE];
+    char hour[TERMS_AMOUNT_SIZE] = "any earnings";
 
     print_cap(stake, &policy->stake_max);
     if (policy->stake_rewards_max > 0) {
@@ -412,8 +440,11 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
     }
     terms_amount(reward, policy->reward_least);
     terms_period(response, policy->clock_least_s);
+    if (policy->hour_least > 0) {
+        terms_amount(hour, policy->hour_least);
+    }
     (void)snprintf(text, POLICY_TEXT_MAX,
                    "stakes at most %s whole rewards, and %s in a job; takes a segment's "
-                   "reward from %s, a clock from %s",
-                   rewards, stake, reward, response);
+                   "reward from %s, %s an hour, a clock from %s",
+                   rewards, stake, reward, hour, response);
 }

@@ -45,6 +45,7 @@ struct policy {
     struct policy_cap stake_max;
     uint32_t stake_rewards_max; /* in thousandths: the stake against the whole reward */
     wei reward_least;           /* for a segment */
+    wei hour_least;             /* what an hour of this machine must earn beyond its price */
     uint32_t time_spare;        /* in thousandths: deadlines against the time of the training */
 };
 
@@ -103,6 +104,10 @@ MUST_CHECK bool policy_claim(struct policy_refusal *refusal, const struct policy
 MUST_CHECK bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
                              const struct game_terms *terms, wei reward, wei means,
                              const struct policy_pace *pace, uint64_t now_s);
+
+/* What an hour of this machine earns with that reward for a segment, its price not taken off;
+ * 0: the pace is not known. */
+wei policy_hour(wei reward, const struct policy_pace *pace);
 
 /* A client: would a node and a solver at their defaults take these terms? Those who have money
  * enough, that is: what is locked is not looked at. */

@@ -2,8 +2,8 @@
  * probe_commands.c - `lockstep prover probe`: what this machine is, which jobs it can take, and
  * what it would earn.
  *
- * Writes, stakes and sends nothing. Reports what it measured and guesses nothing; the speed of a
- * job without its data is an upper bound.
+ * Stakes and sends nothing, and writes but the pace that it measured. Reports what it measured and
+ * guesses nothing; the speed of a job without its data is an upper bound.
  */
 #include "prover/commands/probe_commands.h"
 
@@ -18,6 +18,7 @@
 #include "engine/cuda/selftest/variants.h"
 #include "engine/machine/machine_split.h"
 #include "proofs/job/job_file.h"
+#include "proofs/run/known_pace.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
 #include "prover/train/nvml.h"
@@ -196,6 +197,16 @@ static enum status take_amount(double *value, const struct options *given, const
     return STATUS_OK;
 }
 
+/* For 'job list --per-hour', and for the next time that a node looks at the job. */
+static enum status remember_pace(const struct probe *probe, const char *device, struct error *error)
+{
+    const struct known_pace pace = {
+        .step_ns = (uint64_t)((probe->time.seconds + probe->time.hashing) * 1e9),
+        .tokens = step_time_tokens(probe->job->tape)};
+
+    return known_pace_note(&pace, &probe->job->id, device, error);
+}
+
 static enum status time_job(struct probe *probe, const struct options *given, struct error *error)
 {
     const char *paths[JOB_DATA_MAX];
@@ -206,8 +217,9 @@ static enum status time_job(struct probe *probe, const struct options *given, st
     }
     if (count > 0) {
         probe->measured = true;
-        return step_time_measure(&probe->time, probe->job, paths, count, &probe->machine,
-                                 options_real(given, "measure"), error);
+        TRY(step_time_measure(&probe->time, probe->job, paths, count, &probe->machine,
+                              options_real(given, "measure"), error));
+        return remember_pace(probe, options_text(given, "device"), error);
     }
     probe->time.seconds = step_time_products(probe->job->tape) / (probe->rate * 1e9);
     return STATUS_OK;

@@ -20,9 +20,11 @@
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
 #include "prover/commands/ledger_commands.h"
+#include "prover/commands/node_commands.h"
 #include "prover/commands/probe_commands.h"
 #include "prover/commands/serve_commands.h"
 #include "prover/post/session.h"
+#include "prover/train/device_lock.h"
 #include "prover/train/gpu_meter.h"
 #include "prover/train/requirements.h"
 #include "prover/train/time_split.h"
@@ -219,6 +221,25 @@ struct attempt {
     struct machine_options machine;
 };
 
+/* Trains under the device's lock. A run by hand goes on without it: its owner may want that. */
+static enum status train_locked(struct train_result *result, struct attempt *attempt,
+                                struct command_context *context, struct error *error)
+{
+    struct device_lock lock = {.count = 0};
+    struct error why;
+    enum status status;
+
+    error_init(&why);
+    if (device_lock_take(&lock, &attempt->run.options, &why) != STATUS_OK) {
+        log_info(context->log, "device", "this run is not alone, and slower: %s", why.text);
+    }
+    status = train_with(result, context, attempt->bundle, &attempt->run,
+                        attempt->with_ledger ? &attempt->session : NULL, &attempt->stop,
+                        &attempt->notify, error);
+    device_lock_drop(&lock);
+    return status;
+}
+
 /* Gives the bundle what it needs before its first step: notes, a device, a first state. */
 static enum status prepare(struct command_context *context, struct bundle *bundle, struct run *run,
                            struct error *error)
@@ -323,8 +344,7 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
         session->notify = &attempt->notify;
         TRY(begin(context, attempt, error));
     }
-    TRY(train_with(result, context, attempt->bundle, &attempt->run, session, &attempt->stop,
-                   &attempt->notify, error));
+    TRY(train_locked(result, attempt, context, error));
     return session == NULL ? STATUS_OK : see_through(context, session, &attempt->stop, error);
 }
 
@@ -590,6 +610,28 @@ static const struct command commands[] = {
      .options = run_options + NEW_OPTION_COUNT,
      .option_count = RUN_OPTION_COUNT - NEW_OPTION_COUNT,
      .run = run_resume},
+    {.name = "node",
+     .summary = "take jobs from the ledger by a policy, train them, and be paid",
+     .description =
+         "Follows the ledger and looks at every open job of which it has the file and the data. "
+         "Those that its policy does not refuse are measured on this machine; of these it takes "
+         "the one that earns most an hour, trains and commits it, answers claims, collects, and "
+         "goes to the next. A device trains one job at a time and is locked against other runs of "
+         "this machine. What it has begun goes on after a stop, a crash or a kill. 'lockstep "
+         "prover "
+         "jobs' shows what it does and why it refuses a job.",
+     .example = "lockstep prover node --jobs jobs --data text.u8 --hour-least 0.0005eth\n"
+                "lockstep prover node --jobs jobs --data text.u8 --slot cuda:0 --slot cuda:1 "
+                "--price 0.0004eth --serve 0.0.0.0:7570",
+     .options = node_commands_node_options,
+     .option_count = NODE_COMMANDS_NODE_OPTIONS,
+     .run = node_commands_node},
+    {.name = "jobs",
+     .summary = "show what the node of this machine trains, waits for and refuses",
+     .example = "lockstep prover jobs",
+     .options = node_commands_jobs_options,
+     .option_count = NODE_COMMANDS_JOBS_OPTIONS,
+     .run = node_commands_jobs},
     {.name = "status",
      .summary = "say how far a bundle is, and what each segment waits for on the ledger",
      .arguments = "BUNDLE",

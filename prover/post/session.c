@@ -114,11 +114,29 @@ enum status session_open(struct session *session, const struct command_context *
     }
     session->ledger.stopped = is_stopping;
     session->ledger.context = &session->stopping;
-    if (options_text(context->options, "job-key") != NULL ||
+    if ((bundle != NULL && options_text(context->options, "job-key") != NULL) ||
         (place.url != NULL && strcmp(place.url, session->ledger.url) != 0)) {
         session->has_job = false; /* another job, or the same one elsewhere */
     }
     return STATUS_OK;
+}
+
+void session_share(struct session *session, const struct session *account, struct ledger *ledger,
+                   const struct hash32 *job)
+{
+    memset(session, 0, sizeof(*session));
+    session->ledger = account->ledger;
+    session->signer = account->signer;
+    session->poll_s = account->poll_s;
+    session->shared = ledger;
+    session->job = *job;
+    session->chain = ledger_get_game(ledger)->chain;
+    session->has_job = true;
+}
+
+enum status session_round(struct session *session, struct error *error)
+{
+    return solver_round(session->solver, &session->view, error);
 }
 
 void session_close(struct session *session)
@@ -126,7 +144,9 @@ void session_close(struct session *session)
     poster_stop(session->poster);
     solver_free(session->solver);
     respond_close(session->respond);
-    signer_free(session->signer);
+    if (session->shared == NULL) {
+        signer_free(session->signer);
+    }
     memset(session, 0, sizeof(*session));
 }
 
@@ -362,7 +382,10 @@ enum status session_add(struct session *session, struct error *error)
     uint64_t diverged_steps;
     double spent;
 
-    poster_look(session->poster, &view, &spent);
+    view = session->view;
+    if (session->poster != NULL) {
+        poster_look(session->poster, &view, &spent);
+    }
     if (view.gone) {
         return ledger_is_gone(&view, error);
     }
@@ -382,7 +405,9 @@ enum status session_add(struct session *session, struct error *error)
         }
         TRY(add_segment(session, segment, cut == 0 ? whole : cut, cut != 0, error));
     }
-    poster_wake(session->poster);
+    if (session->poster != NULL) {
+        poster_wake(session->poster);
+    }
     return STATUS_OK;
 }
 
@@ -403,6 +428,7 @@ enum status session_start(struct session *session, struct bundle *bundle,
                           struct error *error)
 {
     struct solver_options options = {.ledger = session->ledger,
+                                     .shared = session->shared,
                                      .job = session->job,
                                      .account = *signer_address(session->signer),
                                      .accept = plan->accept,
@@ -419,8 +445,10 @@ enum status session_start(struct session *session, struct bundle *bundle,
     session->bundle = bundle;
     session->signing = plan->sign;
     TRY(solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error));
-    TRY(poster_start(&session->poster, session->solver, &session->job, &session->stopping, log,
-                     session->poll_s, error));
+    if (session->shared == NULL) {
+        TRY(poster_start(&session->poster, session->solver, &session->job, &session->stopping, log,
+                         session->poll_s, error));
+    }
     return session_add(session, error);
 }
 

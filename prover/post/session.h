@@ -24,7 +24,7 @@
         .help = "the job on the ledger, or its first digits (default: the "                        \
                 "only one with this job file)"                                                     \
     }
-#define SESSION_LEDGER_OPTION_COUNT 7
+#define SESSION_LEDGER_OPTION_COUNT (CHAIN_LEDGER_OPTION_COUNT + 1)
 
 #define SESSION_WALLET_OPTIONS                                                                     \
     {.name = "wallet",                                                                             \
@@ -68,7 +68,9 @@ struct session {
     char state_dir[FILE_PATH_MAX];
     char url[FILE_PATH_MAX]; /* as remembered */
     char registry[FILE_PATH_MAX];
-    struct signer *signer; /* NULL: only reading */
+    struct signer *signer;   /* NULL: only reading */
+    struct ledger *shared;   /* borrowed; NULL: a thread of its own has the ledger */
+    struct solver_view view; /* where there is no thread: of the last round */
     struct hash32 job;
     struct uint256 chain; /* the job's ledger, for signatures */
     bool has_job;         /* and its chain */
@@ -96,6 +98,13 @@ MUST_CHECK enum status session_forgo(struct bundle *bundle, struct error *error)
 MUST_CHECK enum status session_open(struct session *session, const struct command_context *context,
                                     struct bundle *bundle, bool with_key, struct error *error);
 void session_close(struct session *session); /* a zero-filled one is allowed */
+
+/* Another job of an account that is open. Borrows its key, and the ledger, which the caller has
+ * opened with it: one process may hold the moves of an account only once. There is no thread:
+ * session_round() is called instead, and everything is for one thread. */
+void session_share(struct session *session, const struct session *account, struct ledger *ledger,
+                   const struct hash32 *job);
+MUST_CHECK enum status session_round(struct session *session, struct error *error);
 
 /* Finds the job on the ledger and compares its terms with those of the file. terms may be NULL.
  * retry NULL: an unreachable ledger is a failure. */

@@ -53,6 +53,7 @@ enum status solver_new(struct solver **solver, const struct solver_options *opti
     }
     made->options = *options;
     made->segments = segments;
+    made->ledger = made->claims.ledger = options->shared;
     job_record_init(&made->record, &options->job, &options->account);
     made->claims.account = &made->options.account;
     made->claims.record = &made->record;
@@ -67,7 +68,9 @@ enum status solver_new(struct solver **solver, const struct solver_options *opti
 void solver_free(struct solver *solver)
 {
     if (solver != NULL) {
-        ledger_close(solver->ledger);
+        if (solver->options.shared == NULL) {
+            ledger_close(solver->ledger);
+        }
         job_record_free(&solver->record);
         (void)pthread_mutex_destroy(&solver->lock);
         for (uint32_t i = 0; i < solver->trained_count; i++) {
@@ -447,7 +450,9 @@ static void look(struct solver *solver)
                                  .disputed = job_record_open_claims(record),
                                  .hopeless = view->hopeless,
                                  .now_s = solver->clock.time_s,
-                                 .due_s = record->due_s};
+                                 .due_s = record->due_s,
+                                 .reward = record->reward,
+                                 .stake = record->terms.stake};
     view->ours = address_equal(&record->solver, &solver->options.account);
     (void)trained_at(solver, &last, UINT32_MAX);
     if (view->ours && record->committed >= view->trained) {

@@ -20,6 +20,7 @@
 
 struct solver_options {
     struct ledger_options ledger; /* its texts and its signer are borrowed */
+    struct ledger *shared; /* borrowed: that ledger, open already; NULL: the solver opens it */
     struct hash32 job;
     struct address account;      /* the signer's */
     bool accept;                 /* take the job where it is open and was never ours */

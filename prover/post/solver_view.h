@@ -32,6 +32,8 @@ struct solver_view {
     uint32_t hopeless; /* awaited ones whose answer will probably be late */
     uint64_t now_s;
     uint64_t due_s; /* until when the next segment must be committed */
+    wei reward;     /* of a segment; of the last solver */
+    wei stake;      /* of the job */
     wei owed;       /* with collect or collect_now */
     char trouble[SOLVER_VIEW_TROUBLE_MAX];
 };

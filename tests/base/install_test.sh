@@ -26,7 +26,7 @@ missing=
 for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verifier-run.1 \
     share/man/man1/lockstep-audit.1 share/bash-completion/completions/lockstep \
     share/zsh/site-functions/_lockstep share/fish/vendor_completions.d/lockstep.fish \
-    lib/systemd/system/lockstep-verifier.service \
+    lib/systemd/system/lockstep-verifier.service lib/systemd/system/lockstep-solver.service \
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
     lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
     share/doc/lockstep/examples/verifier.conf; do
@@ -88,7 +88,7 @@ else
 fi
 
 if command -v systemd-analyze >/dev/null 2>&1; then
-    for unit in lockstep-verifier.service lockstep-prover-serve@.service; do
+    for unit in lockstep-verifier.service lockstep-solver.service lockstep-prover-serve@.service; do
         name=$(echo "$unit" | sed 's/@/@x/')
         sed "s|/usr/bin/lockstep|$dir/stage/usr/bin/lockstep|" \
             "$dir/stage/usr/lib/systemd/system/$unit" >"$dir/$name"

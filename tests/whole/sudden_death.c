@@ -5,7 +5,8 @@
  * It makes build/tests/sudden_death.so, for LD_PRELOAD. Calls that change what others see (files
  * and connections; not what is said on the first three descriptors) are counted. SUDDEN_DEATH=N:
  * the program dies by SIGKILL before its N-th, N odd, or just behind it, N even. SUDDEN_TALLY=FILE:
- * the count stands there, 8 bytes in this machine's order, also after a death. SUDDEN_FULL=FILE:
+ * the count stands there, 8 bytes in this machine's order, also after a death. Both are about the
+ * process itself and not about its children. SUDDEN_FULL=FILE:
  * while FILE exists, writing says that the disk is full. A child for checks, whose first argument
  * begins with --, is spared.
  *
@@ -40,6 +41,8 @@ __attribute__((constructor)) static void begin(int count, char **arguments)
     }
     fatal = number == NULL ? 0 : strtoull(number, NULL, 10);
     full = getenv("SUDDEN_FULL");
+    (void)unsetenv("SUDDEN_DEATH"); /* it is about this process, not about its children */
+    (void)unsetenv("SUDDEN_TALLY");
     if (tally != NULL) {
         int file = open(tally, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         void *mapped = MAP_FAILED;

@@ -415,6 +415,29 @@ static void test_no_amount_overflows(void **state)
     assert_int_equal(refusal.term, POLICY_CLOCK);
 }
 
+/* A segment in half an hour for one ether is two an hour. */
+static void test_a_solver_wants_its_hour_paid(void **state)
+{
+    struct policy policy = {.hour_least = 2 * ETH, .price = ETH};
+    const struct policy_pace unknown = {0};
+    struct policy_pace pace = {.segment_ms = HOUR_S * 500};
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    assert_true(policy_hour(ETH, &pace) == 2 * ETH);
+    assert_true(policy_hour(ETH, &unknown) == 0);
+    see_agreed(policy_solve(&refusal, &policy, &terms, 3 * ETH / 2, MOST, &pace, NOW_S), &refusal);
+    see_refused(policy_solve(&refusal, &policy, &terms, 3 * ETH / 2 - 1, MOST, &pace, NOW_S),
+                &refusal, POLICY_REWARD, "costs 1 eth", "2 eth beyond", "--hour-least");
+    see_agreed(policy_solve(&refusal, &policy, &terms, 1, MOST, &unknown, NOW_S), &refusal);
+    policy.price = 0;
+    see_agreed(policy_solve(&refusal, &policy, &terms, ETH, MOST, &pace, NOW_S), &refusal);
+    pace.segment_ms++;
+    see_refused(policy_solve(&refusal, &policy, &terms, ETH, MOST, &pace, NOW_S), &refusal,
+                POLICY_REWARD, "--hour-least", "an hour", "this machine");
+}
+
 static void test_what_is_in_force_is_told(void **state)
 {
     const struct policy policy = policy_default();
@@ -451,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_a_solver_wants_its_work_paid_where_it_knows_the_price),
         cmocka_unit_test(test_a_client_hears_of_terms_that_nobody_takes),
         cmocka_unit_test(test_no_amount_overflows),
+        cmocka_unit_test(test_a_solver_wants_its_hour_paid),
         cmocka_unit_test(test_what_is_in_force_is_told),
     };
 

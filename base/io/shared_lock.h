@@ -1,0 +1,24 @@
+/*
+ * shared_lock.h - a lock that all of Lockstep's processes on a machine share, whoever runs them:
+ * who computes on a device.
+ *
+ * It is advice: nothing but our own programs looks at it. The lock is a file in /run/lock, or where
+ * the environment variable LOCKSTEP_LOCKS says; the kernel drops it when its holder ends.
+ */
+#ifndef BASE_IO_SHARED_LOCK_H
+#define BASE_IO_SHARED_LOCK_H
+
+#include "base/error.h"
+
+#define SHARED_LOCK_VARIABLE "LOCKSTEP_LOCKS"
+
+struct shared_lock {
+    int descriptor; /* -1: not held */
+};
+
+/* name: such as "cpu" or "cuda:0". Never waits: STATUS_REFUSED when another process holds it. */
+MUST_CHECK enum status shared_lock_take(struct shared_lock *lock, const char *name,
+                                        struct error *error);
+void shared_lock_drop(struct shared_lock *lock); /* one that is not held is fine */
+
+#endif /* BASE_IO_SHARED_LOCK_H */

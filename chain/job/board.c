@@ -1,0 +1,156 @@
+/* board.c - see board.h. */
+#include "chain/job/board.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/job/job_event.h"
+
+#define PLACES_FIRST 1024u
+
+void board_release(struct board *board)
+{
+    for (uint32_t i = 0; i < board->count; i++) {
+        job_record_free(&board->jobs[i]);
+    }
+    free(board->jobs);
+    free(board->places);
+    memset(board, 0, sizeof(*board));
+}
+
+/* ---- finding ------------------------------------------------------------------- */
+
+/* Where the key is, or would be. Keys are hashes: their first bytes spread as well as any. */
+static uint32_t place_of(const struct board *board, const struct hash32 *key)
+{
+    uint32_t at;
+
+    memcpy(&at, key->bytes, sizeof(at));
+    for (at &= board->place_count - 1; board->places[at] != 0;
+         at = (at + 1) & (board->place_count - 1)) {
+        if (hash32_equal(&board->jobs[board->places[at] - 1].key, key)) {
+            break;
+        }
+    }
+    return at;
+}
+
+static struct job_record *find(const struct board *board, const struct hash32 *key)
+{
+    uint32_t number = board->count == 0 ? 0 : board->places[place_of(board, key)];
+
+    return number == 0 ? NULL : &board->jobs[number - 1];
+}
+
+const struct job_record *board_find(const struct board *board, const struct hash32 *key)
+{
+    return find(board, key);
+}
+
+static enum status make_room(struct board *board, struct error *error)
+{
+    uint32_t room = board->room == 0 ? PLACES_FIRST / 2 : 2 * board->room;
+    struct job_record *jobs;
+    uint32_t *places;
+
+    if (board->jobs != NULL && board->count < board->room) {
+        return STATUS_OK;
+    }
+    jobs = realloc(board->jobs, room * sizeof(*jobs));
+    board->jobs = jobs == NULL ? board->jobs : jobs;
+    places = calloc(2 * (size_t)room, sizeof(*places));
+    if (jobs == NULL || places == NULL) {
+        free(places);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the jobs of the ledger");
+    }
+    free(board->places);
+    board->room = room;
+    board->places = places;
+    board->place_count = 2 * room;
+    for (uint32_t i = 0; i < board->count; i++) {
+        places[place_of(board, &jobs[i].key)] = i + 1;
+    }
+    return STATUS_OK;
+}
+
+/* ---- events --------------------------------------------------------------------- */
+
+static enum status add(struct board *board, const struct ledger_entry *entry, struct error *error)
+{
+    if (board->count == BOARD_JOBS_MAX || find(board, &entry->event.job) != NULL) {
+        return STATUS_OK;
+    }
+    TRY(make_room(board, error));
+    job_record_init(&board->jobs[board->count], &entry->event.job, NULL);
+    board->places[place_of(board, &entry->event.job)] = board->count + 1;
+    return job_record_take(&board->jobs[board->count++], entry, error);
+}
+
+/* An event that names a claim alone is for the jobs that have one. */
+static enum status take_of_claim(struct board *board, const struct ledger_entry *entry,
+                                 struct error *error)
+{
+    for (uint32_t i = 0; i < board->count; i++) {
+        if (board->jobs[i].claim_count > 0) {
+            TRY(job_record_take(&board->jobs[i], entry, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status take(struct board *board, const struct ledger_entry *entry, struct error *error)
+{
+    struct job_record *job;
+
+    board->read = entry->number;
+    if (entry->kind == LEDGER_REWIND) {
+        if (entry->number > board->rewound) { /* what was removed is told by none: begin again */
+            board_release(board);
+            board->rewound = entry->number;
+        }
+        return STATUS_OK;
+    }
+    if (entry->event.kind == GAME_OPENED) {
+        return add(board, entry, error);
+    }
+    if (job_event_is_of_claim(entry->event.kind)) {
+        return take_of_claim(board, entry, error);
+    }
+    job = find(board, &entry->event.job);
+    return job == NULL ? STATUS_OK : job_record_take(job, entry, error);
+}
+
+enum status board_follow(struct board *board, struct ledger *ledger, struct error *error)
+{
+    struct ledger_entry entry;
+    enum status status;
+
+    while ((status = ledger_next(ledger, &entry, board->read, 0, error)) == STATUS_OK) {
+        TRY(take(board, &entry, error));
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- what follows ---------------------------------------------------------------- */
+
+wei board_reward(const struct job_record *job, uint64_t now_s)
+{
+    return job->phase == GAME_PHASE_OPEN ? game_reward(&job->terms, job->opened_s, now_s)
+           : job->reward > 0             ? job->reward
+                                         : job->terms.reward_to;
+}
+
+const char *board_phase(const struct job_record *job, uint64_t now_s)
+{
+    switch (job->phase) {
+    case GAME_PHASE_OPEN:
+        return now_s > job->terms.deadline_s ? "expired" : "open";
+    case GAME_PHASE_RUNNING:
+        return "running";
+    case GAME_PHASE_CLOSED:
+        return job->finalized == job->segment_count || job->ended ? "done" : "closed";
+    case GAME_PHASE_NONE:
+        break;
+    }
+    return "unknown";
+}

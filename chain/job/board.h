@@ -1,0 +1,41 @@
+/*
+ * board.h - all jobs of a ledger and where each stands, for whoever looks for work or shows them.
+ *
+ * A record (job_record.h) of each job, by one pass over the new events, and without a call of a
+ * chain for each.
+ */
+#ifndef CHAIN_JOB_BOARD_H
+#define CHAIN_JOB_BOARD_H
+
+#include "chain/job/job_record.h"
+
+/* Any more are ignored: each has cost its client an escrow. */
+#define BOARD_JOBS_MAX 100000u
+
+struct board {
+    struct job_record *jobs; /* in the order of their opening */
+    uint32_t count;
+    uint32_t room;
+    uint32_t *places; /* by key: the number of a job and one, or 0 */
+    uint32_t place_count;
+    uint64_t read;    /* the number of the last entry */
+    uint64_t rewound; /* the number of the last rewind of the log */
+};
+
+/* A zero-filled board is empty. */
+void board_release(struct board *board);
+
+/* Reads the new entries of the event log. */
+MUST_CHECK enum status board_follow(struct board *board, struct ledger *ledger,
+                                    struct error *error);
+
+/* NULL: nobody opened it. Valid until the board follows on. */
+const struct job_record *board_find(const struct board *board, const struct hash32 *key);
+
+/* Of a segment: what a solver agreed to, or what one gets that accepts now. */
+wei board_reward(const struct job_record *job, uint64_t now_s);
+
+/* "open", "expired" (open after its deadline), "running", "done", "closed". */
+const char *board_phase(const struct job_record *job, uint64_t now_s);
+
+#endif /* CHAIN_JOB_BOARD_H */

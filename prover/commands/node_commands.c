@@ -1,0 +1,362 @@
+/* node_commands.c - see node_commands.h. */
+#include "prover/commands/node_commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/io/file.h"
+#include "base/io/notify.h"
+#include "base/io/progress.h"
+#include "prover/commands/access.h"
+#include "prover/node/node_view.h"
+#include "prover/node/solver_node.h"
+
+#define VIEW_MS 1000
+
+#define NODE_STATE_OPTION                                                                          \
+    {                                                                                              \
+        .name = "state", .kind = OPTION_TEXT, .value = "FOLDER",                                   \
+        .help = "the node's jobs, bundles and status (default: solver below the state folder)"     \
+    }
+
+const struct option_spec node_commands_jobs_options[NODE_COMMANDS_JOBS_OPTIONS] = {
+    NODE_STATE_OPTION};
+
+const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] = {
+    NODE_STATE_OPTION,
+    {.name = "jobs",
+     .kind = OPTION_LIST,
+     .value = "PATH",
+     .help = "a job file, or a folder of NAME.job: the jobs that it could run; any number of "
+             "times"},
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "a data file of any job, found by its root; any number of times"},
+    {.name = "slot",
+     .kind = OPTION_LIST,
+     .value = "DEVICE",
+     .help = "where to train: cpu, cuda, cuda:N or auto; a job at a time on each; any number of "
+             "times (default: cpu)"},
+    {.name = "held-most",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "32",
+     .minimum = 1,
+     .maximum = SOLVER_NODE_JOBS_MAX,
+     .help = "policy: the most jobs at a time, those included that wait for their money"},
+    {.name = "stakes-most",
+     .kind = OPTION_TEXT,
+     .value = "AMOUNT",
+     .help = "policy: the most to stake on all jobs together (default: any)"},
+    {.name = "when-idle",
+     .kind = OPTION_FLAG,
+     .help = "policy: begin nothing while others use the device, and leave the processor to them"},
+    {.name = "threads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = MACHINE_THREADS_MAX,
+     .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
+    {.name = "memory-max",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "policy: take no job that needs more memory (default: what the machine has)"},
+    {.name = "keep",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "how many of the newest checkpoints to keep; 0: all"},
+    {.name = "measure",
+     .kind = OPTION_REAL,
+     .value = "SECONDS",
+     .fallback = "3",
+     .help = "for how long to time steps of a job before it is taken"},
+    {.name = "serve",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "serve the bundles there, as 'prover serve' does (default: not at all)"},
+    CHAIN_LEDGER_OPTIONS,
+    SESSION_WALLET_OPTIONS,
+    POLICY_OPTIONS,
+    POLICY_SOLVER_OPTIONS,
+    SESSION_ACCEPT_OPTIONS,
+};
+
+struct running {
+    struct command_context *context;
+    struct solver_node node;
+    struct session account;
+    struct policy policy;
+    struct stop stop;
+    struct notify notify;
+    struct file_lock lock;
+    const char *lists[OPTION_LIST_MAX];
+    char folder[FILE_PATH_MAX];
+    char jobs[FILE_PATH_MAX];
+    char view[FILE_PATH_MAX];
+    uint64_t started_s;
+    uint64_t viewed_ms;
+};
+
+/* ---- options ------------------------------------------------------------------------- */
+
+static enum status folder_of(char path[FILE_PATH_MAX], const struct options *given,
+                             struct error *error)
+{
+    const char *named = options_text(given, "state");
+
+    if (named == NULL) {
+        return file_place(path, FILE_PATH_MAX, error, FILE_PLACE_STATE, "solver");
+    }
+    return snprintf(path, FILE_PATH_MAX, "%s", named) < FILE_PATH_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "the path of the node's state is too long");
+}
+
+/* One after the other in running->lists. */
+static void read_list(struct running *running, size_t *used, const char *const **list,
+                      size_t *count, const char *name)
+{
+    const struct options *given = running->context->options;
+
+    *list = running->lists + *used;
+    *count = options_list_count(given, name);
+    for (size_t i = 0; i < *count; i++) {
+        running->lists[(*used)++] = options_list_item(given, name, i);
+    }
+}
+
+static void read_text(char text[24], const struct options *given, const char *name)
+{
+    if (options_given(given, name)) {
+        (void)snprintf(text, 24, "%s", options_text(given, name));
+    }
+}
+
+static enum status read_slots(struct solver_node_options *options, const struct options *given,
+                              struct error *error)
+{
+    size_t count = options_list_count(given, "slot");
+
+    if (count > SOLVER_NODE_SLOTS_MAX) {
+        return error_set(error, STATUS_USAGE, "--slot: at most %d", SOLVER_NODE_SLOTS_MAX);
+    }
+    options->slot_count = count == 0 ? 1 : (uint32_t)count;
+    for (uint32_t i = 0; i < options->slot_count; i++) {
+        const char *device = count == 0 ? "cpu" : options_list_item(given, "slot", i);
+        struct machine_options *machine = &options->machines[i];
+
+        if (strlen(device) >= SOLVER_NODE_DEVICE_MAX) {
+            return error_set(error, STATUS_USAGE, "--slot: there is no device '%.60s'", device);
+        }
+        (void)snprintf(options->devices[i], SOLVER_NODE_DEVICE_MAX, "%s", device);
+        TRY(machine_options_default(machine, error));
+        TRY(machine_options_device(machine, device, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_options(struct running *running, struct error *error)
+{
+    const struct options *given = running->context->options;
+    struct solver_node_options *options = &running->node.options;
+    const char *stakes = options_text(given, "stakes-most");
+    size_t used = 0;
+
+    TRY(read_slots(options, given, error));
+    TRY(policy_options_solver(&running->policy, given, error));
+    if (stakes != NULL && wei_parse(&options->stakes_max, stakes) != STATUS_OK) {
+        return error_set(error, STATUS_USAGE, "--stakes-most: '%.60s' is not an amount", stakes);
+    }
+    read_list(running, &used, &options->shelf.places, &options->shelf.place_count, "jobs");
+    read_list(running, &used, &options->shelf.data, &options->shelf.data_count, "data");
+    if (options->shelf.place_count == 0) {
+        (void)error_set(error, STATUS_USAGE, "which jobs could it run?");
+        error_advise(error, "name a folder of job files with --jobs");
+        return STATUS_USAGE;
+    }
+    options->held_max = (uint32_t)options_number(given, "held-most");
+    options->when_idle = options_flag(given, "when-idle");
+    options->serve = options_text(given, "serve");
+    read_text(options->threads, given, "threads");
+    read_text(options->memory, given, "memory-max");
+    read_text(options->device_memory, given, "device-memory");
+    read_text(options->keep, given, "keep");
+    read_text(options->measure, given, "measure");
+    options->machines[0].thread_count = (int)options_number(given, "threads");
+    return STATUS_OK;
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+static bool is_stopped(void *context)
+{
+    return stop_requested(context);
+}
+
+static enum status open_files(struct running *running, struct error *error)
+{
+    char lock[FILE_PATH_MAX];
+
+    TRY(folder_of(running->folder, running->context->options, error));
+    TRY(file_path_join(running->jobs, sizeof(running->jobs), error, running->folder, "jobs"));
+    TRY(file_path_join(running->view, sizeof(running->view), error, running->folder, "node.json"));
+    TRY(file_path_join(lock, sizeof(lock), error, running->folder, "lock"));
+    TRY(file_make_folder(running->jobs, error, 0700));
+    return file_lock_open(&running->lock, error, lock, "name another folder with --state");
+}
+
+static enum status open_ledger(struct running *running, struct error *error)
+{
+    struct solver_node *node = &running->node;
+    struct ledger_retry retry = session_retry(running->context, &running->stop, &running->notify);
+    enum status status;
+
+    TRY(session_open(&running->account, running->context, NULL, true, error));
+    running->account.ledger.stopped = is_stopped;
+    running->account.ledger.context = &running->stop;
+    do {
+        status = ledger_open(&node->ledger, &running->account.ledger, error);
+    } while (ledger_retry_again(&retry, &status, error));
+    return status;
+}
+
+static enum status open_node(struct running *running, struct error *error)
+{
+    const struct options *given = running->context->options;
+    struct solver_node *node = &running->node;
+
+    TRY(read_options(running, error));
+    TRY(open_files(running, error));
+    TRY(open_ledger(running, error));
+    node->log = running->context->log;
+    node->options.folder = running->folder;
+    node->options.terms = (struct held_terms){.account = &running->account,
+                                              .ledger = node->ledger,
+                                              .jobs = running->jobs,
+                                              .policy = &running->policy,
+                                              .allow_list = options_text(given, "allow-list"),
+                                              .contact = options_text(given, "contact"),
+                                              .machine = &node->options.machines[0],
+                                              .log = node->log};
+    running->started_s = (uint64_t)time(NULL);
+    return solver_node_open(node, error);
+}
+
+/* ---- working ------------------------------------------------------------------------------ */
+
+static enum status show(struct running *running, struct error *error)
+{
+    uint64_t now_ms = (uint64_t)(progress_now() * 1e3);
+
+    if (running->viewed_ms != 0 && now_ms < running->viewed_ms + VIEW_MS) {
+        return STATUS_OK;
+    }
+    running->viewed_ms = now_ms;
+    return node_view_write(&running->node, running->view, running->started_s, (uint64_t)time(NULL),
+                           error);
+}
+
+static enum status work(struct running *running, struct error *error)
+{
+    double wait_s = running->account.poll_s;
+
+    while (!stop_requested(&running->stop)) {
+        enum status status;
+
+        error_init(error);
+        notify_alive(&running->notify);
+        status = solver_node_round(&running->node, error);
+        if (status == STATUS_OK) {
+            status = show(running, error);
+        }
+        if (status == STATUS_GONE) {
+            return status;
+        }
+        /* A full disk may have room later; a node that ends would miss deadlines. */
+        if (status != STATUS_OK && status != STATUS_STOPPED) {
+            log_error(running->context->log, "solver", "%s", error->text);
+        }
+        (void)stop_wait(&running->stop, wait_s);
+    }
+    return STATUS_OK;
+}
+
+static enum status run_node(struct running *running, struct error *error)
+{
+    struct command_context *context = running->context;
+    char account[ADDRESS_TEXT_SIZE];
+    enum status status;
+
+    TRY(stop_open(&running->stop, error));
+    status = open_node(running, error);
+    if (status == STATUS_OK) {
+        address_print(account, ledger_get_own(running->node.ledger));
+        log_info(context->log, "solver", "started as %s, in %s: %u jobs are begun", account,
+                 running->folder, running->node.held_count);
+        notify_ready(&running->notify, "following the ledger");
+        status = work(running, error);
+        log_info(context->log, "solver", "stopping");
+    }
+    notify_stopping(&running->notify);
+    solver_node_close(&running->node);
+    ledger_close(running->node.ledger);
+    session_close(&running->account);
+    file_lock_close(&running->lock);
+    return status == STATUS_STOPPED ? STATUS_OK : status;
+}
+
+int node_commands_node(struct command_context *context)
+{
+    struct running *running = calloc(1, sizeof(*running));
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    if (running == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "no memory for a node");
+        return command_fail(context, &error);
+    }
+    running->context = context;
+    running->lock.descriptor = -1;
+    running->stop.descriptor = -1;
+    notify_open(&running->notify);
+    status = run_node(running, &error);
+    stop_close(&running->stop);
+    notify_close(&running->notify);
+    free(running);
+    return status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+int node_commands_jobs(struct command_context *context)
+{
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    json_t *view = NULL;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    TRY_OUT(folder_of(folder, context->options, &error));
+    TRY_OUT(file_path_join(path, sizeof(path), &error, folder, "node.json"));
+    TRY_OUT(node_view_read(&view, path, &error));
+out:
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context, view);
+    }
+    node_view_print(context->out, view);
+    json_decref(view);
+    return COMMAND_OK;
+}

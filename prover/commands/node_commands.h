@@ -1,0 +1,20 @@
+/*
+ * node_commands.h - `lockstep prover node` and `prover jobs`: a solver that takes work by itself.
+ */
+#ifndef PROVER_COMMANDS_NODE_COMMANDS_H
+#define PROVER_COMMANDS_NODE_COMMANDS_H
+
+#include "prover/post/session.h"
+
+#define NODE_COMMANDS_NODE_OPTIONS                                                                 \
+    (13 + CHAIN_LEDGER_OPTION_COUNT + SESSION_WALLET_OPTION_COUNT + POLICY_OPTION_COUNT +          \
+     POLICY_SOLVER_OPTION_COUNT + SESSION_ACCEPT_OPTION_COUNT)
+extern const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS];
+
+#define NODE_COMMANDS_JOBS_OPTIONS 1
+extern const struct option_spec node_commands_jobs_options[NODE_COMMANDS_JOBS_OPTIONS];
+
+int node_commands_node(struct command_context *context);
+int node_commands_jobs(struct command_context *context);
+
+#endif /* PROVER_COMMANDS_NODE_COMMANDS_H */

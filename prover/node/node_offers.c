@@ -1,0 +1,236 @@
+/* node_offers.c - see node_offers.h. */
+#include "prover/node/node_offers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "chain/commands/allow_file.h"
+#include "chain/game/terms.h"
+#include "proofs/run/known_pace.h"
+
+uint64_t node_now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Offers have the numbers of the board's jobs, until a reorganization numbers them anew. */
+static enum status make_room(struct solver_node *node, struct error *error)
+{
+    uint32_t room = node->board.room == 0 ? 1 : node->board.room;
+    struct offer *offers;
+
+    if (node->offers_of != node->board.rewound) {
+        node->offers_of = node->board.rewound;
+        free(node->offers);
+        node->offers = NULL;
+        node->offer_room = 0;
+    }
+    if (node->offers != NULL && room <= node->offer_room) {
+        return STATUS_OK;
+    }
+    offers = realloc(node->offers, room * sizeof(*offers));
+    if (offers == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the jobs of the ledger");
+    }
+    memset(offers + node->offer_room, 0, (room - node->offer_room) * sizeof(*offers));
+    node->offers = offers;
+    node->offer_room = room;
+    return STATUS_OK;
+}
+
+/* ---- reasons ------------------------------------------------------------------------ */
+
+static void refuse(struct offer *offer, const char *why)
+{
+    offer->refused = true;
+    (void)snprintf(offer->why, sizeof(offer->why), "%.400s", why);
+}
+
+static bool is_held(const struct solver_node *node, const struct hash32 *key)
+{
+    for (uint32_t i = 0; i < node->held_count; i++) {
+        if (hash32_equal(&node->held[i]->key, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static wei stakes(const struct solver_node *node)
+{
+    wei sum = 0;
+
+    for (uint32_t i = 0; i < node->held_count; i++) {
+        const struct solver_view *view = &node->held[i]->session.view;
+
+        sum += view->phase == GAME_PHASE_CLOSED ? 0 : view->stake;
+    }
+    return sum;
+}
+
+static bool has_files(struct offer *offer, const struct shelf_item *item)
+{
+    if (item == NULL) {
+        refuse(offer, "its job file is not here (--jobs)");
+    } else if (!item->has_data) {
+        refuse(offer, "its data is not here (--data)");
+    } else if (item->gives_state) {
+        refuse(offer, "its first state is a file: 'lockstep prover run --first-state' takes it");
+    }
+    return !offer->refused;
+}
+
+static bool has_money(struct offer *offer, const struct solver_node *node, wei stake)
+{
+    char is_text[TERMS_AMOUNT_SIZE];
+    char has[TERMS_AMOUNT_SIZE];
+
+    terms_amount(is_text, stake);
+    if (stake > node->purse) {
+        terms_amount(has, node->purse);
+        (void)snprintf(offer->why, sizeof(offer->why), "the stake is %s, and the account has %s",
+                       is_text, has);
+        offer->refused = true;
+    } else if (node->options.stakes_max != 0 && stakes(node) + stake > node->options.stakes_max) {
+        terms_amount(has, node->options.stakes_max);
+        (void)snprintf(offer->why, sizeof(offer->why),
+                       "the stake is %s, and with those of other jobs more than %s "
+                       "(--stakes-most)",
+                       is_text, has);
+        offer->refused = true;
+    }
+    return !offer->refused;
+}
+
+static bool is_admitted(struct offer *offer, const struct solver_node *node,
+                        const struct game_terms *terms)
+{
+    struct digest siblings[GAME_ALLOW_MAX];
+    struct error error;
+    uint32_t count = 0;
+
+    error_init(&error);
+    if (allow_file_path(siblings, &count, &terms->solvers, ledger_get_own(node->ledger),
+                        node->options.terms.allow_list, &error) != STATUS_OK) {
+        refuse(offer, error.text);
+    }
+    return !offer->refused;
+}
+
+/* ---- weighing -------------------------------------------------------------------------- */
+
+static void set_pace(struct offer *offer, uint32_t slot, const struct known_pace *known,
+                     const struct game_terms *terms)
+{
+    const uint64_t ns_per_ms = 1000000;
+    double segment_ns = (double)known->step_ns * terms->segment_steps;
+    double all_ns = (double)known->step_ns * (double)terms->steps;
+
+    /* A segment of less than a millisecond takes one: nothing is for nothing. */
+    offer->pace[slot].segment_ms = (uint64_t)(segment_ns / (double)ns_per_ms) + 1;
+    offer->pace[slot].left_ms = (uint64_t)(all_ns / (double)ns_per_ms) + 1;
+    offer->measured |= 1u << slot;
+}
+
+enum status node_offers_read_pace(struct solver_node *node, uint32_t slot, uint32_t number,
+                                  struct error *error)
+{
+    const struct game_terms *terms = &node->board.jobs[number].terms;
+    struct known_pace known;
+
+    TRY(known_pace_find(&known, &terms->job_id, node->options.devices[slot], error));
+    set_pace(&node->offers[number], slot, &known, terms);
+    return STATUS_OK;
+}
+
+static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
+{
+    const struct job_record *job = &node->board.jobs[number];
+    const struct policy *policy = node->options.terms.policy;
+    struct offer *offer = &node->offers[number];
+    wei reward = board_reward(job, node->clock.time_s);
+    struct policy_refusal refusal;
+    struct error none;
+
+    if (node_now_ms() < offer->again_ms) {
+        return;
+    }
+    offer->refused = false;
+    offer->why[0] = '\0';
+    if (!has_files(offer, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
+        !is_admitted(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
+        return;
+    }
+    error_init(&none);
+    if ((offer->looked & 1u << slot) == 0) {
+        offer->looked |= 1u << slot;
+        (void)!node_offers_read_pace(node, slot, number, &none);
+    }
+    if (!policy_solve(&refusal, policy, &job->terms, reward, node->purse, &offer->pace[slot],
+                      node->clock.time_s)) {
+        refuse(offer, refusal.text);
+    }
+    offer->hour = policy_hour(reward, &offer->pace[slot]);
+    offer->hour = offer->hour > policy->price ? offer->hour - policy->price : 0;
+}
+
+static bool is_open(const struct solver_node *node, const struct job_record *job)
+{
+    return job->phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s &&
+           !is_held(node, &job->key);
+}
+
+enum status node_offers_weigh(struct solver_node *node, uint32_t slot, struct error *error)
+{
+    TRY(make_room(node, error));
+    for (uint32_t i = 0; i < node->board.count; i++) {
+        if (is_open(node, &node->board.jobs[i])) {
+            weigh(node, slot, i);
+        }
+    }
+    return STATUS_OK;
+}
+
+bool node_offers_choose(const struct solver_node *node, uint32_t slot, uint32_t *number,
+                        bool *measure)
+{
+    bool found = false;
+    wei most = 0;
+
+    *measure = false;
+    for (uint32_t i = 0; i < node->board.count; i++) {
+        const struct offer *offer = &node->offers[i];
+
+        if (offer->refused || node_now_ms() < offer->again_ms ||
+            !is_open(node, &node->board.jobs[i])) {
+            continue;
+        }
+        if ((offer->measured & 1u << slot) == 0) {
+            *number = i;
+            *measure = true;
+            return true;
+        }
+        if (!found || offer->hour > most) {
+            found = true;
+            most = offer->hour;
+            *number = i;
+        }
+    }
+    return found;
+}
+
+void node_offers_put_off(struct solver_node *node, const struct hash32 *key, uint64_t wait_ms,
+                         const char *why)
+{
+    const struct job_record *job = board_find(&node->board, key);
+    uint32_t number = job == NULL ? 0 : (uint32_t)(job - node->board.jobs);
+
+    if (job != NULL && number < node->offer_room) {
+        refuse(&node->offers[number], why);
+        node->offers[number].again_ms = node_now_ms() + wait_ms;
+    }
+}

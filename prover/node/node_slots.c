@@ -1,0 +1,360 @@
+/* node_slots.c - see node_slots.h. */
+#include "prover/node/node_slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/io/strict_json.h"
+#include "chain/codec/hex_data.h"
+#include "chain/game/terms.h"
+#include "prover/node/node_offers.h"
+#include "prover/train/nvml.h"
+
+#define STOP_MS        5000
+#define PUT_OFF_MS     60000
+#define UNFIT_MS       3600000
+#define AGAIN_FIRST_MS 2000u
+#define AGAIN_MOST_MS  600000u
+#define PROBE_SIZE_MAX (1u << 20)
+/* Others use a device: more than that of it. */
+#define BUSY_LOAD      0.25
+#define BUSY_PERCENT   10
+
+struct held_job *node_slots_find(const struct solver_node *node, const struct hash32 *key)
+{
+    for (uint32_t i = 0; i < node->held_count; i++) {
+        if (hash32_equal(&node->held[i]->key, key)) {
+            return node->held[i];
+        }
+    }
+    return NULL;
+}
+
+enum status node_slots_hold(struct solver_node *node, const struct hash32 *key,
+                            const struct policy_pace *pace, struct error *error)
+{
+    struct held_job *job = malloc(sizeof(*job));
+    enum status status;
+
+    if (job == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for one more job");
+    }
+    status = held_job_open(job, &node->options.terms, key, pace, error);
+    if (status != STATUS_OK) {
+        held_job_close(job);
+        free(job);
+        return status;
+    }
+    node->held[node->held_count++] = job;
+    node->serves_all = false;
+    return STATUS_OK;
+}
+
+static void set_free(struct node_slot *slot)
+{
+    device_lock_drop(&slot->lock);
+    slot->task = SLOT_IDLE;
+    slot->why[0] = '\0';
+}
+
+/* ---- children ----------------------------------------------------------------------- */
+
+static void add_option(struct child_words *words, const char *name, const char *value)
+{
+    if (value[0] != '\0') {
+        child_add(words, name);
+        child_add(words, value);
+    }
+}
+
+static void add_machine(struct child_words *words, const struct solver_node_options *options,
+                        uint32_t number)
+{
+    add_option(words, "--device", options->devices[number]);
+    add_option(words, "--threads", options->threads);
+    add_option(words, "--memory-max", options->memory);
+    add_option(words, "--device-memory", options->device_memory);
+}
+
+static enum status measure(struct solver_node *node, uint32_t number, const struct job_record *job,
+                           struct error *error)
+{
+    const struct shelf_item *item = shelf_find(&node->options.shelf, &job->terms.job_id);
+    struct node_slot *slot = &node->slots[number];
+    struct child_words words = {.count = 0};
+    struct child_options options = {.yields = node->options.when_idle};
+    char out[FILE_PATH_MAX];
+    char log[FILE_PATH_MAX];
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "measured.%u", number);
+    TRY(file_path_join(out, sizeof(out), error, node->options.folder, name));
+    TRY(file_path_join(log, sizeof(log), error, node->options.folder, "measure.log"));
+    options.out = out;
+    options.log = log;
+    child_add(&words, "prover");
+    child_add(&words, "probe");
+    child_add(&words, item->path);
+    child_add(&words, "--json");
+    for (uint32_t i = 0; i < item->data_count; i++) {
+        add_option(&words, "--data", item->data[i]);
+    }
+    add_option(&words, "--bundle", node->options.folder);
+    add_option(&words, "--measure", node->options.measure);
+    add_machine(&words, &node->options, number);
+    TRY(child_start(&slot->child, &words, &options, error));
+    slot->task = SLOT_MEASURING;
+    slot->job = job->key;
+    return STATUS_OK;
+}
+
+static enum status train(struct solver_node *node, uint32_t number, const struct held_job *job,
+                         struct error *error)
+{
+    struct node_slot *slot = &node->slots[number];
+    struct child_words words = {.count = 0};
+    const struct child_options options = {.log = job->log, .yields = node->options.when_idle};
+
+    child_add(&words, "prover");
+    child_add(&words, "resume");
+    child_add(&words, job->run);
+    child_add(&words, "--offline");
+    add_option(&words, "--keep", node->options.keep);
+    add_machine(&words, &node->options, number);
+    TRY(child_start(&slot->child, &words, &options, error));
+    slot->task = SLOT_TRAINING;
+    slot->job = job->key;
+    return STATUS_OK;
+}
+
+/* ---- what ended ------------------------------------------------------------------------ */
+
+/* Why the measurement says that this machine cannot take the job. */
+static void read_why_not(char why[POLICY_TEXT_MAX], const struct solver_node *node, uint32_t number)
+{
+    char path[FILE_PATH_MAX];
+    char name[32];
+    const char *text = NULL;
+    json_t *root = NULL;
+    struct error none;
+
+    error_init(&none);
+    (void)snprintf(name, sizeof(name), "measured.%u", number);
+    (void)snprintf(why, POLICY_TEXT_MAX, "this machine cannot take it");
+    if (file_path_join(path, sizeof(path), &none, node->options.folder, name) == STATUS_OK &&
+        strict_json_read(&root, &none, path, PROBE_SIZE_MAX, STRICT_JSON_DEPTH_MAX) == STATUS_OK &&
+        strict_json_text(json_object_get(root, "job"), &none, &text, "why_not") == STATUS_OK) {
+        (void)snprintf(why, POLICY_TEXT_MAX, "%.*s", POLICY_TEXT_MAX - 1, text);
+    }
+    json_decref(root);
+}
+
+static void end_measuring(struct solver_node *node, uint32_t number, int code)
+{
+    struct node_slot *slot = &node->slots[number];
+    const struct job_record *job = board_find(&node->board, &slot->job);
+    char why[POLICY_TEXT_MAX];
+    struct error error;
+
+    error_init(&error);
+    if (code == COMMAND_REFUSED) {
+        read_why_not(why, node, number);
+        node_offers_put_off(node, &slot->job, UNFIT_MS, why);
+    } else if (job != NULL &&
+               (code != COMMAND_OK ||
+                node_offers_read_pace(node, number, (uint32_t)(job - node->board.jobs), &error) !=
+                    STATUS_OK)) {
+        (void)snprintf(why, sizeof(why), "it could not be measured (exit code %d): see measure.log",
+                       code);
+        node_offers_put_off(node, &slot->job, PUT_OFF_MS, why);
+    }
+    set_free(slot);
+}
+
+static enum status end_training(struct solver_node *node, struct node_slot *slot,
+                                struct held_job *job, int code, struct error *error)
+{
+    uint32_t shift = job->failures < 9 ? job->failures : 9;
+    uint64_t wait_ms = (uint64_t)AGAIN_FIRST_MS << shift;
+
+    TRY(held_job_round(job, error)); /* reads the last of its steps */
+    if (job->state == HELD_TRAINING) {
+        job->failures++;
+        job->again_ms = node_now_ms() + (wait_ms < AGAIN_MOST_MS ? wait_ms : AGAIN_MOST_MS);
+        log_warn(node->log, "solver", "the training of %s ended with exit code %d: see %s",
+                 job->folder, code, job->log);
+    } else {
+        job->failures = 0;
+    }
+    set_free(slot);
+    return STATUS_OK;
+}
+
+static enum status look_at(struct solver_node *node, uint32_t number, struct error *error)
+{
+    struct node_slot *slot = &node->slots[number];
+    struct held_job *job = node_slots_find(node, &slot->job);
+    int code = 0;
+
+    if (slot->task == SLOT_MEASURING) {
+        if (child_ended(&slot->child, &code)) {
+            end_measuring(node, number, code);
+        }
+        return STATUS_OK;
+    }
+    if (slot->task == SLOT_IDLE) {
+        return STATUS_OK;
+    }
+    if (job == NULL) { /* lost */
+        child_stop(&slot->child, STOP_MS);
+        set_free(slot);
+    } else if (slot->task == SLOT_TRAINING) {
+        return child_ended(&slot->child, &code) ? end_training(node, slot, job, code, error)
+                                                : STATUS_OK;
+    } else if (job->state == HELD_TRAINING) {
+        return train(node, number, job, error);
+    } else if (job->state != HELD_TAKING) {
+        set_free(slot);
+    }
+    return STATUS_OK;
+}
+
+/* ---- work for a free slot ----------------------------------------------------------------- */
+
+static bool gpu_is_busy(uint32_t device)
+{
+    struct nvml_reading reading = {.has_use = false};
+    struct nvml *nvml = NULL;
+    uint32_t number = 0;
+    struct error none;
+
+    error_init(&none);
+    if (nvml_open(&nvml, &none) != STATUS_OK) {
+        return false;
+    }
+    if (nvml_number_of(&number, nvml, device)) {
+        nvml_read(&reading, nvml, number);
+    }
+    nvml_close(nvml);
+    return reading.has_use && reading.use > BUSY_PERCENT;
+}
+
+static bool is_busy(const struct machine_options *machine)
+{
+    struct host host;
+    double load = 0.0;
+
+    if (machine->backend == &backend_cuda) {
+        return gpu_is_busy(machine->device);
+    }
+    host_look(&host);
+    return getloadavg(&load, 1) == 1 && load > BUSY_LOAD * host.cores;
+}
+
+static struct held_job *find_waiting(const struct solver_node *node)
+{
+    for (uint32_t i = 0; i < node->held_count; i++) {
+        struct held_job *job = node->held[i];
+        bool has_slot = false;
+
+        for (uint32_t k = 0; k < node->options.slot_count; k++) {
+            has_slot = has_slot || (node->slots[k].task >= SLOT_TAKING &&
+                                    hash32_equal(&node->slots[k].job, &job->key));
+        }
+        if (!has_slot && job->state <= HELD_TRAINING && node_now_ms() >= job->again_ms) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+static enum status take(struct solver_node *node, uint32_t number, uint32_t which,
+                        struct error *error)
+{
+    const struct job_record *wanted = &node->board.jobs[which];
+    const struct shelf_item *item = shelf_find(&node->options.shelf, &wanted->terms.job_id);
+    const struct offer *offer = &node->offers[which];
+    struct node_slot *slot = &node->slots[number];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char hour[TERMS_AMOUNT_SIZE];
+
+    TRY(held_job_make(&node->options.terms, &wanted->key, &wanted->terms, item, error));
+    TRY(node_slots_hold(node, &wanted->key, &offer->pace[number], error));
+    hex_write(key, wanted->key.bytes, HASH32_SIZE, true);
+    terms_amount(hour, offer->hour);
+    log_info(node->log, "solver", "takes job %.14s on %s, for %s an hour", key,
+             node->options.devices[number], hour);
+    slot->task = SLOT_TAKING;
+    slot->job = wanted->key;
+    return STATUS_OK;
+}
+
+/* A failure that is about one job must not keep the node from the others. */
+static void try_offer(struct solver_node *node, uint32_t number, uint32_t which, bool measuring)
+{
+    const struct hash32 key = node->board.jobs[which].key;
+    struct node_slot *slot = &node->slots[number];
+    struct error error;
+
+    error_init(&error);
+    if ((measuring ? measure(node, number, &node->board.jobs[which], &error)
+                   : take(node, number, which, &error)) != STATUS_OK) {
+        log_warn(node->log, "solver", "%s", error.text);
+        node_offers_put_off(node, &key, PUT_OFF_MS, error.text);
+        set_free(slot);
+    }
+}
+
+static enum status give_work(struct solver_node *node, uint32_t number, struct error *error)
+{
+    struct node_slot *slot = &node->slots[number];
+    struct held_job *waiting = find_waiting(node);
+    uint32_t which = 0;
+    bool measuring = false;
+    struct error none;
+
+    TRY(node_offers_weigh(node, number, error));
+    if (waiting == NULL && (node->held_count >= node->options.held_max ||
+                            !node_offers_choose(node, number, &which, &measuring))) {
+        slot->why[0] = '\0';
+        return STATUS_OK;
+    }
+    error_init(&none);
+    if (waiting == NULL && node->options.when_idle && is_busy(&node->options.machines[number])) {
+        (void)snprintf(slot->why, sizeof(slot->why), "others use it (--when-idle)");
+        return STATUS_OK;
+    }
+    if (device_lock_take(&slot->lock, &node->options.machines[number], &none) != STATUS_OK) {
+        (void)snprintf(slot->why, sizeof(slot->why), "%.190s", none.text);
+        return STATUS_OK;
+    }
+    slot->why[0] = '\0';
+    if (waiting != NULL) {
+        slot->task = SLOT_TAKING; /* and trained as soon as it is seen to be ours */
+        slot->job = waiting->key;
+        return look_at(node, number, error);
+    }
+    try_offer(node, number, which, measuring);
+    return STATUS_OK;
+}
+
+enum status node_slots_round(struct solver_node *node, struct error *error)
+{
+    for (uint32_t i = 0; i < node->options.slot_count; i++) {
+        TRY(look_at(node, i, error));
+        if (node->slots[i].task == SLOT_IDLE && node->trouble[0] == '\0') {
+            TRY(give_work(node, i, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+void node_slots_stop(struct solver_node *node)
+{
+    for (uint32_t i = 0; i < node->options.slot_count; i++) {
+        child_stop(&node->slots[i].child, STOP_MS);
+        device_lock_drop(&node->slots[i].lock);
+    }
+    child_stop(&node->server, STOP_MS);
+}

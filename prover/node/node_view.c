@@ -1,0 +1,202 @@
+/* node_view.c - see node_view.h. */
+#include "prover/node/node_view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/io/strict_json.h"
+#include "chain/codec/hex_data.h"
+#include "chain/game/terms.h"
+
+#define SILENT_S 120
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+static json_t *key_json(const struct hash32 *key)
+{
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(text, key->bytes, HASH32_SIZE, true);
+    return json_string(text);
+}
+
+static json_t *amount_json(wei amount)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print_plain(text, amount);
+    return json_string(text);
+}
+
+static json_t *slots_json(const struct solver_node *node)
+{
+    static const char *const words[] = {[SLOT_IDLE] = "idle",
+                                        [SLOT_MEASURING] = "measuring",
+                                        [SLOT_TAKING] = "taking",
+                                        [SLOT_TRAINING] = "training"};
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < node->options.slot_count; i++) {
+        const struct node_slot *slot = &node->slots[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:s}", "device", node->options.devices[i], "does",
+                            words[slot->task], "job",
+                            slot->task == SLOT_IDLE ? json_null() : key_json(&slot->job), "why",
+                            slot->why));
+    }
+    return list;
+}
+
+static json_t *held_json(const struct held_job *job)
+{
+    const struct solver_view *view = &job->session.view;
+    const struct job *file = bundle_job(job->bundle);
+
+    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, s:s}", "job",
+                     key_json(&job->key), "state", held_state_word(job->state), "trained",
+                     (json_int_t)job->steps, "steps", (json_int_t)file->steps, "loss",
+                     isfinite(job->loss) ? json_real(job->loss) : json_null(), "segments",
+                     (int)view->segments, "committed", (int)view->committed, "final",
+                     (int)view->finalized, "open_claims", (int)view->disputed, "segment_reward_wei",
+                     amount_json(view->reward), "stake_wei", amount_json(view->stake), "trouble",
+                     job->trouble, "bundle", job->run);
+}
+
+/* Of the open jobs: what an hour of each would earn, or why it is not taken. */
+static json_t *offers_json(const struct solver_node *node)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < node->board.count && i < node->offer_room &&
+                         json_array_size(list) < NODE_VIEW_REFUSED_MAX;
+         i++) {
+        const struct job_record *job = &node->board.jobs[i];
+        const struct offer *offer = &node->offers[i];
+
+        if (job->phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s) {
+            (void)json_array_append_new(
+                list, json_pack("{s:o, s:b, s:o, s:s}", "job", key_json(&job->key), "refused",
+                                (int)offer->refused, "hour_wei",
+                                offer->measured == 0 ? json_null() : amount_json(offer->hour),
+                                "why", offer->why));
+        }
+    }
+    return list;
+}
+
+enum status node_view_write(const struct solver_node *node, const char *path, uint64_t started_s,
+                            uint64_t now_s, struct error *error)
+{
+    json_t *held = json_array();
+    char account[ADDRESS_TEXT_SIZE];
+    struct buffer text;
+    json_t *view;
+    enum status status;
+
+    for (uint32_t i = 0; i < node->held_count; i++) {
+        (void)json_array_append_new(held, held_json(node->held[i]));
+    }
+    address_print(account, ledger_get_own(node->ledger));
+    view = json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "account",
+                     account, "started", (json_int_t)started_s, "alive", (json_int_t)now_s,
+                     "trouble", node->trouble, "purse_wei", amount_json(node->purse), "owed_wei",
+                     amount_json(node->owed), "earned_wei", amount_json(node->earned), "paid",
+                     (int)node->paid, "lost", (int)node->lost, "slots", slots_json(node), "jobs",
+                     held, "offers", offers_json(node));
+    buffer_init(&text, NODE_VIEW_SIZE_MAX);
+    TRY_OUT(view == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the node's view")
+                         : strict_json_write(&text, error, view, JSON_COMPACT));
+    TRY_OUT(file_write(path, error, text.data, text.size, 0600));
+out:
+    buffer_release(&text);
+    json_decref(view);
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+enum status node_view_read(json_t **view, const char *path, struct error *error)
+{
+    return strict_json_read(view, error, path, NODE_VIEW_SIZE_MAX, STRICT_JSON_DEPTH_MAX);
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text == NULL ? "" : text;
+}
+
+static int64_t number_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static void print_amount(char text[TERMS_AMOUNT_SIZE], const json_t *object, const char *name)
+{
+    char plain[WEI_TEXT_SIZE + 4];
+    wei amount = 0;
+
+    (void)snprintf(plain, sizeof(plain), "%.60swei", text_of(object, name));
+    (void)snprintf(text, TERMS_AMOUNT_SIZE, "-");
+    if (wei_parse(&amount, plain) == STATUS_OK) {
+        terms_amount(text, amount);
+    }
+}
+
+const char *node_view_trouble(const json_t *view, uint64_t now_s)
+{
+    return (uint64_t)number_of(view, "alive") + SILENT_S < now_s ? "the node is silent"
+           : text_of(view, "trouble")[0] != '\0'                 ? "the ledger cannot be read"
+                                                                 : NULL;
+}
+
+static void print_jobs(FILE *out, const json_t *jobs)
+{
+    const json_t *job;
+    size_t at;
+
+    json_array_foreach(jobs, at, job)
+    {
+        char reward[TERMS_AMOUNT_SIZE];
+
+        print_amount(reward, job, "segment_reward_wei");
+        fprintf(out,
+                "%.14s  %-8s  %" PRId64 "/%" PRId64 " steps, %" PRId64 "/%" PRId64
+                " segments final, %s each%s%s\n",
+                text_of(job, "job"), text_of(job, "state"), number_of(job, "trained"),
+                number_of(job, "steps"), number_of(job, "final"), number_of(job, "segments"),
+                reward, text_of(job, "trouble")[0] == '\0' ? "" : ": ", text_of(job, "trouble"));
+    }
+}
+
+void node_view_print(FILE *out, const json_t *view)
+{
+    const json_t *item;
+    char amounts[3][TERMS_AMOUNT_SIZE];
+    size_t at;
+
+    print_amount(amounts[0], view, "purse_wei");
+    print_amount(amounts[1], view, "owed_wei");
+    print_amount(amounts[2], view, "earned_wei");
+    fprintf(out, "%s has %s, is owed %s; %" PRId64 " jobs paid %s, %" PRId64 " lost%s%s\n",
+            text_of(view, "account"), amounts[0], amounts[1], number_of(view, "paid"), amounts[2],
+            number_of(view, "lost"), text_of(view, "trouble")[0] == '\0' ? "" : "; ",
+            text_of(view, "trouble"));
+    json_array_foreach(json_object_get(view, "slots"), at, item)
+    {
+        fprintf(out, "%-14s  %s %.14s%s\n", text_of(item, "device"), text_of(item, "does"),
+                text_of(item, "job"), text_of(item, "why"));
+    }
+    print_jobs(out, json_object_get(view, "jobs"));
+    json_array_foreach(json_object_get(view, "offers"), at, item)
+    {
+        bool refused = json_is_true(json_object_get(item, "refused"));
+
+        print_amount(amounts[0], item, "hour_wei");
+        fprintf(out, "%.14s  %-8s  %s%s\n", text_of(item, "job"), refused ? "refused" : "open",
+                refused ? text_of(item, "why") : "an hour earns ", refused ? "" : amounts[0]);
+    }
+}

@@ -1,0 +1,164 @@
+/* shelf.c - see shelf.h. */
+#include "prover/node/shelf.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/job/job_file.h"
+#include "proofs/run/run.h"
+
+void shelf_release(struct shelf *shelf)
+{
+    for (uint32_t i = 0; i < shelf->count; i++) {
+        free(shelf->items[i].path);
+    }
+    free(shelf->items);
+    shelf->items = NULL;
+    shelf->count = 0;
+}
+
+const struct shelf_item *shelf_find(const struct shelf *shelf, const struct digest *job_id)
+{
+    for (uint32_t i = 0; i < shelf->count; i++) {
+        if (shelf->items[i].is_job && digest_equal(&shelf->items[i].id, job_id)) {
+            return &shelf->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- one job file ------------------------------------------------------------------ */
+
+/* Is the file the job's data number `at`? A file that cannot be read is not. */
+static bool is_data(const struct job *job, uint32_t tensor, uint32_t at, const char *path)
+{
+    struct dataset dataset;
+    struct digest root;
+    struct error none;
+
+    error_init(&none);
+    if (run_data_open(&dataset, &root, &job->tape->tensors[tensor], path, &none) != STATUS_OK) {
+        return false;
+    }
+    dataset_close(&dataset);
+    return digest_equal(&root, &job->data_roots[at]);
+}
+
+static void find_data(struct shelf_item *item, const struct shelf *shelf, const struct job *job)
+{
+    uint32_t ids[JOB_DATA_MAX];
+    uint32_t count = job_tensors(ids, JOB_DATA_MAX, job, ROLE_DATA);
+
+    item->has_data = true;
+    for (uint32_t at = 0; at < job->data_count && at < count; at++) {
+        item->data[at] = NULL;
+        for (size_t i = 0; i < shelf->data_count && item->data[at] == NULL; i++) {
+            if (is_data(job, ids[at], at, shelf->data[i])) {
+                item->data[at] = shelf->data[i];
+            }
+        }
+        item->has_data = item->has_data && item->data[at] != NULL;
+    }
+}
+
+static void read_item(struct shelf_item *item, const struct shelf *shelf)
+{
+    struct job *job = NULL;
+    struct error none;
+
+    error_init(&none);
+    item->is_job = job_read(&job, item->path, &none) == STATUS_OK;
+    if (item->is_job) {
+        item->id = job->id;
+        item->steps = job->steps;
+        item->segment_steps = job->segment_length;
+        item->data_count = job->data_count;
+        item->gives_state = job->first_state_given;
+        find_data(item, shelf, job);
+    }
+    job_free(job);
+}
+
+/* ---- looking -------------------------------------------------------------------------- */
+
+static enum status look_at_file(struct shelf *shelf, const char *path, struct error *error)
+{
+    struct shelf_item *item = NULL;
+    struct stat info;
+    char *copy;
+
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < shelf->count && item == NULL; i++) {
+        const char *known = shelf->items[i].path;
+
+        item = known != NULL && strcmp(known, path) == 0 ? &shelf->items[i] : NULL;
+    }
+    if (item != NULL && item->size == (uint64_t)info.st_size &&
+        memcmp(&item->changed, &info.st_mtim, sizeof(item->changed)) == 0) {
+        return STATUS_OK;
+    }
+    if (item == NULL) {
+        if (shelf->count == SHELF_ITEMS_MAX) {
+            return STATUS_OK;
+        }
+        copy = strdup(path);
+        if (copy == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the names of job files");
+        }
+        item = &shelf->items[shelf->count++];
+        *item = (struct shelf_item){.path = copy};
+    }
+    item->changed = info.st_mtim;
+    item->size = (uint64_t)info.st_size;
+    read_item(item, shelf);
+    return STATUS_OK;
+}
+
+static bool is_named_job(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 4 && strcmp(name + length - 4, ".job") == 0;
+}
+
+static enum status look_into(struct shelf *shelf, const char *folder, DIR *open_folder,
+                             struct error *error)
+{
+    const struct dirent *entry;
+
+    while ((entry = readdir(open_folder)) != NULL) {
+        char path[FILE_PATH_MAX];
+
+        if (is_named_job(entry->d_name) &&
+            file_path_join(path, sizeof(path), NULL, folder, entry->d_name) == STATUS_OK) {
+            TRY(look_at_file(shelf, path, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status shelf_look(struct shelf *shelf, struct error *error)
+{
+    if (shelf->items == NULL) {
+        shelf->items = calloc(SHELF_ITEMS_MAX, sizeof(*shelf->items));
+        if (shelf->items == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for job files");
+        }
+    }
+    for (size_t i = 0; i < shelf->place_count; i++) {
+        DIR *folder = opendir(shelf->places[i]);
+        enum status status;
+
+        if (folder == NULL) {
+            TRY(look_at_file(shelf, shelf->places[i], error));
+            continue;
+        }
+        status = look_into(shelf, shelf->places[i], folder, error);
+        (void)closedir(folder);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
