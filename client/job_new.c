@@ -142,6 +142,10 @@ static enum status find_roots(struct job_terms *terms, const struct model *model
 {
     TRY(add_root(terms, &model->tape->tensors[model->data], options_list_item(options, "data", 0),
                  error));
+    if (model->mask != TENSOR_NONE) {
+        TRY(add_root(terms, &model->tape->tensors[model->mask], options_text(options, "mask"),
+                     error));
+    }
     if (model->labels != TENSOR_NONE) {
         TRY(add_root(terms, &model->tape->tensors[model->labels], options_text(options, "labels"),
                      error));

@@ -25,6 +25,25 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "DIR",
      .help = "fine-tune this model: a folder of Hugging Face with config.json and .safetensors "
              "(GPT-2, Llama, Mistral, Qwen2, Qwen3, SmolLM)"},
+    {.name = "lora",
+     .kind = OPTION_INTEGER,
+     .value = "RANK",
+     .minimum = 1,
+     .maximum = 65535,
+     .help = "train adapters of this rank beside the weights of --base, which stay as they are"},
+    {.name = "lora-alpha",
+     .kind = OPTION_REAL,
+     .value = "A",
+     .help = "adapters count A / RANK times (default: twice the rank)"},
+    {.name = "lora-dropout",
+     .kind = OPTION_REAL,
+     .value = "P",
+     .help = "share of their input that dropout drops (default: 0)"},
+    {.name = "target",
+     .kind = OPTION_TEXT,
+     .value = "NAMES",
+     .help = "layers that get adapters, such as q_proj,v_proj, or all-linear (default: as PEFT, "
+             "q_proj,v_proj or c_attn)"},
     {.name = "tape",
      .kind = OPTION_TEXT,
      .value = "FILE",
@@ -43,6 +62,11 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "FILE",
      .help = "tokens (flat or .npy) or samples (.npy; pictures are height, width, channels); for a "
              "tape, each of its data files in order"},
+    {.name = "mask",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "a u8 for each token (flat or .npy): 0 where it is not to be learned; the loss is the "
+             "mean over the others"},
     {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
     {.name = "data-type",
      .kind = OPTION_CHOICE,
@@ -254,41 +278,26 @@ static const struct {
     const char *option;
     uint32_t sources;
 } belongings[] = {
-    {"constants", FROM_TAPE},
-    {"model", FROM_MODEL},
-    {"base", FROM_BASE},
-    {"first-state", FROM_MODEL | FROM_TAPE},
-    {"labels", FROM_CLASSIFIER},
-    {"data-type", FROM_DECODER},
-    {"seed", FROM_PROGRAM | FROM_TAPE},
-    {"bits", FROM_PROGRAM},
-    {"block", FROM_PROGRAM},
-    {"equilibrate", FROM_PROGRAM},
-    {"batch", FROM_PROGRAM},
-    {"accumulate", FROM_PROGRAM},
-    {"accumulate-group", FROM_PROGRAM},
-    {"length", FROM_DECODER},
-    {"positions", FROM_GPT2},
-    {"vocabulary", FROM_LANGUAGE},
-    {"layers", FROM_LANGUAGE | FROM_MLP},
-    {"heads", FROM_LANGUAGE},
-    {"kv-heads", FROM_LLAMA},
-    {"rotary-base", FROM_LLAMA},
-    {"norm-epsilon", FROM_LANGUAGE},
-    {"width", FROM_LANGUAGE},
-    {"hidden", FROM_MODEL},
-    {"classes", FROM_CLASSIFIER},
-    {"dropout", FROM_PROGRAM},
-    {"inference", FROM_PROGRAM},
-    {"optimizer", FROM_PROGRAM},
-    {"schedule", FROM_PROGRAM},
-    {"rate", FROM_PROGRAM},
-    {"rate-min", FROM_PROGRAM},
-    {"warmup", FROM_PROGRAM},
-    {"decay", FROM_PROGRAM},
-    {"beta1", FROM_PROGRAM},
-    {"beta2", FROM_PROGRAM},
-    {"epsilon", FROM_PROGRAM},
+    {"constants", FROM_TAPE},      {"model", FROM_MODEL},
+    {"base", FROM_BASE},           {"first-state", FROM_MODEL | FROM_TAPE},
+    {"mask", FROM_DECODER},        {"lora", FROM_BASE},
+    {"lora-alpha", FROM_BASE},     {"lora-dropout", FROM_BASE},
+    {"target", FROM_BASE},         {"labels", FROM_CLASSIFIER},
+    {"data-type", FROM_DECODER},   {"seed", FROM_PROGRAM | FROM_TAPE},
+    {"bits", FROM_PROGRAM},        {"block", FROM_PROGRAM},
+    {"equilibrate", FROM_PROGRAM}, {"batch", FROM_PROGRAM},
+    {"accumulate", FROM_PROGRAM},  {"accumulate-group", FROM_PROGRAM},
+    {"length", FROM_DECODER},      {"positions", FROM_GPT2},
+    {"vocabulary", FROM_LANGUAGE}, {"layers", FROM_LANGUAGE | FROM_MLP},
+    {"heads", FROM_LANGUAGE},      {"kv-heads", FROM_LLAMA},
+    {"rotary-base", FROM_LLAMA},   {"norm-epsilon", FROM_LANGUAGE},
+    {"width", FROM_LANGUAGE},      {"hidden", FROM_MODEL},
+    {"classes", FROM_CLASSIFIER},  {"dropout", FROM_PROGRAM},
+    {"inference", FROM_PROGRAM},   {"optimizer", FROM_PROGRAM},
+    {"schedule", FROM_PROGRAM},    {"rate", FROM_PROGRAM},
+    {"rate-min", FROM_PROGRAM},    {"warmup", FROM_PROGRAM},
+    {"decay", FROM_PROGRAM},       {"beta1", FROM_PROGRAM},
+    {"beta2", FROM_PROGRAM},       {"epsilon", FROM_PROGRAM},
     {"clip", FROM_PROGRAM},
 };
 
@@ -394,6 +403,7 @@ static void read_training(struct model_options *model, const struct options *opt
     model->schedule = (enum schedule)choice_index(options, "schedule", schedules, 3);
     model->steps = (uint32_t)options_number(options, "steps");
     model->evaluation = options_flag(options, "inference");
+    model->masked = options_text(options, "mask") != NULL;
     model->seed = options_number(options, "seed");
     model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
     model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
@@ -417,6 +427,32 @@ static void read_training(struct model_options *model, const struct options *opt
     }
 }
 
+static enum status read_lora(struct lora *lora, enum model_kind kind, const struct options *options,
+                             struct error *error)
+{
+    static const char *const parts[] = {"lora-alpha", "lora-dropout", "target"};
+    const char *targets = options_text(options, "target");
+
+    take_number(&lora->rank, options, "lora");
+    for (size_t i = 0; lora->rank == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (options_flagged(options, parts[i])) {
+            return error_set(error, STATUS_USAGE, "--%s says nothing without --lora", parts[i]);
+        }
+    }
+    lora->alpha = 2.0 * lora->rank;
+    take_real(&lora->alpha, options, "lora-alpha");
+    take_real(&lora->dropout, options, "lora-dropout");
+    if (targets == NULL) {
+        targets = kind == MODEL_GPT2 ? "c_attn" : "q_proj,v_proj";
+    }
+    if (snprintf(lora->targets, sizeof(lora->targets), "%s", targets) >=
+        (int)sizeof(lora->targets)) {
+        return error_set(error, STATUS_USAGE, "--target: longer than %zu bytes",
+                         sizeof(lora->targets) - 1);
+    }
+    return STATUS_OK;
+}
+
 static enum status read_base(struct model_options *model, const struct options *options,
                              struct error *error)
 {
@@ -428,6 +464,7 @@ static enum status read_base(struct model_options *model, const struct options *
         model->length = config.positions;
     }
     read_training(model, options);
+    TRY(read_lora(&model->lora, model->kind, options, error));
     return base_config_check_length(&config, model->length, error);
 }
 

@@ -7,7 +7,7 @@
 #include "base/cli/command.h"
 #include "engine/models/model.h"
 
-#define JOB_NEW_OPTIONS 44
+#define JOB_NEW_OPTIONS 49
 extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 
 /* The model of --model, or of the folder of --base, with the options that are given. Refuses an

@@ -175,22 +175,78 @@ static void check_rotary(const struct decoder *decoder)
     }
 }
 
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot == NULL ? name : dot + 1;
+}
+
+/* Each target must be a layer; the first that is none is named. */
+static void check_targets(const struct decoder *decoder)
+{
+    const struct layout *layout = decoder->layout;
+    const char *const names[] = {layout->joined, layout->query, layout->key, layout->value,
+                                 layout->out,    layout->gate,  layout->up,  layout->down};
+    const char *at = decoder->options->lora.targets;
+
+    while (strcmp(at, LORA_ALL) != 0) {
+        size_t length = strcspn(at, ",");
+        bool found = false;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            const char *name = names[i] == NULL ? "" : last_part(names[i]);
+
+            found =
+                found || (length != 0 && strlen(name) == length && strncmp(name, at, length) == 0);
+        }
+        if (!found) {
+            builder_fail(decoder->builder, STATUS_USAGE,
+                         "no linear layer is called '%.*s'; there are %s", (int)length, at,
+                         layout->joined != NULL
+                             ? "c_attn, c_proj, c_fc"
+                             : "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
+            return;
+        }
+        if (at[length] == '\0') {
+            return;
+        }
+        at += length + 1;
+    }
+}
+
 /* ---- parts -------------------------------------------------------------- */
 
-/* A parameter "NAME.END". */
+/* A parameter "NAME.END"; under adapters a frozen weight. */
 static uint32_t write_part(const struct decoder *decoder, const char *name, const char *end,
                            uint64_t rows, uint64_t columns, struct init init)
 {
     char whole[TENSOR_NAME_MAX + 1];
 
     (void)snprintf(whole, sizeof(whole), "%s.%s", name, end);
-    return write_parameter(decoder->writer, whole, rows, columns, init);
+    return decoder->options->lora.rank != 0
+               ? write_frozen(decoder->writer, whole, rows, columns)
+               : write_parameter(decoder->writer, whole, rows, columns, init);
+}
+
+/* Only products and gathers read numbers of 16 bits as they are. */
+static uint32_t as_real(const struct decoder *decoder, uint32_t x)
+{
+    return builder_tensor(decoder->builder, x)->dtype == DTYPE_F32
+               ? x
+               : build_cast(decoder->builder, x, DTYPE_F32);
+}
+
+static uint32_t write_vector(const struct decoder *decoder, const char *name, const char *end,
+                             uint64_t width, struct init init)
+{
+    return as_real(decoder, write_part(decoder, name, end, width, 0, init));
 }
 
 static uint32_t write_matrix(const struct decoder *decoder, const char *name, uint64_t rows,
-                             uint64_t columns)
+                             uint64_t columns, double deviation)
 {
-    return write_part(decoder, name, "weight", rows, columns, init_normal(WEIGHT_DEVIATION));
+    return write_part(decoder, name, "weight", rows, columns, init_normal(deviation));
 }
 
 /* Over the last axis of x. */
@@ -198,13 +254,13 @@ static uint32_t write_norm(const struct decoder *decoder, const char *name, uint
                            uint64_t width)
 {
     float epsilon = (float)decoder->options->norm_epsilon;
-    uint32_t gain = write_part(decoder, name, "weight", width, 0, INIT_AT_ONE);
+    uint32_t gain = write_vector(decoder, name, "weight", width, INIT_AT_ONE);
 
     if (!decoder->layout->centred) {
         return build_rms_norm(decoder->builder, x, gain, epsilon);
     }
     return build_layer_norm(decoder->builder, x, gain,
-                            write_part(decoder, name, "bias", width, 0, INIT_AT_ZERO), epsilon);
+                            write_vector(decoder, name, "bias", width, INIT_AT_ZERO), epsilon);
 }
 
 /* A linear layer from `in` to `out` numbers. Its weight is drawn with the deviation. */
@@ -216,20 +272,64 @@ struct linear {
     bool bias;
 };
 
+/* Is the word one of the list, which commas part? */
+static bool is_listed(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* alpha / rank * B A x. */
+static uint32_t write_adapter(const struct decoder *decoder, uint32_t x,
+                              const struct linear *linear)
+{
+    const struct lora *lora = &decoder->options->lora;
+    struct model_writer *writer = decoder->writer;
+    struct init uniform = init_normal(init_fan_in(linear->in));
+    char name[TENSOR_NAME_MAX + 1];
+
+    uniform.kind = INIT_UNIFORM;
+    (void)snprintf(name, sizeof(name), "%s.lora_A.weight", linear->name);
+    uint32_t a = write_parameter(writer, name, lora->rank, linear->in, uniform);
+    (void)snprintf(name, sizeof(name), "%s.lora_B.weight", linear->name);
+    uint32_t b = write_parameter(writer, name, linear->out, lora->rank, INIT_AT_ZERO);
+
+    if (lora->dropout > 0.0) {
+        x = build_dropout(decoder->builder, x, lora->dropout, writer->stream++,
+                          decoder->options->seed);
+    }
+    x = build_linear(decoder->builder, build_linear(decoder->builder, x, a), b);
+    return build_scale(decoder->builder, x, (float)(lora->alpha / lora->rank));
+}
+
 static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const struct linear *linear)
 {
     struct builder *builder = decoder->builder;
+    const struct lora *lora = &decoder->options->lora;
     bool in_first = decoder->layout->in_first;
-    uint32_t weight =
-        write_part(decoder, linear->name, "weight", in_first ? linear->in : linear->out,
-                   in_first ? linear->out : linear->in, init_normal(linear->deviation));
+    uint32_t weight = write_matrix(decoder, linear->name, in_first ? linear->in : linear->out,
+                                   in_first ? linear->out : linear->in, linear->deviation);
 
     /* A bias is written before the product: parameters stand beside each other. */
     uint32_t bias = linear->bias
-                        ? write_part(decoder, linear->name, "bias", linear->out, 0, INIT_AT_ZERO)
+                        ? write_vector(decoder, linear->name, "bias", linear->out, INIT_AT_ZERO)
                         : TENSOR_NONE;
-    x = in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
-    return linear->bias ? build_add(builder, x, bias, 1) : x;
+    uint32_t y =
+        in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
+
+    y = linear->bias ? build_add(builder, y, bias, 1) : y;
+    if (lora->rank == 0 || (strcmp(lora->targets, LORA_ALL) != 0 &&
+                            !is_listed(lora->targets, last_part(linear->name)))) {
+        return y;
+    }
+    return build_add(builder, y, write_adapter(decoder, x, linear), 1);
 }
 
 /* Layers that add to the residual stream start smaller in GPT-2's layout: there are two a layer. */
@@ -338,11 +438,12 @@ static uint32_t learned_positions(const struct decoder *decoder)
 {
     const struct model_options *options = decoder->options;
     uint32_t rows = options->positions == 0 ? options->length : options->positions;
-    uint32_t table = write_matrix(decoder, decoder->layout->positions, rows, options->width);
+    uint32_t table =
+        write_matrix(decoder, decoder->layout->positions, rows, options->width, WEIGHT_DEVIATION);
     uint32_t *index;
 
     if (rows == options->length) {
-        return table;
+        return as_real(decoder, table);
     }
     index = calloc((size_t)options->length + 1, sizeof(*index));
     for (uint32_t t = 0; index != NULL && t < options->length; t++) {
@@ -365,7 +466,8 @@ static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
             rotary_table(options->length, decoder->head_width, options->rotary_base,
                          &options->rotary_scaling));
     }
-    *table = write_matrix(decoder, layout->embedding, options->vocabulary, options->width);
+    *table = write_matrix(decoder, layout->embedding, options->vocabulary, options->width,
+                          WEIGHT_DEVIATION);
     if (layout->positions == NULL) {
         return build_gather(decoder->builder, *table, tokens);
     }
@@ -398,6 +500,9 @@ void write_decoder(struct model_writer *writer)
     if (!builder_failed(writer->builder) && decoder.layout->positions == NULL) {
         check_rotary(&decoder);
     }
+    if (!builder_failed(writer->builder) && options->lora.rank != 0) {
+        check_targets(&decoder);
+    }
     if (builder_failed(writer->builder)) {
         return;
     }
@@ -405,16 +510,17 @@ void write_decoder(struct model_writer *writer)
     uint32_t x = embed(&decoder, &head, tokens);
 
     for (uint32_t layer = 0; layer < options->layers && !builder_failed(writer->builder); layer++) {
-        char scope[28];
+        char scope[MODEL_SCOPE_MAX];
 
         (void)snprintf(scope, sizeof(scope), decoder.layout->layer, layer);
-        build_scope(writer->builder, scope);
+        write_scope(writer, scope);
         x = write_layer(&decoder, x);
     }
-    build_scope(writer->builder, "");
+    write_scope(writer, "");
     x = write_norm(&decoder, decoder.layout->last_norm, x, options->width);
     if (!options->tied_head) {
-        head = write_matrix(&decoder, decoder.layout->head, options->vocabulary, options->width);
+        head = write_matrix(&decoder, decoder.layout->head, options->vocabulary, options->width,
+                            WEIGHT_DEVIATION);
     }
     write_end(writer, build_linear(writer->builder, x, head), targets);
 }

@@ -41,6 +41,24 @@ struct rotary_scaling {
     uint32_t positions;
 };
 
+/*
+ * Low-rank adapters: the model's own weights are data that no step changes, under the names, types
+ * and shapes of their files; what is trained is a pair of small matrices beside each target,
+ * y = W x + alpha / rank * B A x.
+ */
+#define LORA_TARGETS_MAX 256
+#define LORA_ALL         "all-linear"
+struct lora {
+    uint32_t rank; /* 0: no adapters; all weights are trained */
+    double alpha;
+    double dropout;                 /* of what enters A */
+    char targets[LORA_TARGETS_MAX]; /* "q_proj,v_proj", or LORA_ALL but the head */
+    const char *prefix;             /* of the names in the files, such as "transformer"; or "" */
+    /* How the files hold a tensor of that name: DTYPE_F32, DTYPE_F16 or DTYPE_BF16. */
+    enum dtype (*dtype_of)(const void *files, const char *name);
+    const void *files;
+};
+
 enum optimizer {
     OPTIMIZER_ADAMW = 0,
     OPTIMIZER_SGD, /* with momentum */
@@ -88,6 +106,7 @@ struct model_options {
     struct rotary_scaling rotary_scaling;
     double norm_epsilon;
     double dropout;
+    struct lora lora;
 
     /* Classifiers. */
     uint32_t image_height;
@@ -97,6 +116,7 @@ struct model_options {
 
     /* The data. */
     uint64_t data_count;  /* tokens, or samples */
+    bool masked;          /* a mask says which tokens are targets; the loss is their mean */
     uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
     uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;
@@ -129,10 +149,13 @@ struct model {
     struct tape *tape;
     uint32_t parameter_count;
     uint32_t *parameters; /* state tensors */
+    uint32_t frozen_count;
+    uint32_t *frozen; /* data tensors: the weights under adapters */
     uint32_t constant_count;
     struct model_constant *constants;
     uint32_t data;   /* tokens or samples; TENSOR_NONE for inference */
     uint32_t labels; /* of samples, or TENSOR_NONE */
+    uint32_t mask;   /* of tokens, or TENSOR_NONE */
     uint32_t input;  /* inference: the tensor to write, or TENSOR_NONE */
     uint32_t output; /* inference: the logits, or TENSOR_NONE */
 };

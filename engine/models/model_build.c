@@ -91,6 +91,13 @@ static enum status check_options(const struct model_options *options, struct err
         return error_set(error, STATUS_USAGE,
                          "beta1, beta2 and momentum must be from 0 to below 1");
     }
+    if (options->lora.rank != 0 &&
+        !(options->lora.alpha > 0.0 && options->lora.alpha <= 1e6 && options->lora.dropout >= 0.0 &&
+          options->lora.dropout < 1.0 && options->lora.dtype_of != NULL && !options->evaluation)) {
+        return error_set(error, STATUS_USAGE,
+                         "adapters of alpha %g and dropout %g, on frozen weights, for a training",
+                         options->lora.alpha, options->lora.dropout);
+    }
     if (!(options->epsilon > 0.0 && options->epsilon <= 1.0 && options->decay >= 0.0 &&
           options->decay <= 1e3 && options->clip >= 0.0 && options->clip <= 1e30)) {
         return error_set(error, STATUS_USAGE,
@@ -104,13 +111,14 @@ enum status model_build(struct model *model, const struct model_options *options
 {
     static void (*const writers[MODEL_COUNT])(struct model_writer *) = {
         write_mlp, write_convnet, write_decoder, write_decoder};
-    struct model_writer writer = {.model = model, .options = &model->options};
+    struct model_writer writer = {.model = model, .options = &model->options, .mask = TENSOR_NONE};
     enum status status = check_options(options, error);
     uint64_t control;
 
     *model = (struct model){.options = *options,
                             .data = TENSOR_NONE,
                             .labels = TENSOR_NONE,
+                            .mask = TENSOR_NONE,
                             .input = TENSOR_NONE,
                             .output = TENSOR_NONE};
     if (status != STATUS_OK) {
@@ -139,12 +147,13 @@ void model_release(struct model *model)
 {
     tape_free(model->tape);
     free(model->parameters);
+    free(model->frozen);
     for (uint32_t i = 0; i < model->constant_count; i++) {
         free(model->constants[i].bytes);
     }
     free(model->constants);
     model->tape = NULL;
-    model->parameters = NULL;
+    model->parameters = model->frozen = NULL;
     model->constants = NULL;
-    model->parameter_count = model->constant_count = 0;
+    model->parameter_count = model->frozen_count = model->constant_count = 0;
 }

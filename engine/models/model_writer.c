@@ -32,6 +32,23 @@ void model_require(struct model_writer *writer, uint64_t value, const char *name
 
 /* ---- tensors ------------------------------------------------------------ */
 
+static void append(struct model_writer *writer, uint32_t **ids, uint32_t *count, uint32_t *room,
+                   uint32_t id)
+{
+    if (*count == *room) {
+        uint32_t more = *room == 0 ? 64 : 2 * *room;
+        void *larger = realloc(*ids, more * sizeof(**ids));
+
+        if (larger == NULL) {
+            builder_fail(writer->builder, STATUS_NO_MEMORY, "no memory for a model");
+            return;
+        }
+        *ids = larger;
+        *room = more;
+    }
+    (*ids)[(*count)++] = id;
+}
+
 uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t rows,
                          uint64_t columns, struct init init)
 {
@@ -40,22 +57,39 @@ uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t
         build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, columns == 0 ? 1 : 2, dims);
     struct model *model = writer->model;
 
-    if (builder_failed(writer->builder)) {
-        return 0;
+    if (!builder_failed(writer->builder)) {
+        build_init(writer->builder, id, init);
+        append(writer, &model->parameters, &model->parameter_count, &writer->parameter_room, id);
     }
-    if (model->parameter_count == writer->parameter_room) {
-        uint32_t room = writer->parameter_room == 0 ? 64 : 2 * writer->parameter_room;
-        void *larger = realloc(model->parameters, room * sizeof(*model->parameters));
+    return id;
+}
 
-        if (larger == NULL) {
-            builder_fail(writer->builder, STATUS_NO_MEMORY, "no memory for a model");
-            return 0;
-        }
-        model->parameters = larger;
-        writer->parameter_room = room;
+void write_scope(struct model_writer *writer, const char *scope)
+{
+    (void)snprintf(writer->scope, sizeof(writer->scope), "%s", scope);
+    build_scope(writer->builder, writer->scope);
+}
+
+uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t rows,
+                      uint64_t columns)
+{
+    const struct lora *lora = &writer->options->lora;
+    uint64_t dims[2] = {rows, columns};
+    struct model *model = writer->model;
+    char scope[2 * MODEL_SCOPE_MAX];
+    char whole[TENSOR_NAME_MAX + 1];
+    bool joint = lora->prefix[0] != '\0' && writer->scope[0] != '\0';
+    uint32_t id;
+
+    (void)snprintf(scope, sizeof(scope), "%s%s%s", lora->prefix, joint ? "." : "", writer->scope);
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", scope, scope[0] == '\0' ? "" : ".", name);
+    build_scope(writer->builder, scope);
+    id = build_tensor(writer->builder, name, lora->dtype_of(lora->files, whole), ROLE_DATA,
+                      columns == 0 ? 1 : 2, dims);
+    build_scope(writer->builder, writer->scope);
+    if (!builder_failed(writer->builder)) {
+        append(writer, &model->frozen, &model->frozen_count, &writer->frozen_room, id);
     }
-    build_init(writer->builder, id, init);
-    model->parameters[model->parameter_count++] = id;
     return id;
 }
 
@@ -92,11 +126,35 @@ static void begin_batches(struct model_writer *writer)
     build_repeat(writer->builder, times, options->group == 0 ? times : options->group);
 }
 
-static void seed_attributes(struct model_writer *writer, struct op *op)
+static bool repeats(const struct model_writer *writer)
 {
-    op_attribute(op, writer->stream++);
+    return writer->options->accumulate > 1 && !writer->options->evaluation;
+}
+
+static void seed_attributes(struct model_writer *writer, struct op *op, uint32_t stream)
+{
+    op_attribute(op, stream);
     op_attribute(op, writer->options->seed & UINT32_MAX);
     op_attribute(op, writer->options->seed >> 32);
+}
+
+/* Sequences of a data tensor, drawn by the next stream, and what stands one place ahead. */
+static void draw_tokens(struct model_writer *writer, uint32_t data, uint32_t *tokens,
+                        uint32_t *targets)
+{
+    const struct model_options *options = writer->options;
+    struct output_shape shape = shape_matrix(DTYPE_U32, options->batch, options->length);
+    struct output_shape shapes[2] = {shape, shape};
+    uint32_t inputs[2] = {data, build_counter(writer->builder)};
+    struct op op = op_begin(OP_BATCH_TOKENS, 2, inputs);
+
+    op_attribute(&op, options->batch);
+    op_attribute(&op, options->length);
+    seed_attributes(writer, &op, writer->stream);
+    op.output_count = 2;
+    build_op(writer->builder, &op, shapes);
+    *tokens = op.outputs[0];
+    *targets = op.outputs[1];
 }
 
 void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets)
@@ -104,8 +162,6 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
     uint64_t dims[2] = {options->batch, options->length};
-    struct output_shape shapes[2] = {shape_matrix(DTYPE_U32, dims[0], dims[1]),
-                                     shape_matrix(DTYPE_U32, dims[0], dims[1])};
 
     if (options->inference) {
         *tokens = build_tensor(builder, "tokens", DTYPE_U32, ROLE_INPUT, 2, dims);
@@ -115,16 +171,18 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
     }
     writer->model->data =
         build_tensor(builder, "data", options->data_dtype, ROLE_DATA, 1, &options->data_count);
+    if (options->masked) {
+        writer->model->mask =
+            build_tensor(builder, "mask", DTYPE_U8, ROLE_DATA, 1, &options->data_count);
+    }
     begin_batches(writer);
-    uint32_t inputs[2] = {writer->model->data, build_counter(builder)};
-    struct op op = op_begin(OP_BATCH_TOKENS, 2, inputs);
-    op_attribute(&op, options->batch);
-    op_attribute(&op, options->length);
-    seed_attributes(writer, &op);
-    op.output_count = 2;
-    build_op(builder, &op, shapes);
-    *tokens = op.outputs[0];
-    *targets = op.outputs[1];
+    draw_tokens(writer, writer->model->data, tokens, targets);
+    if (options->masked) { /* the same draw: the targets' places */
+        uint32_t places;
+
+        draw_tokens(writer, writer->model->mask, &places, &writer->mask);
+    }
+    writer->stream++;
 }
 
 void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labels, uint64_t width)
@@ -155,7 +213,7 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
     struct op op = op_begin(OP_BATCH_SAMPLES, 3, inputs);
     op_attribute(&op, options->batch);
     op_attribute(&op, width);
-    seed_attributes(writer, &op);
+    seed_attributes(writer, &op, writer->stream++);
     op_attribute_float(&op, options->data_dtype == DTYPE_U8 ? 1.0f / 255.0f : 1.0f);
     op.output_count = 2;
     build_op(builder, &op, shapes);
@@ -340,19 +398,28 @@ static void write_answers(struct model_writer *writer, uint32_t logits, uint32_t
     writer->model->output = logits;
 }
 
-/* The loss of the step is the mean of the micro-batches', and so are the gradients. */
-static void write_gradients(struct model_writer *writer, uint32_t *gradients,
-                            const uint32_t *parameters, uint32_t loss)
+/* The loss of a micro-batch. Under a mask and micro-batches it is a sum: step_share() follows. */
+static uint32_t write_loss(struct model_writer *writer, uint32_t logits, uint32_t targets)
+{
+    static const uint64_t one = 1;
+    struct builder *builder = writer->builder;
+    uint32_t share;
+
+    if (writer->mask == TENSOR_NONE) {
+        return build_cross_entropy(builder, logits, targets);
+    }
+    share =
+        repeats(writer) ? build_fill(builder, 1.0f, 1, &one) : build_share(builder, writer->mask);
+    return build_cross_entropy_masked(builder, logits, targets, writer->mask, share);
+}
+
+/* Names the gradients, and hands their sums on. */
+static void accumulate(struct model_writer *writer, uint32_t *gradients, const uint32_t *parameters)
 {
     struct builder *builder = writer->builder;
-    uint32_t count = writer->model->parameter_count;
-    float share = 1.0f / (float)writer->options->accumulate;
     char name[TENSOR_NAME_MAX + 8];
-    bool repeats = writer->options->accumulate > 1;
 
-    build_gradients(builder, gradients, repeats ? build_scale(builder, loss, share) : loss,
-                    parameters, count);
-    for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
+    for (uint32_t i = 0; i < writer->model->parameter_count && !builder_failed(builder); i++) {
         const char *parameter = builder_tensor(builder, parameters[i])->name;
 
         if (gradients[i] == TENSOR_NONE) {
@@ -362,9 +429,41 @@ static void write_gradients(struct model_writer *writer, uint32_t *gradients,
         (void)snprintf(name, sizeof(name), "g.%s", parameter);
         gradients[i] = build_accumulated(builder, name, gradients[i]);
     }
+}
+
+/*
+ * The loss of the step is the mean of the micro-batches', and so are the gradients. Under a mask it
+ * is the mean over all targets of the step, however they are spread over micro-batches: sums are
+ * divided by their number at the end.
+ */
+static void write_gradients(struct model_writer *writer, uint32_t *gradients,
+                            const uint32_t *parameters, uint32_t loss)
+{
+    struct builder *builder = writer->builder;
+    uint32_t count = writer->model->parameter_count;
+    float share = 1.0f / (float)writer->options->accumulate;
+    bool many = repeats(writer);
+    bool sums = many && writer->mask != TENSOR_NONE;
+    uint32_t marked = TENSOR_NONE;
+
+    build_gradients(builder, gradients, many && !sums ? build_scale(builder, loss, share) : loss,
+                    parameters, count);
+    accumulate(writer, gradients, parameters);
     loss = build_accumulated(builder, "losses", loss);
+    if (sums) {
+        marked = build_accumulated(builder, "marked", build_marked(builder, writer->mask));
+    }
     build_repeat_end(builder);
-    loss = repeats ? build_scale(builder, loss, share) : loss;
+    if (sums) {
+        uint32_t of_step = build_share_of(builder, marked);
+
+        for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
+            gradients[i] = build_mul(builder, gradients[i], of_step, 1);
+        }
+        loss = build_mul(builder, loss, of_step, 1);
+    } else if (many) {
+        loss = build_scale(builder, loss, share);
+    }
     build_output(builder, "loss", loss);
     build_loss(builder, loss);
 }
@@ -386,7 +485,7 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
         model->output = logits;
         return;
     }
-    loss = build_cross_entropy(builder, logits, targets);
+    loss = write_loss(writer, logits, targets);
     if (writer->options->evaluation) {
         build_output(builder, "loss", loss);
         build_loss(builder, loss);

@@ -6,17 +6,27 @@
 
 #include "engine/models/model.h"
 
+#define MODEL_SCOPE_MAX 28
+
 struct model_writer {
     struct builder *builder;
     struct model *model;
     const struct model_options *options;
     uint32_t parameter_room;
-    uint32_t stream; /* the next stream of random draws that no other operation uses */
+    uint32_t frozen_room;
+    char scope[MODEL_SCOPE_MAX]; /* of the builder: write_scope() */
+    uint32_t mask;               /* of the batch's targets, or TENSOR_NONE */
+    uint32_t stream;             /* the next stream of random draws that no other operation uses */
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
 uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t rows,
                          uint64_t columns, struct init init);
+/* A weight under adapters, of the files' own name and type. */
+uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t rows,
+                      uint64_t columns);
+/* build_scope(), remembered. */
+void write_scope(struct model_writer *writer, const char *scope);
 struct init init_normal(double deviation);
 #define INIT_AT_ZERO ((struct init){INIT_ZEROS, 0})
 #define INIT_AT_ONE  ((struct init){INIT_ONES, 0})

@@ -426,15 +426,25 @@ uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t 
     return build_mean(builder, build_losses(builder, logits, targets));
 }
 
-uint32_t build_share(struct builder *builder, uint32_t mask)
+uint32_t build_marked(struct builder *builder, uint32_t mask)
 {
     static const uint64_t one = 1;
-    uint32_t ones = build_select(builder, mask, build_fill(builder, 1.0f, 1, &one),
-                                 build_fill(builder, 0.0f, 1, &one));
+
+    return build_total(builder, build_select(builder, mask, build_fill(builder, 1.0f, 1, &one),
+                                             build_fill(builder, 0.0f, 1, &one)));
+}
+
+uint32_t build_share_of(struct builder *builder, uint32_t marked)
+{
+    static const uint64_t one = 1;
     uint32_t least = build_fill(builder, 1.0f, 1, &one);
 
-    return build_map(builder, MAP_RECIPROCAL,
-                     build_binary(builder, BINARY_MAX, build_total(builder, ones), least));
+    return build_map(builder, MAP_RECIPROCAL, build_binary(builder, BINARY_MAX, marked, least));
+}
+
+uint32_t build_share(struct builder *builder, uint32_t mask)
+{
+    return build_share_of(builder, build_marked(builder, mask));
 }
 
 uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,

@@ -157,8 +157,11 @@ uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t 
  */
 uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, uint32_t targets,
                                     uint32_t mask, uint32_t share);
-/* 1 over the number of elements that are not 0, or 1 if all are: one number. At most 2^20 elements.
- */
+/* The number of elements that are not 0, at most 2^20: one binary32. */
+uint32_t build_marked(struct builder *builder, uint32_t mask);
+/* 1 over such a number, or over a sum of them; 1 over 0 is 1. */
+uint32_t build_share_of(struct builder *builder, uint32_t marked);
+/* build_share_of(build_marked(mask)). */
 uint32_t build_share(struct builder *builder, uint32_t mask);
 /* Mean of all elements: one number. */
 uint32_t build_mean(struct builder *builder, uint32_t x);

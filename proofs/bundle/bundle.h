@@ -191,6 +191,11 @@ MUST_CHECK enum status bundle_checkpoint_path(char *path, const struct bundle *b
 MUST_CHECK enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step,
                                                struct error *error);
 
+/* The same, and the checkpoint stays open, for who reads its tensors. */
+struct safetensors;
+MUST_CHECK enum status bundle_checkpoint_open(struct safetensors *file, struct bundle *bundle,
+                                              uint64_t step, struct error *error);
+
 /* Removes checkpoints except the newest `keep` and those of every `every`-th segment (0: none). */
 MUST_CHECK enum status bundle_checkpoint_prune(struct bundle *bundle, uint64_t keep, uint64_t every,
                                                struct error *error);

@@ -188,19 +188,29 @@ static enum status compare_root(const struct digest *root, const struct digest *
                            file->path);
 }
 
-enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct error *error)
+enum status bundle_checkpoint_open(struct safetensors *file, struct bundle *bundle, uint64_t step,
+                                   struct error *error)
 {
-    struct safetensors file;
     struct digest wanted;
     struct digest root;
     enum status status;
 
-    TRY(open_checkpoint(&file, &wanted, bundle, step, error));
-    TRY_OUT(checkpoint_file_root(&root, &file, bundle->job->tape, error));
-    TRY_OUT(compare_root(&root, &wanted, &file, error));
+    TRY(open_checkpoint(file, &wanted, bundle, step, error));
+    TRY_OUT(checkpoint_file_root(&root, file, bundle->job->tape, error));
+    TRY_OUT(compare_root(&root, &wanted, file, error));
+    return STATUS_OK;
 out:
-    safetensors_close(&file);
+    safetensors_close(file);
     return status;
+}
+
+enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct error *error)
+{
+    struct safetensors file;
+
+    TRY(bundle_checkpoint_open(&file, bundle, step, error));
+    safetensors_close(&file);
+    return STATUS_OK;
 }
 
 /* ---- loading ------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "base/io/log.h"
 #include "chain/keys/passphrase.h"
 #include "proofs/bundle/bundle_pack.h"
+#include "proofs/bundle/model_export.h"
 #include "proofs/format/key_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
@@ -303,13 +304,99 @@ static const struct option_spec export_options[] = {
      .choices = "all|last|none",
      .fallback = "all",
      .help = "the checkpoints to take along"},
+    {.name = "hf",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .help = "in place of FILE: a new folder of Hugging Face with the model, or with the adapters"},
+    {.name = "base",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .help = "with --hf: the folder that the training began with; its config and tokenizer are "
+             "taken along"},
+    {.name = "step",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .help = "with --hf: the state after so many steps, of which there is a checkpoint (default: "
+             "the newest)"},
+    {.name = "merge", .kind = OPTION_FLAG, .help = "with --hf: add adapters to the weights"},
     ACCESS_KEY_OPTIONS,
 };
 
+/* The newest checkpoint, or the one of --step. */
+static enum status find_step(uint64_t *step, struct bundle *bundle, const struct options *options,
+                             struct error *error)
+{
+    uint64_t wanted = options_number(options, "step");
+    bool given = options_given(options, "step");
+    uint64_t at = given ? wanted : 0;
+    enum status status;
+
+    TRY(bundle_checkpoint_find(step, bundle, at, error));
+    if (given && *step != wanted) {
+        return error_set(error, STATUS_NOT_FOUND,
+                         "no checkpoint after %" PRIu64 " steps; the next is after %" PRIu64,
+                         wanted, *step);
+    }
+    while (!given) {
+        status = bundle_checkpoint_find(&at, bundle, *step + 1, NULL);
+        if (status != STATUS_OK) {
+            return status == STATUS_NOT_FOUND
+                       ? STATUS_OK
+                       : bundle_checkpoint_find(&at, bundle, *step + 1, error);
+        }
+        *step = at;
+    }
+    return STATUS_OK;
+}
+
+static enum status export_model(struct command_context *context, struct bundle *bundle,
+                                struct error *error)
+{
+    struct model_export options = {.folder = options_text(context->options, "hf"),
+                                   .base = options_text(context->options, "base"),
+                                   .merge = options_flag(context->options, "merge"),
+                                   .job = bundle_job(bundle)};
+    struct safetensors state;
+    enum status status;
+
+    if (context->options->argument_count != 1) {
+        return error_set(error, STATUS_USAGE, "--hf takes the place of FILE");
+    }
+    TRY(access_unlock(bundle, context->options, error));
+    TRY(find_step(&options.step, bundle, context->options, error));
+    TRY(bundle_state_root(&options.root, bundle, options.step, error));
+    TRY(bundle_checkpoint_open(&state, bundle, options.step, error));
+    options.state = &state;
+    status = model_export(&options, error);
+    safetensors_close(&state);
+    return status;
+}
+
+static enum status export_file(struct command_context *context, struct bundle *bundle,
+                               struct error *error)
+{
+    static const char *const of_models[] = {"base", "step", "merge"};
+    const char *which = options_text(context->options, "checkpoints");
+
+    for (size_t i = 0; i < sizeof(of_models) / sizeof(of_models[0]); i++) {
+        if (options_flagged(context->options, of_models[i])) {
+            return error_set(error, STATUS_USAGE, "--%s says nothing without --hf", of_models[i]);
+        }
+    }
+    if (context->options->argument_count != 2) {
+        return error_set(error, STATUS_USAGE, "name the FILE, or a folder with --hf");
+    }
+    return bundle_export(bundle, context->options->arguments[1],
+                         strcmp(which, "all") == 0    ? BUNDLE_PACK_ALL
+                         : strcmp(which, "last") == 0 ? BUNDLE_PACK_LAST
+                                                      : BUNDLE_PACK_NONE,
+                         error);
+}
+
 static int run_export(struct command_context *context)
 {
-    const char *path = context->options->arguments[1];
-    const char *which = options_text(context->options, "checkpoints");
+    const char *folder = options_text(context->options, "hf");
+    const char *path = folder != NULL ? folder : context->options->arguments[1];
     struct bundle *bundle = NULL;
     struct error error;
     enum status status;
@@ -317,11 +404,8 @@ static int run_export(struct command_context *context)
 
     error_init(&error);
     TRY_OUT(open_bundle(&bundle, context, false, &error));
-    TRY_OUT(bundle_export(bundle, path,
-                          strcmp(which, "all") == 0    ? BUNDLE_PACK_ALL
-                          : strcmp(which, "last") == 0 ? BUNDLE_PACK_LAST
-                                                       : BUNDLE_PACK_NONE,
-                          &error));
+    TRY_OUT(folder != NULL ? export_model(context, bundle, &error)
+                           : export_file(context, bundle, &error));
     if (context->json) {
         code = command_emit(context,
                             json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path));
@@ -443,11 +527,15 @@ static const struct command commands[] = {
      OPTIONS_OF(key_options),
      .run = run_check},
     {.name = "export",
-     .summary = "put a bundle into one file",
+     .summary = "put a bundle into one file, or its model into a folder of Hugging Face",
      .description = "The file is a tar archive under zstd. Notes that name your folders stay out, "
-                    "and an encrypted bundle stays encrypted.",
-     .arguments = "BUNDLE FILE",
-     .example = "lockstep bundle export text.run text.tar.zst",
+                    "and an encrypted bundle stays encrypted. With --hf, a checkpoint becomes a "
+                    "folder that other programs open: a whole model in binary32, or the adapters "
+                    "of a job with --lora as PEFT reads them. The folder of --base must have the "
+                    "roots that the job began with.",
+     .arguments = "BUNDLE [FILE]",
+     .example = "lockstep bundle export text.run text.tar.zst\n"
+                "lockstep bundle export tune.run --hf tuned --base Llama-3.2-1B",
      OPTIONS_OF(export_options),
      .run = run_export},
     {.name = "import",

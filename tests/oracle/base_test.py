@@ -4,6 +4,7 @@ Method: a small random folder of each family, in shards and in 16 bits, with and
 are 100 times larger; torch_decoder.py computes it in float64 from the published formulas. Logits and
 loss of step 0 at 22 and 14 bits, and 20 steps of AdamW. Skipped where PyTorch is not installed."""
 
+import json
 import os
 import sys
 
@@ -97,9 +98,10 @@ def new_job(folder, data, name, *more):
     return job, made
 
 
-def run(job, folder, data, name):
+def run(job, folder, data, name, mask=None):
     bundle = path(name + ".run")
-    ask("prover", "run", job, "--data", data, "--first-state", folder, "--bundle", bundle)
+    more = ["--data", mask] if mask else []
+    ask("prover", "run", job, "--data", data, *more, "--first-state", folder, "--bundle", bundle)
     steps = ask("bundle", "steps", bundle)["steps"]
     last = sorted(os.listdir(os.path.join(bundle, "checkpoints")))[-1]
     return ([step["loss"] for step in steps],
@@ -149,11 +151,65 @@ def check_training(family, outliers):
     worst = max(abs(a - b) / b for a, b in zip(losses, wanted))
     moved = sum(float((weights[key] - t).pow(2).sum()) for key, t in before.items()) ** 0.5
     apart = sum(float((state[key].double() - t).pow(2).sum()) for key, t in weights.items()) ** 0.5
+    if not outliers:
+        check_export(stem, folder, config, state, data)
     print("# %s%s, %d steps: loss %.2e apart, weights %.2e of their way" % (
         family, " with outliers" if outliers else "", STEPS, worst, apart / moved))
     assert sum(wanted[-5:]) < sum(wanted[:5])
     assert worst <= 1e-3, (family, outliers, worst)
     assert apart <= 0.02 * moved, (family, outliers, apart / moved)
+
+
+def check_export(stem, folder, config, state, data):
+    """The folder that comes out is the model that was trained."""
+    out = path(stem + ".hf")
+    ask("bundle", "export", path(stem + ".run"), "--hf", out, "--base", folder)
+    saved = reference.read_safetensors(os.path.join(out, "model.safetensors"))
+    with open(os.path.join(out, "config.json"), encoding="ascii") as file:
+        assert json.load(file) == dict(config, torch_dtype="float32")
+    prefix = FAMILIES[stem.split(".")[0]][3]
+    for name in reference.shapes_of(config):
+        assert torch.equal(saved[prefix + name], state[name]), name
+    # It is a base again.
+    again, _ = new_job(out, path("tokens.u8"), stem + ".again", "--inference", "--steps", "1",
+                       "--segment", "1", "--bits", "22")
+    losses, _ = run(again, out, path("tokens.u8"), stem + ".again")
+    tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
+    logits = reference.Decoder(config, {key: state[key].double()
+                                        for key in reference.shapes_of(config)})(tokens)
+    near(losses[0], float(torch.nn.functional.cross_entropy(logits.flatten(0, 1),
+                                                            targets.flatten())), 1e-4, stem)
+
+
+def check_masked(accumulate):
+    """The mean over the targets that count, however they are spread over micro-batches."""
+    name, data = write_data()
+    folder, config, weights = folder_of("qwen2", False)
+    generator = torch.Generator().manual_seed(5)
+    mask = (torch.rand(len(data), generator=generator) < 0.3).long()
+    file = path("mask.u8")
+    with open(file, "wb") as out:
+        out.write(bytes((3 * mask).tolist()))  # anything but 0 counts
+    stem = "masked.%d" % accumulate
+    job, _ = new_job(folder, name, stem, "--steps", "6", "--segment", "6", "--bits", "22", "--mask",
+                     file, "--accumulate", str(accumulate), "--rate", "0.002", "--schedule",
+                     "constant", "--warmup", "0", "--beta2", "0.95")
+    losses, _ = run(job, folder, name, stem, file)
+    places = [range(step * accumulate, (step + 1) * accumulate) for step in range(6)]
+    batches = [[reference.batch_of(data, LENGTH, BATCH, at) for at in step] for step in places]
+    masks = [[reference.batch_of(mask, LENGTH, BATCH, at)[1] for at in step] for step in places]
+    wanted = reference.train(reference.Decoder(config, weights), weights, batches, [0.002] * 6,
+                             masks=masks)
+    for got, right in zip(losses, wanted):
+        near(got, right, 1e-4, (accumulate, losses, wanted))
+
+
+def one_batch_under_a_mask():
+    check_masked(1)
+
+
+def micro_batches_under_a_mask():
+    check_masked(3)
 
 
 def case(check, family, outliers):
@@ -166,6 +222,7 @@ def case(check, family, outliers):
 
 TESTS = [case(check, family, outliers) for check in (check_step_0, check_training)
          for family in FAMILIES for outliers in (False, True)]
+TESTS += [one_batch_under_a_mask, micro_batches_under_a_mask]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))

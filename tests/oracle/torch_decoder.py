@@ -329,11 +329,14 @@ def train(decoder, trained, batches, rates, clip=1.0, decay=0.1, betas=(0.9, 0.9
     for step, micro in enumerate(batches):
         optimizer.zero_grad()
         loss = 0.0
+        counted = sum(int(mask.sum()) for mask in masks[step]) if masks is not None else 0
         for number, (tokens, targets) in enumerate(micro):
-            wanted = targets.flatten()
-            if masks is not None:
+            logits, wanted = decoder(tokens).flatten(0, 1), targets.flatten()
+            if masks is None:
+                part = F.cross_entropy(logits, wanted) / len(micro)
+            else:
                 wanted = wanted.masked_fill(masks[step][number].flatten() == 0, -100)
-            part = F.cross_entropy(decoder(tokens).flatten(0, 1), wanted) / len(micro)
+                part = F.cross_entropy(logits, wanted, reduction="sum") / counted
             part.backward()
             loss += float(part)
         norm = math.sqrt(sum(float(t.grad.pow(2).sum()) for t in trained.values()))

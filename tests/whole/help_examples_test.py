@@ -34,6 +34,7 @@ NOT_HERE = {
     "mpirun -np 8 lockstep audit --threads 1 long.run": "tests/verifier/audit/audit_ranks_test.c",
     "job new --inference": "the published weights",
     "job new --base": "tests/client/job_base_test.py",
+    "bundle export tune.run --hf": "tests/oracle/base_test.py",
     "job new --tape": "a tape of another program",
     "ledger deploy": "tests/chain has chains",
 }

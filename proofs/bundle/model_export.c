@@ -1,0 +1,719 @@
+/* model_export.c - see model_export.h. */
+#include "proofs/bundle/model_export.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "base/io/strict_json.h"
+#include "proofs/commit/commit.h"
+#include "proofs/job/first_state.h"
+
+#define PIECE_SIZE     ((size_t)4 << 20)
+#define COPY_SIZE_MAX  ((size_t)256 << 20) /* of a tokenizer's file */
+#define CONFIG_MAX     (1u << 20)
+#define CARD_MAX       8192
+#define WEIGHT         ".weight"
+#define ADAPTER_A      ".lora_A.weight"
+#define ADAPTER_B      ".lora_B.weight"
+#define ADAPTER_PREFIX "base_model.model."
+
+struct exporter {
+    const struct model_export *options;
+    const struct job *job;
+    const struct tape *tape;
+    const struct safetensors *state;
+    struct weights base;
+    const char *prefix;       /* of the base's names: "transformer." or "" */
+    bool in_first;            /* matrices of GPT-2 are (in, out) */
+    char part[FILE_PATH_MAX]; /* the new folder until it is whole */
+};
+
+/* ---- names -------------------------------------------------------------- */
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name);
+    size_t end_length = strlen(end);
+
+    return length > end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+bool model_export_has_adapters(const struct tape *tape)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (ends_with(tape->tensors[tape->states[i].before].name, ADAPTER_A)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The state of that name in the checkpoint, or NULL. */
+static const struct safetensors_entry *find_state(const struct exporter *exporter, const char *name,
+                                                  const char *end)
+{
+    char whole[SAFETENSORS_NAME_MAX + 32];
+
+    (void)snprintf(whole, sizeof(whole), "%s%s", name, end);
+    return safetensors_find(exporter->state, whole);
+}
+
+/* The name of a tensor of the base as the job has it: without the prefix. */
+static const char *plain_name(const struct exporter *exporter, const char *name)
+{
+    size_t length = strlen(exporter->prefix);
+
+    return strncmp(name, exporter->prefix, length) == 0 ? name + length : name;
+}
+
+/* ---- the adapters ------------------------------------------------------- */
+
+struct adapter {
+    const struct safetensors_entry *a; /* (rank, in); NULL: the tensor has no adapter */
+    const struct safetensors_entry *b; /* (out, rank) */
+    double scale;
+};
+
+/* The operation that reads the tensor as input number `input`, from `from` on; UINT32_MAX: none. */
+static uint32_t reader_of(const struct tape *tape, uint32_t tensor, enum op_kind kind,
+                          uint32_t from)
+{
+    for (uint32_t at = from; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count && tape->ops[at].kind == kind; i++) {
+            if (tape->ops[at].inputs[i] == tensor) {
+                return at;
+            }
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* alpha / rank: what the product with B is scaled by, before anything else. */
+static double scale_of(const struct tape *tape, uint32_t b)
+{
+    uint32_t quantize = reader_of(tape, b, OP_QUANTIZE, 0);
+
+    while (quantize != UINT32_MAX) {
+        const struct op *op = &tape->ops[quantize];
+        uint32_t product = UINT32_MAX;
+
+        for (uint32_t i = 0; i < op->output_count && product == UINT32_MAX; i++) {
+            product = reader_of(tape, op->outputs[i], OP_CONTRACT, quantize);
+        }
+        if (product != UINT32_MAX) {
+            uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_SCALE, product);
+
+            if (scale != UINT32_MAX) {
+                uint32_t bits = (uint32_t)tape->ops[scale].attributes[0];
+                float factor;
+
+                memcpy(&factor, &bits, sizeof(factor));
+                return (double)factor;
+            }
+        }
+        quantize = reader_of(tape, b, OP_QUANTIZE, quantize + 1);
+    }
+    return 0.0;
+}
+
+static double scale_of_name(const struct tape *tape, const char *b)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (strcmp(tape->tensors[tape->states[i].before].name, b) == 0) {
+            return scale_of(tape, tape->states[i].before);
+        }
+    }
+    return 0.0;
+}
+
+/* Of a tensor of the base; adapter->a is NULL where it has none. */
+static void find_adapter(struct adapter *adapter, const struct exporter *exporter, const char *name)
+{
+    char module[SAFETENSORS_NAME_MAX + 1];
+
+    *adapter = (struct adapter){0};
+    if (!ends_with(name, WEIGHT)) {
+        return;
+    }
+    (void)snprintf(module, sizeof(module), "%.*s", (int)(strlen(name) - strlen(WEIGHT)), name);
+    adapter->a = find_state(exporter, plain_name(exporter, module), ADAPTER_A);
+    adapter->b = find_state(exporter, plain_name(exporter, module), ADAPTER_B);
+    if (adapter->a == NULL || adapter->b == NULL) {
+        adapter->a = NULL;
+        return;
+    }
+    adapter->scale = scale_of_name(exporter->tape, adapter->b->name);
+}
+
+static enum status read_whole(float **values, const struct safetensors *file,
+                              const struct safetensors_entry *entry, struct error *error)
+{
+    *values = malloc(entry->size + 1);
+    if (*values == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", entry->name);
+    }
+    return safetensors_read(file, error, *values, entry, (size_t)entry->size, 0);
+}
+
+/* Adds scale * B A to the weight, in binary64, rounded once. */
+static void add_product(float *weight, const float *a, const float *b,
+                        const struct adapter *adapter, bool in_first)
+{
+    uint64_t rank = adapter->a->dims[0];
+    uint64_t in = adapter->a->dims[1];
+    uint64_t out = adapter->b->dims[0];
+
+    for (uint64_t o = 0; o < out; o++) {
+        for (uint64_t i = 0; i < in; i++) {
+            float *place = &weight[in_first ? i * out + o : o * in + i];
+            double sum = 0.0;
+
+            for (uint64_t r = 0; r < rank; r++) {
+                sum += (double)b[o * rank + r] * (double)a[r * in + i];
+            }
+            *place = (float)((double)*place + adapter->scale * sum);
+        }
+    }
+}
+
+static enum status merge(float *weight, const struct exporter *exporter,
+                         const struct adapter *adapter, uint64_t count, struct error *error)
+{
+    float *a = NULL;
+    float *b = NULL;
+    enum status status;
+
+    if (adapter->a->rank != 2 || adapter->b->rank != 2 ||
+        adapter->a->dims[1] * adapter->b->dims[0] != count ||
+        adapter->a->dims[0] != adapter->b->dims[1] || !(adapter->scale > 0.0)) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' is no adapter of the weight beside it",
+                         adapter->a->name);
+    }
+    TRY_OUT(read_whole(&a, exporter->state, adapter->a, error));
+    TRY_OUT(read_whole(&b, exporter->state, adapter->b, error));
+    add_product(weight, a, b, adapter, exporter->in_first);
+out:
+    free(a);
+    free(b);
+    return status;
+}
+
+/* ---- is it the base of this job? ---------------------------------------- */
+
+static enum status frozen_root(struct digest *root, const struct tensor *tensor,
+                               const struct weights_entry *entry, struct error *error)
+{
+    uint64_t size = commit_tensor_size(tensor);
+    uint8_t *piece = malloc(PIECE_SIZE);
+    struct commit_stream stream;
+    enum status status = STATUS_OK;
+
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to read '%s'", tensor->name);
+    }
+    commit_stream_init(&stream, COMMIT_DATA, tensor);
+    for (uint64_t from = 0; from < size; from += PIECE_SIZE) {
+        size_t taken = size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE;
+
+        TRY_OUT(safetensors_read(entry->file, error, piece, entry->entry, taken, from));
+        commit_stream_add(&stream, piece, taken, 0);
+    }
+    commit_stream_root(&stream, root);
+out:
+    free(piece);
+    return status;
+}
+
+static enum status not_the_base(const struct exporter *exporter, const char *name,
+                                struct error *error)
+{
+    return error_set(error, STATUS_REFUSED,
+                     "%s is not what the job began with: '%s' has another root",
+                     exporter->options->base, name);
+}
+
+/* Every frozen weight of the job, by its root. */
+static enum status check_frozen(const struct exporter *exporter, struct error *error)
+{
+    const struct job *job = exporter->job;
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < exporter->tape->tensor_count; id++) {
+        const struct tensor *tensor = &exporter->tape->tensors[id];
+        const struct weights_entry *entry;
+        struct digest root;
+
+        if (tensor->role != ROLE_DATA) {
+            continue;
+        }
+        entry = weights_find(&exporter->base, tensor->name);
+        if (entry != NULL && !safetensors_entry_fits(entry->entry, tensor)) {
+            return not_the_base(exporter, tensor->name, error);
+        }
+        if (entry != NULL) {
+            TRY(frozen_root(&root, tensor, entry, error));
+            if (!digest_equal(&root, &job->data_roots[at])) {
+                return not_the_base(exporter, tensor->name, error);
+            }
+        }
+        at++;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_first_state(const struct exporter *exporter, struct error *error)
+{
+    const struct job *job = exporter->job;
+    struct first_state first = {0};
+    struct digest root;
+    enum status status;
+
+    TRY_OUT(first_state_open(&first, job->tape, exporter->options->base, error));
+    TRY_OUT(first_state_root(&root, &first, error));
+    if (!digest_equal(&root, &job->first_state_root)) {
+        status = error_set(error, STATUS_REFUSED, "%s is not what the job began with",
+                           exporter->options->base);
+    }
+out:
+    first_state_close(&first);
+    return status;
+}
+
+/* ---- weights ------------------------------------------------------------ */
+
+/* What a tensor of the base becomes in the new model: F32, of its name and shape. */
+struct exported {
+    const struct weights_entry *from;      /* of the base; NULL: not exported */
+    const struct safetensors_entry *state; /* in the checkpoint; NULL: the base's, perhaps merged */
+};
+
+static enum status write_tensor(struct safetensors_writer *writer, const struct exporter *exporter,
+                                const struct exported *exported, struct error *error)
+{
+    const struct safetensors_entry *entry = exported->from->entry;
+    uint64_t count = entry->size / element_size(entry->element);
+    struct adapter adapter;
+    float *values = malloc(count * sizeof(*values) + 1);
+    enum status status;
+
+    if (values == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", entry->name);
+    }
+    if (exported->state != NULL) {
+        TRY_OUT(safetensors_read(exporter->state, error, values, exported->state,
+                                 count * sizeof(*values), 0));
+    } else {
+        TRY_OUT(weights_read(values, exported->from, 0, count, error));
+        find_adapter(&adapter, exporter, entry->name);
+        if (adapter.a != NULL) {
+            TRY_OUT(merge(values, exporter, &adapter, count, error));
+        }
+    }
+    TRY_OUT(safetensors_writer_add(writer, error, values, count * sizeof(*values)));
+out:
+    free(values);
+    return status;
+}
+
+/* The tensors of the base that the job trains or reads; masks and the like stay behind. */
+static uint32_t choose(struct exported *chosen, struct safetensors_entry *entries,
+                       const struct exporter *exporter, bool adapters)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < exporter->base.entry_count; i++) {
+        const struct weights_entry *from = &exporter->base.entries[i];
+        const struct safetensors_entry *state =
+            adapters ? NULL : find_state(exporter, plain_name(exporter, from->entry->name), "");
+
+        if (weights_widen(from->entry->element) && (adapters || state != NULL)) {
+            chosen[count] = (struct exported){from, state};
+            entries[count] = *from->entry;
+            entries[count++].element = ELEMENT_F32;
+        }
+    }
+    return count;
+}
+
+static enum status part_path(char path[FILE_PATH_MAX], const struct exporter *exporter,
+                             const char *name, struct error *error)
+{
+    return file_path_join(path, FILE_PATH_MAX, error, exporter->part, name);
+}
+
+static const struct safetensors_text pytorch[] = {{"format", "pt"}};
+
+static enum status write_model(const struct exporter *exporter, struct error *error)
+{
+    size_t room = (size_t)exporter->base.entry_count + 1;
+    struct safetensors_entry *entries = calloc(room, sizeof(*entries));
+    struct exported *chosen = calloc(room, sizeof(*chosen));
+    struct safetensors_writer writer;
+    char path[FILE_PATH_MAX];
+    enum status status;
+    bool open = false;
+
+    if (entries == NULL || chosen == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for a model");
+        goto out;
+    }
+    uint32_t count = choose(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
+
+    TRY_OUT(part_path(path, exporter, "model.safetensors", error));
+    TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
+    open = true;
+    for (uint32_t i = 0; i < count; i++) {
+        TRY_OUT(write_tensor(&writer, exporter, &chosen[i], error));
+    }
+    status = safetensors_writer_keep(&writer, error);
+    open = false;
+out:
+    if (open) {
+        safetensors_writer_drop(&writer);
+    }
+    free(entries);
+    free(chosen);
+    return status;
+}
+
+static bool is_adapter(const char *name)
+{
+    return (ends_with(name, ADAPTER_A) || ends_with(name, ADAPTER_B)) &&
+           strncmp(name, "m.", 2) != 0 && strncmp(name, "v.", 2) != 0;
+}
+
+static enum status write_adapters(const struct exporter *exporter, struct error *error)
+{
+    const struct safetensors *from = exporter->state;
+    struct safetensors_entry *entries = calloc((size_t)from->entry_count + 1, sizeof(*entries));
+    const char *middle = exporter->in_first ? "transformer." : "";
+    struct safetensors_writer writer;
+    char path[FILE_PATH_MAX];
+    enum status status;
+    uint32_t count = 0;
+    bool open = false;
+
+    if (entries == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for adapters");
+    }
+    for (uint32_t i = 0; i < from->entry_count; i++) {
+        if (is_adapter(from->entries[i].name)) {
+            entries[count] = from->entries[i];
+            (void)snprintf(entries[count].name, sizeof(entries[count].name),
+                           ADAPTER_PREFIX "%s%.200s", middle, from->entries[i].name);
+            count++;
+        }
+    }
+    TRY_OUT(part_path(path, exporter, "adapter_model.safetensors", error));
+    TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
+    open = true;
+    for (uint32_t i = 0; i < from->entry_count; i++) {
+        float *values;
+
+        if (!is_adapter(from->entries[i].name)) {
+            continue;
+        }
+        status = read_whole(&values, from, &from->entries[i], error);
+        if (status == STATUS_OK) {
+            status = safetensors_writer_add(&writer, error, values, (size_t)from->entries[i].size);
+        }
+        free(values);
+        TRY_OUT(status);
+    }
+    status = safetensors_writer_keep(&writer, error);
+    open = false;
+out:
+    if (open) {
+        safetensors_writer_drop(&writer);
+    }
+    free(entries);
+    return status;
+}
+
+/* ---- texts -------------------------------------------------------------- */
+
+static enum status write_json(const struct exporter *exporter, const char *name, const json_t *json,
+                              struct error *error)
+{
+    struct buffer text;
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    buffer_init(&text, CONFIG_MAX);
+    TRY_OUT(json == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", name)
+                         : strict_json_write(&text, error, json, JSON_INDENT(2)));
+    buffer_add_text(&text, "\n");
+    TRY_OUT(buffer_check(&text, error, name));
+    TRY_OUT(part_path(path, exporter, name, error));
+    TRY_OUT(file_write_new(path, error, text.data, text.size, 0644));
+out:
+    buffer_release(&text);
+    return status;
+}
+
+/* The base's config, which says that the weights are binary32 now. */
+static enum status write_config(const struct exporter *exporter, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    json_t *config = NULL;
+    enum status status;
+
+    TRY(file_path_join(path, sizeof(path), error, exporter->options->base, "config.json"));
+    TRY(strict_json_read(&config, error, path, CONFIG_MAX, STRICT_JSON_DEPTH_MAX));
+    (void)json_object_set_new(config,
+                              json_object_get(config, "dtype") != NULL ? "dtype" : "torch_dtype",
+                              json_string("float32"));
+    status = write_json(exporter, "config.json", config, error);
+    json_decref(config);
+    return status;
+}
+
+/* Files of the base that belong to the model and not to its weights. */
+static enum status copy_rest(const struct exporter *exporter, struct error *error)
+{
+    static const char *const names[] = {
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "tokenizer.model",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "vocab.json",
+        "vocab.txt",
+        "merges.txt",
+        "chat_template.jinja",
+        "chat_template.json",
+        "LICENSE",
+        "LICENSE.txt",
+        "generation_config.json",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct file_bytes bytes = {0};
+        char from[FILE_PATH_MAX];
+        char to[FILE_PATH_MAX];
+        enum status status;
+
+        TRY(file_path_join(from, sizeof(from), error, exporter->options->base, names[i]));
+        TRY(part_path(to, exporter, names[i], error));
+        if (!file_exists(from)) {
+            continue;
+        }
+        TRY(file_read(&bytes, error, from, COPY_SIZE_MAX));
+        status = file_write_new(to, error, bytes.data, bytes.size, 0644);
+        file_bytes_release(&bytes);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+/* The last parts of the names of the layers that have adapters. */
+static json_t *targets_of(const struct exporter *exporter)
+{
+    json_t *targets = json_array();
+    const struct safetensors *file = exporter->state;
+
+    for (uint32_t i = 0; i < file->entry_count; i++) {
+        char module[SAFETENSORS_NAME_MAX + 1];
+        const char *dot;
+        size_t at;
+        json_t *other;
+        bool known = false;
+
+        if (!is_adapter(file->entries[i].name) || !ends_with(file->entries[i].name, ADAPTER_A)) {
+            continue;
+        }
+        (void)snprintf(module, sizeof(module), "%.*s",
+                       (int)(strlen(file->entries[i].name) - strlen(ADAPTER_A)),
+                       file->entries[i].name);
+        dot = strrchr(module, '.');
+        dot = dot == NULL ? module : dot + 1;
+        json_array_foreach(targets, at, other)
+        {
+            known = known || strcmp(json_string_value(other), dot) == 0;
+        }
+        if (!known) {
+            (void)json_array_append_new(targets, json_string(dot));
+        }
+    }
+    return targets;
+}
+
+static double dropout_of(const struct tape *tape)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        if (tape->ops[at].kind == OP_DROPOUT) {
+            return (double)(uint32_t)tape->ops[at].attributes[DROPOUT_THRESHOLD] / 0x1p32;
+        }
+    }
+    return 0.0;
+}
+
+static enum status write_adapter_config(const struct exporter *exporter, struct error *error)
+{
+    const struct safetensors *file = exporter->state;
+    const struct safetensors_entry *b = NULL;
+    json_t *config;
+    enum status status;
+    double scale;
+
+    for (uint32_t i = 0; i < file->entry_count && b == NULL; i++) {
+        b = is_adapter(file->entries[i].name) && ends_with(file->entries[i].name, ADAPTER_B)
+                ? &file->entries[i]
+                : NULL;
+    }
+    if (b == NULL || b->rank != 2) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: no adapters", file->path);
+    }
+    scale = scale_of_name(exporter->tape, b->name);
+    config = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:n, s:b}", "peft_type",
+                       "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path",
+                       exporter->options->base, "r", (json_int_t)b->dims[1], "lora_alpha",
+                       round(scale * (double)b->dims[1] * 1e6) / 1e6, "lora_dropout",
+                       round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
+                       targets_of(exporter), "fan_in_fan_out", (int)exporter->in_first, "bias",
+                       "none", "inference_mode", 1, "modules_to_save", "init_lora_weights", 1);
+    status = write_json(exporter, "adapter_config.json", config, error);
+    json_decref(config);
+    return status;
+}
+
+static void add_root(struct buffer *text, const char *what, const uint8_t *bytes)
+{
+    char hex[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(hex, bytes, DIGEST_SIZE);
+    buffer_add_format(text, "| %s | `%s` |\n", what, hex);
+}
+
+static enum status write_card(const struct exporter *exporter, struct error *error)
+{
+    const struct job *job = exporter->job;
+    bool adapters = model_export_has_adapters(job->tape) && !exporter->options->merge;
+    struct buffer text;
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    buffer_init(&text, CARD_MAX);
+    buffer_add_format(&text, "---\nlibrary_name: %s\ntags:\n- lockstep\n---\n\n",
+                      adapters ? "peft" : "transformers");
+    buffer_add_format(&text,
+                      "# %s\n\nTrained by Lockstep: every step gives "
+                      "the same bits on every machine, and every step is committed to.\n\n"
+                      "| what | value |\n|---|---|\n",
+                      adapters ? "Adapters" : "Model");
+    add_root(&text, "job", job->id.bytes);
+    buffer_add_format(&text, "| steps done | %" PRIu64 " of %" PRIu64 " |\n",
+                      exporter->options->step, job->steps);
+    add_root(&text, "root of this state", exporter->options->root.bytes);
+    add_root(&text, "root of the first state", job->first_state_root.bytes);
+    add_root(&text, "root of the program", job->header + 56);
+    add_root(&text, "root of the data", job->header + 152);
+    buffer_add_format(&text, "| rules | version %u |\n", job->rules_version);
+    buffer_add_text(&text, "\nAnybody with the job file, the data and the bundle can check it: "
+                           "`lockstep audit BUNDLE`.\n");
+    TRY_OUT(buffer_check(&text, error, "the model card"));
+    TRY_OUT(part_path(path, exporter, "README.md", error));
+    TRY_OUT(file_write_new(path, error, text.data, text.size, 0644));
+out:
+    buffer_release(&text);
+    return status;
+}
+
+/* ---- the folder --------------------------------------------------------- */
+
+static enum status write_parts(const struct exporter *exporter, struct error *error)
+{
+    if (model_export_has_adapters(exporter->tape) && !exporter->options->merge) {
+        TRY(write_adapters(exporter, error));
+        TRY(write_adapter_config(exporter, error));
+    } else {
+        TRY(write_model(exporter, error));
+        TRY(write_config(exporter, error));
+    }
+    TRY(copy_rest(exporter, error));
+    return write_card(exporter, error);
+}
+
+static void remove_part(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    struct dirent *entry;
+
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        char path[FILE_PATH_MAX];
+
+        if (entry->d_name[0] != '.' &&
+            file_path_join(path, sizeof(path), NULL, folder, entry->d_name) == STATUS_OK) {
+            (void)unlink(path);
+        }
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    (void)rmdir(folder);
+}
+
+static enum status make_folder(struct exporter *exporter, struct error *error)
+{
+    const char *folder = exporter->options->folder;
+    enum status status;
+
+    if (file_exists(folder)) {
+        return error_set(error, STATUS_REFUSED, "%s is there already", folder);
+    }
+    if (snprintf(exporter->part, sizeof(exporter->part), "%s.part-XXXXXX", folder) >=
+            (int)sizeof(exporter->part) ||
+        whole_file_make_part(exporter->part, 0755, true) < 0) {
+        return error_set_errno(error, "cannot make %s", exporter->part);
+    }
+    status = write_parts(exporter, error);
+    if (status == STATUS_OK && rename(exporter->part, folder) != 0) {
+        status = error_set_errno(error, "cannot make %s", folder);
+    }
+    if (status != STATUS_OK) {
+        remove_part(exporter->part);
+        return status;
+    }
+    return whole_file_sync_folder(folder, error);
+}
+
+static enum status open_base(struct exporter *exporter, struct error *error)
+{
+    bool adapters = model_export_has_adapters(exporter->tape);
+
+    TRY(weights_open(&exporter->base, exporter->options->base, error));
+    exporter->prefix =
+        weights_find(&exporter->base, "transformer.wte.weight") != NULL ? "transformer." : "";
+    exporter->in_first = weights_find(&exporter->base, "transformer.wte.weight") != NULL ||
+                         weights_find(&exporter->base, "wte.weight") != NULL;
+    return adapters ? check_frozen(exporter, error) : check_first_state(exporter, error);
+}
+
+enum status model_export(const struct model_export *options, struct error *error)
+{
+    struct exporter exporter = {.options = options,
+                                .job = options->job,
+                                .tape = options->job->tape,
+                                .state = options->state,
+                                .prefix = ""};
+    enum status status;
+
+    if (options->base == NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "name the folder that the training began with: --base DIR");
+    }
+    TRY_OUT(open_base(&exporter, error));
+    TRY_OUT(make_folder(&exporter, error));
+out:
+    weights_close(&exporter.base);
+    return status;
+}

@@ -1,0 +1,35 @@
+/*
+ * model_export.h - a state as a folder of Hugging Face: the model that was trained, or the adapters
+ * beside a model that stays as it is.
+ *
+ * A job that trains all weights gives a whole model. A job that trains adapters gives an adapter
+ * folder as PEFT reads it or, merged, a whole model: W + alpha / rank * B A. A whole model takes
+ * config and tokenizer from the folder that the training began with; its weights are binary32,
+ * which the config then says. A README.md names job, step and roots.
+ *
+ * The folder of the beginning is checked: its weights must have the roots to which the job commits.
+ * The new folder appears whole or not at all.
+ */
+#ifndef PROOFS_BUNDLE_MODEL_EXPORT_H
+#define PROOFS_BUNDLE_MODEL_EXPORT_H
+
+#include "proofs/format/safetensors.h"
+#include "proofs/job/job.h"
+
+/* All is borrowed. */
+struct model_export {
+    const char *folder; /* the new one */
+    const char *base;   /* what the training began with */
+    bool merge;
+    const struct job *job;
+    const struct safetensors *state; /* a checkpoint or a model file, checked against its root */
+    uint64_t step;                   /* the state before this step */
+    struct digest root;
+};
+
+MUST_CHECK enum status model_export(const struct model_export *options, struct error *error);
+
+/* Does the job train adapters beside frozen weights? */
+bool model_export_has_adapters(const struct tape *tape);
+
+#endif /* PROOFS_BUNDLE_MODEL_EXPORT_H */
