@@ -10,6 +10,7 @@
 #include "base/io/notify.h"
 #include "base/io/progress.h"
 #include "prover/commands/access.h"
+#include "prover/node/node_page.h"
 #include "prover/node/node_view.h"
 #include "prover/node/solver_node.h"
 
@@ -82,6 +83,11 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .help = "serve the bundles there, as 'prover serve' does (default: not at all)"},
+    {.name = "status",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "serve a status page at /, /node.json, and /health; with a port alone to this machine "
+             "only (default: not at all)"},
     CHAIN_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,
     POLICY_OPTIONS,
@@ -97,6 +103,7 @@ struct running {
     struct stop stop;
     struct notify notify;
     struct file_lock lock;
+    struct node_page *page; /* NULL: none is served */
     const char *lists[OPTION_LIST_MAX];
     char folder[FILE_PATH_MAX];
     char jobs[FILE_PATH_MAX];
@@ -228,6 +235,22 @@ static enum status open_ledger(struct running *running, struct error *error)
     return status;
 }
 
+static enum status open_page(struct running *running, struct error *error)
+{
+    const char *text = options_text(running->context->options, "status");
+    char url[WEB_SERVER_URL_MAX];
+    struct listen_place place;
+
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    TRY(listen_place_read(&place, text, error));
+    TRY(node_page_open(&running->page, running->view, &place, error));
+    node_page_url(url, running->page, &place);
+    log_info(running->context->log, "solver", "status at %s", url);
+    return STATUS_OK;
+}
+
 static enum status open_node(struct running *running, struct error *error)
 {
     const struct options *given = running->context->options;
@@ -235,6 +258,7 @@ static enum status open_node(struct running *running, struct error *error)
 
     TRY(read_options(running, error));
     TRY(open_files(running, error));
+    TRY(open_page(running, error));
     TRY(open_ledger(running, error));
     node->log = running->context->log;
     node->options.folder = running->folder;
@@ -307,6 +331,7 @@ static enum status run_node(struct running *running, struct error *error)
     }
     notify_stopping(&running->notify);
     solver_node_close(&running->node);
+    node_page_close(running->page);
     ledger_close(running->node.ledger);
     session_close(&running->account);
     file_lock_close(&running->lock);

@@ -134,7 +134,7 @@ static int64_t number_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-static void print_amount(char text[TERMS_AMOUNT_SIZE], const json_t *object, const char *name)
+void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, const char *name)
 {
     char plain[WEI_TEXT_SIZE + 4];
     wei amount = 0;
@@ -162,7 +162,7 @@ static void print_jobs(FILE *out, const json_t *jobs)
     {
         char reward[TERMS_AMOUNT_SIZE];
 
-        print_amount(reward, job, "segment_reward_wei");
+        node_view_amount(reward, job, "segment_reward_wei");
         fprintf(out,
                 "%.14s  %-8s  %" PRId64 "/%" PRId64 " steps, %" PRId64 "/%" PRId64
                 " segments final, %s each%s%s\n",
@@ -178,9 +178,9 @@ void node_view_print(FILE *out, const json_t *view)
     char amounts[3][TERMS_AMOUNT_SIZE];
     size_t at;
 
-    print_amount(amounts[0], view, "purse_wei");
-    print_amount(amounts[1], view, "owed_wei");
-    print_amount(amounts[2], view, "earned_wei");
+    node_view_amount(amounts[0], view, "purse_wei");
+    node_view_amount(amounts[1], view, "owed_wei");
+    node_view_amount(amounts[2], view, "earned_wei");
     fprintf(out, "%s has %s, is owed %s; %" PRId64 " jobs paid %s, %" PRId64 " lost%s%s\n",
             text_of(view, "account"), amounts[0], amounts[1], number_of(view, "paid"), amounts[2],
             number_of(view, "lost"), text_of(view, "trouble")[0] == '\0' ? "" : "; ",
@@ -195,7 +195,7 @@ void node_view_print(FILE *out, const json_t *view)
     {
         bool refused = json_is_true(json_object_get(item, "refused"));
 
-        print_amount(amounts[0], item, "hour_wei");
+        node_view_amount(amounts[0], item, "hour_wei");
         fprintf(out, "%.14s  %-8s  %s%s\n", text_of(item, "job"), refused ? "refused" : "open",
                 refused ? text_of(item, "why") : "an hour earns ", refused ? "" : amounts[0]);
     }

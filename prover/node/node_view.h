@@ -24,6 +24,10 @@ MUST_CHECK enum status node_view_read(json_t **view, const char *path, struct er
 /* For people. */
 void node_view_print(FILE *out, const json_t *view);
 
+/* An amount of an object, for people; "-" where there is none. */
+#define NODE_VIEW_AMOUNT_SIZE WEI_TEXT_SIZE
+void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, const char *name);
+
 /* What is not well, in a few words; NULL: nothing. */
 const char *node_view_trouble(const json_t *view, uint64_t now_s);
 

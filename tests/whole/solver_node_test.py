@@ -8,7 +8,9 @@ jobs at a time. Jobs that both refuse stay open."""
 import fcntl
 import json
 import os
+import re
 import sys
+import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
@@ -79,6 +81,17 @@ def see_reasons(town, keys):
         assert "--reward-least" in told[keys["poor"]]["why"], told
 
 
+def see_page(one):
+    """The page, the JSON and the health tell the same as the node's file."""
+    url = re.search(r"http://\S+", one.said()).group()
+    ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+    page = ask(url, timeout=60).read().decode()
+    assert "computes on cpu" in page and "Lockstep solver" in page and "<script" in page, page
+    assert "http" not in page.replace("http-equiv", ""), "a page asks for nothing outside"
+    assert json.load(ask(url + "node.json", timeout=60))["slots"][0]["does"] == "idle"
+    assert ask(url + "health", timeout=60).read() == b"well\n"
+
+
 def empty_the_board(on_chain):
     with Town(["client", "careful", "greedy"], on_chain=on_chain) as town:
         for who in ("careful", "greedy"):
@@ -124,11 +137,13 @@ def a_device_trains_one_job_at_a_time():
         lock = os.open(town.path("greedy/lockstep-cpu.lock"), os.O_RDONLY | os.O_CREAT, 0o444)
         fcntl.flock(lock, fcntl.LOCK_EX)
         one = town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                         "--threads", "1", "--measure", "0.05", "--clock-least", "0s",
+                         "--threads", "1", "--measure", "0.05", "--clock-least", "0s", "--status",
+                         "0",
                          more={"LOCKSTEP_LOCKS": town.path("greedy")})
         town.until(lambda: "computes on cpu" in jobs_of(town, "greedy")["slots"][0]["why"],
                    "the node waits")
         assert town.count("accepted", key) == 0
+        see_page(one)
         os.close(lock)
         town.until(lambda: town.count("closed", key) == 1, "the job is done")
         assert one.stop() == 0

@@ -11,10 +11,6 @@
 #include "verifier/status/node_snapshot.h"
 
 #define STATUS_PAGE_SIZE_MAX ((size_t)8 << 20)
-#define STATUS_PAGE_POLICY                                                                         \
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "                               \
-    "script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; "        \
-    "frame-ancestors 'none'"
 
 void status_page_write(struct buffer *page, const struct node_snapshot *snapshot);
 

@@ -6,18 +6,13 @@
  *     GET /health    200 or 503, and one line that says why
  *
  * One thread with a read-only view of the database, which it reads at most once a second: many
- * readers do not slow the node down. Connections, requests and time are bounded. It shows no
- * secret, but nothing that the public needs: bind it to this machine or a network of your own.
+ * readers do not slow the node down (base/web/web_server.h). It shows no secret, but nothing that
+ * the public needs: bind it to this machine or a network of your own.
  */
 #ifndef VERIFIER_STATUS_STATUS_SERVER_H
 #define VERIFIER_STATUS_STATUS_SERVER_H
 
-#include <stdint.h>
-
-#include "base/io/listen.h"
-
-#define STATUS_SERVER_CONNECTIONS_MAX 64
-#define STATUS_SERVER_TIMEOUT_S       10
+#include "base/web/web_server.h"
 
 struct status_server;
 
