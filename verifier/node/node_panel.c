@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "chain/commands/allow_file.h"
 #include "verifier/node/node_policy.h"
 
@@ -91,6 +92,18 @@ static enum status plan_entry(struct node *node, const struct store_job *job, st
     return node_plan_again(node, &action, error);
 }
 
+/* Passes a job, or leaves it: said once, since no round looks at it again. */
+static enum status give_up(struct node *node, const struct hash32 *job, enum store_wish wish,
+                           const char *why, struct error *error)
+{
+    char name[HEX_SIZE(2)];
+
+    hex_encode(name, job->bytes, 2);
+    log_info(node->ports.log, "verifier", "job %s: %s: %s", name,
+             wish == STORE_LEAVE ? "leaving its panel" : "not in its panel", why);
+    return store_wish(node->ports.store, job, wish, why, error);
+}
+
 /* A job for which there is no room now stays undecided: other bonds come back. */
 static enum status consider(void *context, const void *row, struct error *error)
 {
@@ -103,7 +116,7 @@ static enum status consider(void *context, const void *row, struct error *error)
     enum status status;
 
     if (why != NULL) {
-        return store_wish(store, &job->key, STORE_PASS, why, error);
+        return give_up(node, &job->key, STORE_PASS, why, error);
     }
     status = node_policy_enlist(node, &refusal, job, error);
     if (status == STATUS_UNREACHABLE) {
@@ -116,10 +129,12 @@ static enum status consider(void *context, const void *row, struct error *error)
     }
     (void)snprintf(text, sizeof(text), "%s%s",
                    refusal.for_now ? NO_ROOM : "the policy: ", refusal.text);
+    if (!refusal.for_now) {
+        return give_up(node, &job->key, STORE_PASS, text, error);
+    }
     return store_wish(store, &job->key,
-                      !refusal.for_now ? STORE_PASS
-                      : job->ours > 0  ? STORE_ENLIST /* with the entries that it has */
-                                       : STORE_UNDECIDED,
+                      job->ours > 0 ? STORE_ENLIST /* with the entries that it has */
+                                    : STORE_UNDECIDED,
                       text, error);
 }
 
@@ -152,7 +167,7 @@ static enum status reconsider(void *context, const void *row, struct error *erro
         return STATUS_OK;
     }
     (void)snprintf(text, sizeof(text), "the policy agrees no longer: %s", refusal.text);
-    return store_wish(node->ports.store, &job->key, STORE_LEAVE, text, error);
+    return give_up(node, &job->key, STORE_LEAVE, text, error);
 }
 
 static enum status plan_leave(struct node *node, const struct store_entry *entry, bool collects,
