@@ -8,6 +8,7 @@
 #include "engine/machine/machine_sliced.h"
 #include "engine/machine/machine_split.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/recompute.h"
 
 #define DEVICE_NUMBER_MAX 1023 /* in a device's name */
 
@@ -33,10 +34,53 @@ static enum status open_machine(struct machine **machine, const struct tape *tap
     return status;
 }
 
+/* The rewrite that takes the least memory; NULL where the tape itself does. */
+static enum status choose_rewrite(struct tape **best, const struct tape *tape,
+                                  const struct machine_options *options, struct error *error)
+{
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    uint64_t least = 0;
+
+    *best = NULL;
+    TRY(backend->size(&least, tape, options, error));
+    for (uint32_t parts = 2; parts <= RECOMPUTE_PARTS_MAX; parts *= 2) {
+        struct tape *rewrite = NULL;
+        uint64_t size = 0;
+        enum status status = recompute_build(&rewrite, tape, parts, error);
+
+        if (status == STATUS_OK) {
+            status = backend->size(&size, rewrite, options, error);
+        }
+        if (status == STATUS_OK && size < least) {
+            least = size;
+            tape_free(*best);
+            *best = rewrite;
+            continue;
+        }
+        tape_free(rewrite);
+        if (status != STATUS_OK) {
+            tape_free(*best);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status machine_open(struct machine **machine, const struct tape *tape,
                          const struct machine_options *options, struct error *error)
 {
-    TRY(open_machine(machine, tape, options, error));
+    struct tape *rewrite = NULL;
+    enum status status;
+
+    if (options->recompute && !options->trace) {
+        TRY(choose_rewrite(&rewrite, tape, options, error));
+    }
+    status = open_machine(machine, rewrite != NULL ? rewrite : tape, options, error);
+    if (status != STATUS_OK) {
+        tape_free(rewrite);
+        return status;
+    }
+    (*machine)->rewrite = rewrite;
     (*machine)->thread_count = options->thread_count;
     return STATUS_OK;
 }

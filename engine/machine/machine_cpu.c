@@ -271,6 +271,7 @@ static void cpu_close(struct machine *machine)
     }
     free(cpu->memory);
     plan_release(&cpu->plan);
+    tape_free(machine->rewrite);
     free(cpu);
 }
 

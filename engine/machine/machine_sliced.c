@@ -472,6 +472,7 @@ static void sliced_close(struct machine *machine)
     }
     free(sliced->memory);
     plan_release(&sliced->plan);
+    tape_free(machine->rewrite);
     free(sliced);
 }
 

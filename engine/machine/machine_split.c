@@ -39,6 +39,7 @@ static void split_close(struct machine *machine)
     }
     division_release(&split->division);
     free(split->bounce);
+    tape_free(machine->rewrite);
     free(split);
 }
 

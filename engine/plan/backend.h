@@ -26,6 +26,7 @@ struct machine_options {
     enum isa isa;        /* CPU only: one that isa_available() */
     int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
+    bool recompute;      /* forget activations and make them again, where that takes less memory */
     bool in_legs;        /* the caller writes inputs and reads outputs between calls of run() */
     uint64_t memory_max; /* bytes; 0: no limit */
     /*
@@ -55,7 +56,8 @@ struct observer {
 
 struct machine {
     const struct backend *backend;
-    const struct tape *tape; /* borrowed: must outlive the machine */
+    const struct tape *tape; /* borrowed, and must outlive the machine; or the rewrite below */
+    struct tape *rewrite;    /* recompute.h; freed by close(). NULL: none */
     int thread_count;        /* as in the options, for the caller's work on the tensors */
 };
 

@@ -46,6 +46,9 @@ static const struct option_spec run_options[] = {
      .help = "the first state of a job that does not draw it: a .safetensors, or a folder of "
              "Hugging Face"},
     ACCESS_RUN_OPTIONS,
+    {.name = "recompute",
+     .kind = OPTION_FLAG,
+     .help = "forget activations and make them again: less memory, more time, the same bits"},
     SERVE_BESIDE_OPTION,
     {.name = "keep",
      .kind = OPTION_INTEGER,
@@ -484,7 +487,9 @@ static enum status start_attempt(struct attempt *attempt, struct command_context
     }
     notify_open(&attempt->notify);
     TRY(stop_open(&attempt->stop, error));
-    return access_machine(&attempt->machine, context->options, error);
+    TRY(access_machine(&attempt->machine, context->options, error));
+    attempt->machine.recompute = options_flag(context->options, "recompute");
+    return STATUS_OK;
 }
 
 static int end_attempt(struct attempt *attempt, struct command_context *context, enum status status,

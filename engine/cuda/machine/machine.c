@@ -41,6 +41,7 @@ static void cuda_close(struct machine *machine)
         cuda->config.calls->close(cuda->device);
     }
     free(cuda->hashing.items);
+    tape_free(machine->rewrite);
     free(cuda);
 }
 

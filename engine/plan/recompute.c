@@ -1,0 +1,496 @@
+/* recompute.c - see recompute.h. */
+#include "engine/plan/recompute.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEVER UINT32_MAX
+
+/* Operations first .. last-1, of which those from `turn` on are taken for backward ones: there the
+ * most bytes live. A step without a repeat is one pass; each micro-batch is one. */
+struct pass {
+    uint32_t first;
+    uint32_t turn;
+    uint32_t last;
+    uint64_t least; /* bytes of a tensor that it pays to forget */
+};
+
+/* Forward operations first .. last-1 that are repeated in front of operation `again`. */
+struct segment {
+    uint32_t first;
+    uint32_t last;
+    uint32_t again; /* NEVER: nothing of it is read again */
+    uint64_t least; /* as of its pass */
+};
+
+/* A tensor that is smaller than this part of the largest one is kept. */
+#define SMALL_PART 64
+
+struct rewriter {
+    const struct tape *tape;
+    struct tape *derived;
+    uint32_t parts;
+    uint32_t *maker; /* per tensor: the operation that makes it, or NEVER */
+    uint32_t
+        *last_forward;  /* per tensor: its last reader before the turn of its pass, or its maker */
+    uint32_t *last_use; /* per tensor: its last reader; NEVER: it lives to the end */
+    uint32_t *first_back; /* per tensor: its first reader from the turn on, or NEVER */
+    uint64_t *live;       /* per operation and one more: bytes, see find_turn() and find_cuts() */
+    bool *repeated;       /* per operation: of a segment */
+    uint32_t *now;        /* per tensor: the one that stands for it */
+    uint32_t *copies;     /* per tensor: its copy inside of the segment that is repeated */
+    struct segment *segments;
+    uint32_t segment_count;
+    uint32_t tensor_room;
+    uint32_t op_room;
+};
+
+/* ---- passes --------------------------------------------------------------- */
+
+static bool same_pass(const struct tape *tape, uint32_t a, uint32_t b)
+{
+    uint32_t first;
+
+    if (tape->brief == NULL) {
+        return true;
+    }
+    first = tape->brief->repeat.first;
+    for (int i = 0; i < 2; i++) {
+        uint32_t item = tape->origins[i == 0 ? a : b].item;
+
+        if (item < first || item - first >= tape->brief->repeat.op_count) {
+            return false;
+        }
+    }
+    return tape->origins[a].instance == tape->origins[b].instance;
+}
+
+static uint64_t bytes_of(const struct rewriter *rewriter, uint32_t id)
+{
+    return tensor_size(&rewriter->tape->tensors[id]);
+}
+
+/* Adds the bytes of a tensor to live[from] .. live[to-1]; sum_live() makes sums of differences. */
+static void add_live(struct rewriter *rewriter, uint32_t id, uint32_t from, uint32_t to)
+{
+    rewriter->live[from] += bytes_of(rewriter, id);
+    rewriter->live[to] -= bytes_of(rewriter, id);
+}
+
+static void sum_live(struct rewriter *rewriter, uint32_t first, uint32_t last)
+{
+    for (uint32_t at = first + 1; at < last; at++) {
+        rewriter->live[at] += rewriter->live[at - 1];
+    }
+}
+
+static bool is_made_in(const struct rewriter *rewriter, uint32_t id, uint32_t first, uint32_t last)
+{
+    return rewriter->maker[id] != NEVER && rewriter->maker[id] >= first &&
+           rewriter->maker[id] < last;
+}
+
+static void find_turn(struct rewriter *rewriter, struct pass *pass)
+{
+    const struct tape *tape = rewriter->tape;
+
+    memset(rewriter->live + pass->first, 0,
+           (pass->last - pass->first + 1) * sizeof(*rewriter->live));
+    for (uint32_t at = pass->first; at < pass->last; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            uint32_t id = tape->ops[at].outputs[i];
+            uint32_t end = rewriter->last_use[id];
+
+            if (end != NEVER && end < pass->last) {
+                add_live(rewriter, id, at, end);
+            }
+        }
+    }
+    sum_live(rewriter, pass->first, pass->last);
+    pass->turn = pass->first;
+    for (uint32_t at = pass->first; at < pass->last; at++) {
+        pass->turn = rewriter->live[at] > rewriter->live[pass->turn] ? at : pass->turn;
+    }
+    pass->turn++;
+}
+
+static void note_readers(struct rewriter *rewriter, struct pass *pass)
+{
+    const struct tape *tape = rewriter->tape;
+    uint64_t largest = 0;
+
+    for (uint32_t at = pass->first; at < pass->last; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
+            uint32_t id = tape->ops[at].inputs[i];
+
+            if (!is_made_in(rewriter, id, pass->first, pass->turn)) {
+                continue;
+            }
+            if (at < pass->turn) {
+                rewriter->last_forward[id] = at;
+            } else if (rewriter->first_back[id] == NEVER) {
+                rewriter->first_back[id] = at;
+                largest = bytes_of(rewriter, id) > largest ? bytes_of(rewriter, id) : largest;
+            }
+        }
+    }
+    pass->least = largest / SMALL_PART;
+}
+
+/* ---- segments ------------------------------------------------------------- */
+
+/* Is a tensor of a pass read again by its gradients, and worth its place? All outputs of an
+ * operation are, or none: a kernel may not make one without the others. */
+static bool is_saved(const struct rewriter *rewriter, uint64_t least, uint32_t id)
+{
+    const struct op *op;
+
+    if (rewriter->tape->tensors[id].role != ROLE_TEMPORARY || rewriter->first_back[id] == NEVER ||
+        rewriter->last_use[id] == NEVER) {
+        return false;
+    }
+    op = &rewriter->tape->ops[rewriter->maker[id]];
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (rewriter->first_back[op->outputs[i]] != NEVER &&
+            bytes_of(rewriter, op->outputs[i]) >= least) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The cut of (from, to) over which the fewest bytes are read by forward operations. */
+static uint32_t best_cut(const struct rewriter *rewriter, uint32_t from, uint32_t to)
+{
+    uint32_t best = from;
+
+    for (uint32_t at = from; at < to; at++) {
+        best = rewriter->live[at] < rewriter->live[best] ? at : best;
+    }
+    return best;
+}
+
+static void add_segment(struct rewriter *rewriter, const struct pass *pass, uint32_t first,
+                        uint32_t last)
+{
+    struct segment segment = {first, last, NEVER, pass->least};
+    const struct tape *tape = rewriter->tape;
+
+    for (uint32_t at = first; at < last; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            uint32_t id = tape->ops[at].outputs[i];
+
+            if (is_saved(rewriter, pass->least, id) && rewriter->last_forward[id] < last &&
+                rewriter->first_back[id] < segment.again) {
+                segment.again = rewriter->first_back[id];
+            }
+        }
+    }
+    if (segment.again != NEVER) {
+        rewriter->segments[rewriter->segment_count++] = segment;
+    }
+}
+
+/* Cuts where the saved bytes are shared alike, near there where least crosses. The last segment is
+ * not repeated: its gradients come at once. */
+static void cut_pass(struct rewriter *rewriter, const struct pass *pass)
+{
+    const struct tape *tape = rewriter->tape;
+    uint64_t saved = 0;
+    uint64_t seen = 0;
+    uint32_t begin = pass->first;
+    uint32_t from = NEVER;
+    uint32_t cut = 1; /* the next */
+
+    memset(rewriter->live + pass->first, 0,
+           (pass->last - pass->first + 1) * sizeof(*rewriter->live));
+    for (uint32_t at = pass->first; at < pass->turn; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            uint32_t id = tape->ops[at].outputs[i];
+
+            saved += is_saved(rewriter, pass->least, id) ? bytes_of(rewriter, id) : 0;
+            add_live(rewriter, id, at + 1, rewriter->last_forward[id] + 1);
+        }
+    }
+    sum_live(rewriter, pass->first, pass->turn);
+    for (uint32_t at = pass->first; at < pass->turn && cut < rewriter->parts; at++) {
+        /* Half a part before and behind the place where the cut is due. */
+        uint64_t place = seen * 2 * rewriter->parts;
+
+        if (from == NEVER && place >= saved * (2 * (uint64_t)cut - 1)) {
+            from = at;
+        }
+        if (from != NEVER && place >= saved * (2 * (uint64_t)cut + 1)) {
+            uint32_t end = best_cut(rewriter, from, at);
+
+            add_segment(rewriter, pass, begin, end);
+            begin = end;
+            from = NEVER;
+            cut++;
+        }
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            uint32_t id = tape->ops[at].outputs[i];
+
+            seen += is_saved(rewriter, pass->least, id) ? bytes_of(rewriter, id) : 0;
+        }
+    }
+}
+
+static void cut_tape(struct rewriter *rewriter)
+{
+    const struct tape *tape = rewriter->tape;
+    struct pass pass = {.first = 0};
+
+    for (; pass.first < tape->op_count; pass.first = pass.last) {
+        pass.last = pass.first + 1;
+        while (pass.last < tape->op_count && same_pass(tape, pass.first, pass.last)) {
+            pass.last++;
+        }
+        find_turn(rewriter, &pass);
+        note_readers(rewriter, &pass);
+        cut_pass(rewriter, &pass);
+    }
+}
+
+/* ---- rewriting ------------------------------------------------------------ */
+
+/* Room for so many more operations and tensors. */
+static bool grow(struct rewriter *rewriter, uint32_t ops, uint32_t tensors)
+{
+    struct tape *derived = rewriter->derived;
+
+    if (derived->op_count + ops <= rewriter->op_room &&
+        derived->tensor_count + tensors <= rewriter->tensor_room) {
+        return true;
+    }
+    rewriter->op_room += rewriter->op_room / 4 + ops + 1;
+    rewriter->tensor_room += rewriter->tensor_room / 4 + tensors + 1;
+    void *all_ops = realloc(derived->ops, (size_t)rewriter->op_room * sizeof(*derived->ops));
+    derived->ops = all_ops != NULL ? all_ops : derived->ops;
+    void *origins =
+        realloc(derived->origins, (size_t)rewriter->op_room * sizeof(*derived->origins));
+    derived->origins = origins != NULL ? origins : derived->origins;
+    void *all_tensors =
+        realloc(derived->tensors, (size_t)rewriter->tensor_room * sizeof(*derived->tensors));
+    derived->tensors = all_tensors != NULL ? all_tensors : derived->tensors;
+    return all_ops != NULL && origins != NULL && all_tensors != NULL;
+}
+
+static void put_op(struct rewriter *rewriter, const struct op *op, uint32_t origin, bool again)
+{
+    struct tape *derived = rewriter->derived;
+
+    assert(derived->op_count < rewriter->op_room);
+    derived->origins[derived->op_count] = (struct op_origin){origin, again};
+    derived->ops[derived->op_count++] = *op;
+}
+
+/* Is the tensor forgotten when the forward operations of its segment are done? */
+static bool is_forgotten(const struct rewriter *rewriter, const struct segment *segment,
+                         uint32_t id)
+{
+    return is_saved(rewriter, segment->least, id) && rewriter->last_forward[id] < segment->last;
+}
+
+/* Does the repetition read a copy of this tensor? Else it reads what was kept. */
+static bool is_copied(const struct rewriter *rewriter, const struct segment *segment, uint32_t id)
+{
+    return is_made_in(rewriter, id, segment->first, segment->last) &&
+           rewriter->last_forward[id] < segment->last;
+}
+
+/* Marks what must run again: what makes a forgotten tensor, and what makes the inputs of that. */
+static void choose_ops(struct rewriter *rewriter, const struct segment *segment)
+{
+    const struct tape *tape = rewriter->tape;
+
+    for (uint32_t at = segment->last; at-- > segment->first;) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            rewriter->repeated[at] |= is_forgotten(rewriter, segment, tape->ops[at].outputs[i]);
+        }
+        for (uint32_t i = 0; rewriter->repeated[at] && i < tape->ops[at].input_count; i++) {
+            uint32_t id = tape->ops[at].inputs[i];
+
+            if (is_copied(rewriter, segment, id)) {
+                rewriter->repeated[rewriter->maker[id]] = true;
+            }
+        }
+    }
+}
+
+static bool repeat_segment(struct rewriter *rewriter, const struct segment *segment)
+{
+    const struct tape *tape = rewriter->tape;
+    struct tape *derived = rewriter->derived;
+
+    choose_ops(rewriter, segment);
+    for (uint32_t at = segment->first; at < segment->last; at++) {
+        struct op op = tape->ops[at];
+
+        if (!rewriter->repeated[at]) {
+            continue;
+        }
+        if (!grow(rewriter, 1, op.output_count)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < op.input_count; i++) {
+            op.inputs[i] = is_copied(rewriter, segment, op.inputs[i])
+                               ? rewriter->copies[op.inputs[i]]
+                               : op.inputs[i];
+        }
+        for (uint32_t i = 0; i < op.output_count; i++) {
+            uint32_t id = op.outputs[i];
+
+            derived->tensors[derived->tensor_count] = tape->tensors[id];
+            derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
+            op.outputs[i] = rewriter->copies[id] = derived->tensor_count++;
+            if (is_forgotten(rewriter, segment, id)) {
+                rewriter->now[id] = op.outputs[i];
+            }
+        }
+        put_op(rewriter, &op, at, true);
+    }
+    return true;
+}
+
+/* In the order in which they are repeated; of two at once the first goes first. */
+static int compare_again(const void *left, const void *right)
+{
+    const struct segment *a = left;
+    const struct segment *b = right;
+
+    return a->again != b->again ? (a->again > b->again) - (a->again < b->again)
+                                : (a->first > b->first) - (a->first < b->first);
+}
+
+static bool rewrite(struct rewriter *rewriter)
+{
+    const struct tape *tape = rewriter->tape;
+
+    uint32_t next = 0;
+
+    qsort(rewriter->segments, rewriter->segment_count, sizeof(*rewriter->segments), compare_again);
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        struct op op = tape->ops[at];
+
+        for (; next < rewriter->segment_count && rewriter->segments[next].again == at; next++) {
+            if (!repeat_segment(rewriter, &rewriter->segments[next])) {
+                return false;
+            }
+        }
+        if (!grow(rewriter, 1, 0)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < op.input_count; i++) {
+            op.inputs[i] = rewriter->now[op.inputs[i]];
+        }
+        put_op(rewriter, &op, at, false);
+    }
+    return true;
+}
+
+/* ---- building ------------------------------------------------------------- */
+
+static void note_uses(struct rewriter *rewriter)
+{
+    const struct tape *tape = rewriter->tape;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        rewriter->maker[id] = rewriter->first_back[id] = NEVER;
+        rewriter->last_forward[id] = rewriter->last_use[id] = 0;
+        rewriter->now[id] = rewriter->copies[id] = id;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            uint32_t id = tape->ops[at].outputs[i];
+
+            rewriter->maker[id] = rewriter->last_forward[id] = rewriter->last_use[id] = at;
+        }
+        for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
+            rewriter->last_use[tape->ops[at].inputs[i]] = at;
+        }
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        rewriter->last_use[tape->states[i].after] = NEVER;
+    }
+    if (tape->loss != TENSOR_NONE) {
+        rewriter->last_use[tape->loss] = NEVER;
+    }
+}
+
+static bool make_room(struct rewriter *rewriter)
+{
+    const struct tape *tape = rewriter->tape;
+    size_t tensors = (size_t)tape->tensor_count + 1;
+    size_t ops = (size_t)tape->op_count + 1;
+    struct tape *derived = calloc(1, sizeof(*derived));
+
+    rewriter->derived = derived;
+    rewriter->maker = malloc(tensors * sizeof(*rewriter->maker));
+    rewriter->last_forward = malloc(tensors * sizeof(*rewriter->last_forward));
+    rewriter->last_use = malloc(tensors * sizeof(*rewriter->last_use));
+    rewriter->first_back = malloc(tensors * sizeof(*rewriter->first_back));
+    rewriter->now = malloc(tensors * sizeof(*rewriter->now));
+    rewriter->copies = malloc(tensors * sizeof(*rewriter->copies));
+    rewriter->live = calloc(ops, sizeof(*rewriter->live));
+    rewriter->repeated = calloc(ops, sizeof(*rewriter->repeated));
+    /* No more segments than operations, in any number of passes. */
+    rewriter->segments = malloc(ops * sizeof(*rewriter->segments));
+    if (derived == NULL || rewriter->maker == NULL || rewriter->last_forward == NULL ||
+        rewriter->last_use == NULL || rewriter->first_back == NULL || rewriter->now == NULL ||
+        rewriter->copies == NULL || rewriter->live == NULL || rewriter->repeated == NULL ||
+        rewriter->segments == NULL) {
+        return false;
+    }
+    rewriter->op_room = (uint32_t)ops;
+    rewriter->tensor_room = (uint32_t)tensors;
+    derived->ops = malloc(ops * sizeof(*derived->ops));
+    derived->origins = malloc(ops * sizeof(*derived->origins));
+    derived->tensors = malloc(tensors * sizeof(*derived->tensors));
+    derived->states = malloc(((size_t)tape->state_count + 1) * sizeof(*derived->states));
+    if (derived->ops == NULL || derived->origins == NULL || derived->tensors == NULL ||
+        derived->states == NULL) {
+        return false;
+    }
+    memcpy(derived->states, tape->states, tape->state_count * sizeof(*derived->states));
+    memcpy(derived->tensors, tape->tensors, tape->tensor_count * sizeof(*derived->tensors));
+    derived->tensor_count = tape->tensor_count;
+    derived->state_count = tape->state_count;
+    derived->loss = tape->loss;
+    return true;
+}
+
+enum status recompute_build(struct tape **derived, const struct tape *tape, uint32_t parts,
+                            struct error *error)
+{
+    struct rewriter rewriter = {.tape = tape, .parts = parts};
+    enum status status = STATUS_OK;
+
+    assert(parts >= 2 && parts <= RECOMPUTE_PARTS_MAX);
+    if (!make_room(&rewriter)) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
+        goto out;
+    }
+    note_uses(&rewriter);
+    cut_tape(&rewriter);
+    if (!rewrite(&rewriter)) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
+        goto out;
+    }
+    *derived = rewriter.derived;
+out:
+    if (status != STATUS_OK) {
+        tape_free(rewriter.derived);
+    }
+    free(rewriter.maker);
+    free(rewriter.last_forward);
+    free(rewriter.last_use);
+    free(rewriter.first_back);
+    free(rewriter.now);
+    free(rewriter.copies);
+    free(rewriter.live);
+    free(rewriter.repeated);
+    free(rewriter.segments);
+    return status;
+}

@@ -1,0 +1,204 @@
+/*
+ * Goal: a tape that forgets activations and makes them again ends every step in the same states,
+ * makes the same tensors, and needs less memory.
+ *
+ * Method: each model, with and without micro-batches and shifted tokens, cut into several numbers
+ * of parts. Steps of the rewrite and of the tape are compared state for state; in trace mode, each
+ * tensor of the rewrite is compared with that of the operation that it repeats. The memory of a GPT
+ * is compared with that of its rewrites.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/plan/recompute.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/test.h"
+
+#define STEPS 3
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+/* ---- every tensor ----------------------------------------------------------- */
+
+/* What the operations of a tape made: a sum of the bytes, which depends on their order. */
+struct made {
+    const struct tape *tape; /* of the machine that runs */
+    uint64_t *sums;          /* by operation and output of the job's tape */
+    bool compares;
+    uint32_t repeated;
+};
+
+static enum status note(void *context, uint32_t op, uint32_t output, const void *bytes,
+                        uint64_t size, struct error *error)
+{
+    struct made *made = context;
+    const struct op_origin *origins = made->compares ? made->tape->origins : NULL;
+    uint32_t item = origins == NULL ? op : origins[op].item;
+    uint64_t *sum = &made->sums[item * OP_OUTPUTS_MAX + output];
+    uint64_t found = UINT64_C(0xcbf29ce484222325);
+
+    (void)error;
+    for (uint64_t i = 0; i < size; i++) {
+        found = (found ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    }
+    made->repeated += origins != NULL && origins[op].instance == 1;
+    if (made->compares && found != *sum) {
+        fail_msg("operation %u makes another output %u", item, output);
+    }
+    *sum = found;
+    return STATUS_OK;
+}
+
+/* ---- models ----------------------------------------------------------------- */
+
+static struct machine *open_small(const struct small_model *small, const struct tape *tape,
+                                  bool trace)
+{
+    const struct machine_options options = {.isa = isa_best(), .thread_count = 2, .trace = trace};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    check(backend_cpu.open(&machine, tape, &options, &error), &error);
+    small_machine_give(machine, small);
+    return machine;
+}
+
+static void compare_states(const struct small_model *small, const struct tape *rewrite)
+{
+    struct machine *plain = open_small(small, small->model.tape, false);
+    struct machine *other = open_small(small, rewrite, false);
+
+    for (int step = 0; step < STEPS; step++) {
+        char one[SMALL_DIGEST_TEXT];
+        char two[SMALL_DIGEST_TEXT];
+
+        small_machine_steps(plain, 1);
+        small_machine_steps(other, 1);
+        small_machine_digest(one, plain);
+        small_machine_digest(two, other);
+        assert_string_equal(one, two);
+        assert_true(small_machine_loss(plain) == small_machine_loss(other));
+    }
+    backend_cpu.close(plain);
+    backend_cpu.close(other);
+}
+
+static uint32_t compare_traces(const struct small_model *small, const struct tape *rewrite)
+{
+    const struct tape *tape = small->model.tape;
+    struct machine *plain = open_small(small, tape, true);
+    struct machine *other = open_small(small, rewrite, true);
+    struct made made = {.tape = tape};
+    const struct observer observer = {note, &made};
+
+    made.sums = calloc((size_t)tape->op_count * OP_OUTPUTS_MAX, sizeof(*made.sums));
+    assert_non_null(made.sums);
+    assert_int_equal(backend_cpu.step(plain, &observer, NULL), STATUS_OK);
+    made.tape = rewrite;
+    made.compares = true;
+    assert_int_equal(backend_cpu.step(other, &observer, NULL), STATUS_OK);
+    free(made.sums);
+    backend_cpu.close(plain);
+    backend_cpu.close(other);
+    return made.repeated;
+}
+
+static void test_models_end_alike_and_make_the_same_tensors(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2 * MODEL_COUNT; turn++) {
+        struct model_options options;
+        struct small_model small;
+        uint32_t repeated = 0;
+
+        small_model_options(&options, (enum model_kind)(turn / 2));
+        options.accumulate = turn % 2 == 0 ? 1 : 4;
+        options.group = turn % 2 == 0 ? 1 : 2;
+        options.equilibrate = turn % 2 == 1;
+        small_model_open(&small, &options);
+        for (uint32_t parts = 2; parts <= 8; parts *= 4) {
+            struct tape *rewrite = NULL;
+            struct error error;
+
+            error_init(&error);
+            check(recompute_build(&rewrite, small.model.tape, parts, &error), &error);
+            compare_states(&small, rewrite);
+            repeated += compare_traces(&small, rewrite);
+            tape_free(rewrite);
+        }
+        print_message("%s, %u micro-batches: %u tensors made again\n",
+                      model_kind_name(options.kind), options.accumulate, repeated);
+        assert_true(repeated > 0 || options.kind == MODEL_MLP); /* whose turn is at its start */
+        small_model_close(&small);
+    }
+}
+
+/* ---- what it saves ---------------------------------------------------------- */
+
+static void test_a_gpt_needs_less_memory(void **state)
+{
+    struct machine_options options = {.isa = isa_best(), .thread_count = 1};
+    struct model_options model_options;
+    struct machine *machine = NULL;
+    struct model model;
+    struct error error;
+    uint64_t plain = 0;
+    uint64_t least = UINT64_MAX;
+    uint64_t opened = 0;
+
+    (void)state;
+    error_init(&error);
+    model_options_default(&model_options, MODEL_GPT2);
+    model_options.layers = 12;
+    model_options.length = 128;
+    model_options.positions = 128;
+    model_options.data_count = 100000;
+    assert_int_equal(model_build(&model, &model_options, &error), STATUS_OK);
+    check(backend_cpu.size(&plain, model.tape, &options, &error), &error);
+    for (uint32_t parts = 2; parts <= RECOMPUTE_PARTS_MAX; parts *= 2) {
+        struct tape *rewrite = NULL;
+        uint64_t size = 0;
+
+        check(recompute_build(&rewrite, model.tape, parts, &error), &error);
+        check(backend_cpu.size(&size, rewrite, &options, &error), &error);
+        print_message("%u parts: %u operations for %u, %llu KiB for %llu\n", parts,
+                      rewrite->op_count, model.tape->op_count, (unsigned long long)(size >> 10),
+                      (unsigned long long)(plain >> 10));
+        least = size < least ? size : least;
+        tape_free(rewrite);
+    }
+    assert_true(least < plain / 2);
+
+    /* The option takes the best of them, and never a machine that traces. */
+    options.recompute = true;
+    check(machine_open(&machine, model.tape, &options, &error), &error);
+    assert_ptr_not_equal(machine->tape, model.tape);
+    assert_int_equal(machine->tape->state_count, model.tape->state_count);
+    options.recompute = false;
+    check(backend_cpu.size(&opened, machine->tape, &options, &error), &error);
+    assert_int_equal(opened, least);
+    backend_cpu.close(machine);
+    options.recompute = true;
+    options.trace = true;
+    check(machine_open(&machine, model.tape, &options, &error), &error);
+    assert_ptr_equal(machine->tape, model.tape);
+    backend_cpu.close(machine);
+    model_release(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models_end_alike_and_make_the_same_tensors),
+        cmocka_unit_test(test_a_gpt_needs_less_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
