@@ -67,7 +67,9 @@ static enum status submit_of_job(char name[LEDGER_NAME_MAX], struct ledger *ledg
         return ledger_pay(ledger, name, job, move->generation, error);
     }
     if (move->kind == DUE_MOVE_LEAVE) {
-        (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u at last", text, verb, move->entry);
+        /* A reorganization may put it before the end of the job: then the entry has only left. */
+        (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u%s", text, verb, move->entry,
+                       record->entries[move->entry].left ? " at last" : " with its bond");
         return ledger_leave(ledger, name, job, move->entry, error);
     }
     (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u", text, verb, record->accepts);

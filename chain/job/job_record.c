@@ -119,6 +119,9 @@ static void apply_phase(struct job_record *record, const struct ledger_entry *en
     record->cancelled = event->kind == GAME_CANCELLED;
     if (record->phase == GAME_PHASE_CLOSED) {
         record->closed_s = entry->time_s;
+        if (record->finalized < record->segment_count && !record->ended) {
+            record->held = 0; /* it expired: the solver left with what was held */
+        }
         return;
     }
     record->opened_s = entry->time_s;

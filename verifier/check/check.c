@@ -283,11 +283,15 @@ static enum status check_all(struct checker *checker, struct error *error)
         return dispute(checker, false, error);
     }
     TRY(check_find_start(checker, error));
+    if (!request->disputed && checker->seal != NULL) { /* a dispute fetches replies */
+        fetch_seal(checker->fetch);
+        checker->seal();
+    }
     return replay(checker, error);
 }
 
 void check_run(struct check_result *result, const struct check_request *request,
-               const struct check_visitor *visitor)
+               const struct check_visitor *visitor, void (*seal)(void))
 {
     struct checker *checker = calloc(1, sizeof(*checker));
     struct error error;
@@ -300,6 +304,7 @@ void check_run(struct check_result *result, const struct check_request *request,
         return;
     }
     checker->visitor = visitor;
+    checker->seal = seal;
     checker->request = request;
     checker->result = result;
     status = check_all(checker, &error);

@@ -35,9 +35,9 @@ struct check_visitor {
 };
 
 /* Does the work; whatever happens is in result. visitor: for requests that are disputed; NULL: they
- * are refused. */
+ * are refused. seal: called when a check has fetched all that it wants; NULL: nothing is. */
 void check_run(struct check_result *result, const struct check_request *request,
-               const struct check_visitor *visitor);
+               const struct check_visitor *visitor, void (*seal)(void));
 
 /* The machine that a request wants; other: the one for a second opinion. */
 struct machine_options;

@@ -16,6 +16,7 @@ struct check_visitor; /* check.h */
 struct checker {
     const struct check_request *request;
     const struct check_visitor *visitor;
+    void (*seal)(void); /* see check_run() */
     struct check_result *result;
     struct fetch *fetch;
     struct job *job;

@@ -57,6 +57,12 @@ void fetch_close(struct fetch *fetch)
     }
 }
 
+void fetch_seal(struct fetch *fetch)
+{
+    fetch_http_close(fetch->http);
+    fetch->http = NULL;
+}
+
 /* ---- names -------------------------------------------------------------- */
 
 /* Where the content lies in the tree that all mirrors share; by_root: under its root alone. */
@@ -290,6 +296,9 @@ static enum status try_endpoint(char *path, struct fetch *fetch, uint32_t mirror
     char whole[FILE_PATH_MAX];
     enum status status;
 
+    if (fetch->http == NULL) {
+        return error_set(error, STATUS_UNREACHABLE, "the network is closed to this check by now");
+    }
     (void)snprintf(suffix, sizeof(suffix), ".%08x.part",
                    fetch_http_mark(fetch->request->mirrors[mirror]));
     TRY(cache_path(part, fetch, &wanted->root, suffix, error));

@@ -41,6 +41,9 @@ MUST_CHECK enum status fetch_open(struct fetch **fetch, const struct check_reque
                                   struct check_result *result, struct error *error);
 void fetch_close(struct fetch *fetch); /* NULL is fine */
 
+/* From now on nothing is fetched over a network: the cache and folders are all there is. */
+void fetch_seal(struct fetch *fetch);
+
 /* path has room for FILE_PATH_MAX. STATUS_NOT_FOUND: no mirror has it; STATUS_UNREACHABLE: some
  * did not answer. */
 MUST_CHECK enum status fetch_get(char *path, struct fetch *fetch,

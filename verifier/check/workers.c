@@ -20,6 +20,7 @@
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/plan/backend.h"
+#include "verifier/check/confine.h"
 
 #define WORKER_WORD "--lockstep-check-worker"
 
@@ -243,6 +244,10 @@ static void explain_death(struct check_result *result, int how, bool late)
 {
     if (late) {
         (void)snprintf(result->reason, sizeof(result->reason), "the check took too long");
+    } else if (WIFSIGNALED(how) && WTERMSIG(how) == SIGSYS) {
+        (void)snprintf(result->reason, sizeof(result->reason),
+                       "the check was ended: it asked the system for what no check needs, such as "
+                       "a program or a socket; whoever made its job may attack this machine");
     } else if (WIFSIGNALED(how)) {
         (void)snprintf(result->reason, sizeof(result->reason), "the check died of signal %d (%s)",
                        WTERMSIG(how), strsignal(WTERMSIG(how)));
@@ -395,7 +400,7 @@ static void start_device(uint32_t device)
 }
 
 /* The memory limit of a check, with what the drivers of its devices took. */
-static uint64_t data_max(const struct check_request *request)
+static uint64_t data_max(bool *on_device, const struct check_request *request)
 {
     struct machine_options options;
     struct error ignored;
@@ -405,15 +410,18 @@ static uint64_t data_max(const struct check_request *request)
         options.backend != &backend_cuda) {
         return request->memory_max;
     }
+    *on_device = true;
     for (uint32_t i = 0; i < options.device_count; i++) {
         start_device(options.devices[i]);
     }
     return data_now() + request->memory_max + DRIVER_LATER;
 }
 
-static void limit_all(const struct check_request *request)
+/* True: the process is confined, too. The drivers of a device would not work then. */
+static bool limit_all(const struct check_request *request)
 {
-    const uint64_t data = data_max(request);
+    bool on_device = false;
+    const uint64_t data = data_max(&on_device, request);
 
 #ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger than any limit */
     limit(RLIMIT_DATA, data);
@@ -429,6 +437,10 @@ static void limit_all(const struct check_request *request)
     /* A file at its limit is then an error with a sentence, not the end of the process. */
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)signal(SIGPIPE, SIG_DFL);
+    if (!on_device) {
+        confine_begin(request);
+    }
+    return !on_device;
 }
 
 static bool read_request(struct buffer *bytes)
@@ -468,6 +480,7 @@ int workers_serve(const struct check_visitor *visitor)
     struct check_result *result = calloc(1, sizeof(*result));
     struct buffer bytes;
     struct error error;
+    bool confined;
     int code = 1;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -475,8 +488,8 @@ int workers_serve(const struct check_visitor *visitor)
     buffer_init(&bytes, CHECK_WIRE_MAX);
     if (request != NULL && result != NULL && read_request(&bytes) &&
         check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
-        limit_all(request);
-        check_run(result, request, visitor);
+        confined = limit_all(request);
+        check_run(result, request, visitor, confined ? confine_network : NULL);
         code = write_result(result) ? 0 : 1;
     }
     buffer_release(&bytes);

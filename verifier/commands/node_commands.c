@@ -9,6 +9,7 @@
 #include "base/io/strict_json.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/policy_options.h"
+#include "verifier/check/confine.h"
 #include "verifier/check/self_test.h"
 #include "verifier/commands/claim_command.h"
 #include "verifier/commands/commands.h"
@@ -216,6 +217,17 @@ static void warn_of_purse(struct node_setup *setup)
     }
 }
 
+/* Once: a system that cannot keep checks from harm is no reason to make none. */
+static void warn_of_freedom(const struct node_setup *setup)
+{
+    const char *device = setup->options.device;
+    char text[CONFINE_TEXT_MAX];
+
+    if (!confine_describe(text, device != NULL && strcmp(device, "cpu") != 0)) {
+        log_warn(setup->context->log, "verifier", "%s", text);
+    }
+}
+
 /* Until a stop. STATUS_GONE: the ledger's file or one of the node's own is not there any more. */
 static enum status work(struct running_node *running, struct error *error)
 {
@@ -331,6 +343,7 @@ static int run_run(struct command_context *context)
         if (status == STATUS_OK) {
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             warn_of_purse(&running->setup);
+            warn_of_freedom(&running->setup);
             notify_ready(&running->notify, "following the ledger");
             status = work(running, &error);
             notify_stopping(&running->notify);
@@ -557,9 +570,23 @@ static const struct command commands[] = {
      .run = plan_command},
 };
 
+static void look_at_checks(struct doctor_finding *finding, const struct command_context *context)
+{
+    (void)context;
+    finding->grade = confine_describe(finding->text, false) ? DOCTOR_GOOD : DOCTOR_NOTE;
+    (void)snprintf(finding->advice, sizeof(finding->advice), "%s",
+                   finding->grade == DOCTOR_GOOD
+                       ? ""
+                       : "run the node as a user of its own, on a newer kernel");
+}
+
+static const struct doctor_check doctor_checks[] = {{"checks", look_at_checks}};
+
 const struct command_group verifier_commands = {
     .name = "verifier",
     .summary = "the node that checks what solvers commit",
     .commands = commands,
     .command_count = sizeof(commands) / sizeof(commands[0]),
+    .checks = doctor_checks,
+    .check_count = sizeof(doctor_checks) / sizeof(doctor_checks[0]),
 };

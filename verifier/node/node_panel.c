@@ -179,7 +179,11 @@ static enum status plan_leave(struct node *node, const struct store_entry *entry
 
     node_name(action.name, ACTION_LEAVE, &entry->job, entry->number);
     size = strlen(action.name);
-    (void)snprintf(action.name + size, sizeof(action.name) - size, "%s", collects ? "/bond" : "");
+    /* A reorganization may have put the move before the end of the job: then it only left. */
+    (void)snprintf(action.name + size, sizeof(action.name) - size, "%s",
+                   !collects            ? ""
+                   : entry->left_s == 0 ? "/bond"
+                                        : "/bond-at-last");
     return node_plan_again(node, &action, error);
 }
 

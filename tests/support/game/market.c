@@ -556,7 +556,7 @@ static enum status take_check(void *context, uint64_t *number, struct check_resu
     }
     checks->count--;
     *number = checks->numbers[checks->count];
-    check_run(result, checks->requests[checks->count], &dispute_child);
+    check_run(result, checks->requests[checks->count], &dispute_child, NULL);
     free(checks->requests[checks->count]);
     return STATUS_OK;
 }

@@ -218,7 +218,7 @@ static void test_good_mirrors_of_each_kind_give_the_same_verdicts(void **state)
                 (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
                                kind == 1 ? fixture->tree : fixture->bundle);
             }
-            check_run(result, request, NULL);
+            check_run(result, request, NULL, NULL);
             assert_int_equal(result->outcome, index == 2 ? CHECK_REFUTED : CHECK_PROVEN);
             assert_int_equal(result->mirrors[0].bad, 0);
             assert_true(result->mirrors[0].good > 0);
@@ -257,7 +257,7 @@ static void test_a_bundle_as_a_mirror_knows_where_its_data_lie(void **state)
         request->data_count = 0;
         (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
                        fixture->bundle);
-        check_run(result, request, NULL);
+        check_run(result, request, NULL, NULL);
         assert_int_equal(result->outcome, swapped ? CHECK_CANNOT_TELL : CHECK_PROVEN);
         free(request);
     }
@@ -294,7 +294,7 @@ static void test_a_hostile_mirror_alone_gives_no_verdict(void **state)
         request->mirror_timeout_s =
             wears_out(hostile[i]) ? MIRROR_TIMEOUT_S_SHORT : MIRROR_TIMEOUT_S;
         add_mirror(request, fixture, hostile[i]);
-        check_run(result, request, NULL);
+        check_run(result, request, NULL, NULL);
         assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
         assert_string_not_equal(result->reason, "");
         assert_true(folder_size(request->cache) < ((uint64_t)1 << 25));
@@ -324,7 +324,7 @@ static void test_the_next_mirror_is_tried(void **state)
             request->mirror_timeout_s = timeout_s;
             add_mirror(request, fixture, hostile[i]);
             add_mirror(request, fixture, "good");
-            check_run(result, request, NULL);
+            check_run(result, request, NULL, NULL);
             timeout_s *= 2;
         } while (result->outcome == CHECK_CANNOT_TELL && timeout_s <= MIRROR_TIMEOUT_S);
         assert_int_equal(result->outcome, CHECK_REFUTED);
@@ -348,7 +348,7 @@ static void test_broken_downloads_are_resumed(void **state)
         struct check_request *request = request_of(fixture, 1);
 
         add_mirror(request, fixture, ways[i]);
-        check_run(result, request, NULL);
+        check_run(result, request, NULL, NULL);
         assert_int_equal(result->outcome, CHECK_PROVEN);
         assert_int_equal(result->mirrors[0].bad, 0);
         free(request);
@@ -365,13 +365,13 @@ static void test_a_damaged_cache_is_fetched_again(void **state)
     char command[900];
 
     add_mirror(request, fixture, "good");
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_PROVEN);
     (void)snprintf(command, sizeof(command),
                    "for f in '%.700s'/*; do case $f in *.lock) ;; *) echo lies > $f;; esac; done",
                    request->cache);
     assert_int_equal(system(command), 0);
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_PROVEN);
     assert_true(result->mirrors[0].good > 0);
     free(request);
@@ -386,21 +386,21 @@ static void test_foreign_terms_and_data_give_no_verdict(void **state)
 
     add_mirror(request, fixture, "good");
     request->steps = STEPS + 1;
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
     assert_true(result->permanent);
     free(request);
     request = request_of(fixture, 1);
     add_mirror(request, fixture, "good");
     request->data_count = 1; /* the samples are nowhere */
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
     assert_non_null(strstr(result->reason, "data"));
     free(request);
     request = request_of(fixture, 1);
     add_mirror(request, fixture, "good");
     request->memory_max = 1 << 16;
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
     assert_non_null(strstr(result->reason, "memory"));
     free(request);
@@ -430,7 +430,7 @@ static void test_a_job_of_unknown_rules_is_no_fault_of_the_mirror(void **state)
     assert_int_equal(file_write(path, &error, job.data, job.size, 0600), STATUS_OK);
     (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/newer",
                    test_temp_dir());
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
     assert_true(result->permanent);
     assert_non_null(strstr(result->reason, "version 3 of the rules"));
@@ -441,7 +441,7 @@ static void test_a_job_of_unknown_rules_is_no_fault_of_the_mirror(void **state)
     assert_int_equal(file_write(path, &error, job.data, job.size, 0600), STATUS_OK);
     (void)snprintf(request->cache, sizeof(request->cache), "%s/other-cache", test_temp_dir());
     make_folder(request->cache);
-    check_run(result, request, NULL);
+    check_run(result, request, NULL, NULL);
     assert_false(result->permanent);
     assert_int_equal(result->mirrors[0].bad, 1);
     file_bytes_release(&job);
