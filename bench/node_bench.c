@@ -238,8 +238,9 @@ static enum status took_segment(void *context, struct error *error)
 
 static struct job *gpt_job(const char *data, uint64_t length, uint64_t segments)
 {
+    struct digest root;
     struct job_terms terms = {
-        .steps = length * segments, .segment_length = length, .data_count = 1};
+        .steps = length * segments, .segment_length = length, .data_roots = &root, .data_count = 1};
     struct model_options options;
     struct dataset dataset;
     struct model model;
@@ -258,9 +259,7 @@ static struct job *gpt_job(const char *data, uint64_t length, uint64_t segments)
     options.data_count = TOKENS;
     options.steps = (uint32_t)terms.steps;
     insist(model_build(&model, &options, &error), &error);
-    insist(run_data_open(&dataset, &terms.data_roots[0], &model.tape->tensors[model.data], data,
-                         &error),
-           &error);
+    insist(run_data_open(&dataset, &root, &model.tape->tensors[model.data], data, &error), &error);
     dataset_close(&dataset);
     insist(job_from_model(&job, &model, &terms, &error), &error);
     model_release(&model);

@@ -108,8 +108,10 @@ static enum status write_data(const char *path, struct error *error)
 
 static enum status make_job(struct job **job, const char *data, struct error *error)
 {
+    struct digest root;
     struct job_terms terms = {.steps = setting("POSTING_STEPS", STEPS),
                               .segment_length = setting("POSTING_SEGMENT", SEGMENT),
+                              .data_roots = &root,
                               .data_count = 1};
     struct model_options options;
     struct dataset dataset;
@@ -127,8 +129,7 @@ static enum status make_job(struct job **job, const char *data, struct error *er
     options.data_count = TOKENS;
     options.steps = (uint32_t)terms.steps;
     TRY(model_build(&model, &options, error));
-    TRY_OUT(run_data_open(&dataset, &terms.data_roots[0], &model.tape->tensors[model.data], data,
-                          error));
+    TRY_OUT(run_data_open(&dataset, &root, &model.tape->tensors[model.data], data, error));
     dataset_close(&dataset);
     status = job_from_model(job, &model, &terms, error);
 out:

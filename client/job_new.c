@@ -18,6 +18,7 @@
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
 #include "proofs/job/tape_file.h"
+#include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 
 enum {
@@ -126,31 +127,34 @@ out:
     return status;
 }
 
-static enum status add_root(struct job_terms *terms, const struct tensor *tensor, const char *path,
-                            struct error *error)
+/* The roots of the tape's data, each from its file. */
+static enum status find_roots(struct job_terms *terms, struct digest **roots,
+                              const struct tape *tape, const char *const *files, size_t count,
+                              struct error *error)
 {
-    struct dataset dataset;
+    struct data_paths paths = {0};
+    enum status status;
 
-    TRY(run_data_open(&dataset, &terms->data_roots[terms->data_count], tensor, path, error));
-    terms->data_count++;
-    dataset_close(&dataset);
-    return STATUS_OK;
-}
+    TRY_OUT(data_paths_of_files(&paths, tape, files, count, error));
+    *roots = calloc((size_t)paths.count + 1, sizeof(**roots));
+    if (*roots == NULL) {
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for %u roots", paths.count));
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const uint32_t at = terms->data_count;
+        struct dataset dataset;
 
-static enum status find_roots(struct job_terms *terms, const struct model *model,
-                              const struct options *options, struct error *error)
-{
-    TRY(add_root(terms, &model->tape->tensors[model->data], options_list_item(options, "data", 0),
-                 error));
-    if (model->mask != TENSOR_NONE) {
-        TRY(add_root(terms, &model->tape->tensors[model->mask], options_text(options, "mask"),
-                     error));
+        if (tape->tensors[id].role == ROLE_DATA) {
+            TRY_OUT(
+                run_data_open(&dataset, &(*roots)[at], &tape->tensors[id], paths.of[at], error));
+            dataset_close(&dataset);
+            terms->data_count++;
+        }
     }
-    if (model->labels != TENSOR_NONE) {
-        TRY(add_root(terms, &model->tape->tensors[model->labels], options_text(options, "labels"),
-                     error));
-    }
-    return STATUS_OK;
+    terms->data_roots = *roots;
+out:
+    data_paths_close(&paths);
+    return status;
 }
 
 /* ---- the first state -------------------------------------------------------- */
@@ -182,7 +186,11 @@ out:
 static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
+    const char *beside[] = {options_text(options, "mask"), options_text(options, "labels")};
+    const char *files[3];
+    size_t count = 0;
     struct model_options model_options;
+    struct digest *roots = NULL;
     struct model model;
     enum status status;
 
@@ -193,41 +201,27 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(job_new_model(&model_options, options, error));
     TRY(measure_data(&model_options, options, error));
     TRY(model_build(&model, &model_options, error));
-    TRY_OUT(find_roots(terms, &model, options, error));
+    files[count++] = options_list_item(options, "data", 0);
+    for (int i = 0; i < 2; i++) {
+        if (beside[i] != NULL) {
+            files[count++] = beside[i];
+        }
+    }
+    TRY_OUT(find_roots(terms, &roots, model.tape, files, count, error));
     TRY_OUT(give_first_state(terms, model.tape, options, error));
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
+    free(roots);
     model_release(&model);
     return status;
-}
-
-static enum status tape_roots(struct job_terms *terms, const struct tape *tape,
-                              const struct options *options, struct error *error)
-{
-    size_t count = options_list_count(options, "data");
-    size_t at = 0;
-
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        if (tape->tensors[id].role != ROLE_DATA) {
-            continue;
-        }
-        if (at >= count || at >= JOB_DATA_MAX) {
-            return error_set(error, STATUS_USAGE,
-                             "the tape reads '%s', and no file is named for it (at most %d)",
-                             tape->tensors[id].name, JOB_DATA_MAX);
-        }
-        TRY(add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++), error));
-    }
-    if (at < count) {
-        return error_set(error, STATUS_USAGE, "the tape reads %zu data files; %zu are named", at,
-                         count);
-    }
-    return STATUS_OK;
 }
 
 static enum status job_of_tape(struct job **job, struct job_terms *terms,
                                const struct options *options, struct error *error)
 {
+    const char *files[OPTION_LIST_MAX];
+    size_t count = options_list(files, options, "data");
+    struct digest *roots = NULL;
     struct tape *tape = NULL;
     void **constants = NULL;
     uint32_t constant_count = 0;
@@ -237,10 +231,13 @@ static enum status job_of_tape(struct job **job, struct job_terms *terms,
     TRY_OUT(tape_file_read(&tape, options_text(options, "tape"), error));
     TRY_OUT(tape_file_constants(&constants, &constant_count, tape,
                                 options_text(options, "constants"), error));
-    TRY_OUT(tape_roots(terms, tape, options, error));
+    TRY_OUT(find_roots(terms, &roots, tape, files, count, error));
     TRY_OUT(give_first_state(terms, tape, options, error));
-    return job_from_tape(job, tape, constants, constant_count, terms, error);
+    status = job_from_tape(job, tape, constants, constant_count, terms, error);
+    free(roots);
+    return status;
 out:
+    free(roots);
     tape_file_free_constants(constants, constant_count);
     tape_free(tape);
     return status;
@@ -264,18 +261,24 @@ static enum status make_job(struct job **job, const struct options *options, str
 }
 
 /* What is read, and as what pictures. */
-static void print_shapes(FILE *out, const struct tape *tape)
+static void print_shapes(FILE *out, const struct job *job)
 {
+    const struct tape *tape = job->tape;
+    uint32_t at = 0;
+
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         const struct tensor *tensor = &tape->tensors[id];
 
         if (tensor->role == ROLE_DATA) {
+            char root[HEX_SIZE(DIGEST_SIZE)];
+
             fprintf(out, "  %-10s %s (%" PRIu64, tensor->name, dtype_name(tensor->dtype),
                     tensor->dims[0]);
             for (uint32_t i = 1; i < tensor->rank; i++) {
                 fprintf(out, ", %" PRIu64, tensor->dims[i]);
             }
-            fputs(")\n", out);
+            hex_encode(root, job->data_roots[at++].bytes, DIGEST_SIZE);
+            fprintf(out, "), root %.16s...\n", root);
         }
     }
     for (uint32_t i = 0; i < tape->op_count; i++) {
@@ -311,13 +314,9 @@ static void print_job(FILE *out, const struct job *job)
     }
     fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
             job->tape->state_count, (double)footprint.state / 1048576.0);
-    fprintf(out, "data         %.2f MiB", (double)footprint.data / 1048576.0);
-    for (uint32_t i = 0; i < job->data_count; i++) {
-        hex_encode(id, job->data_roots[i].bytes, DIGEST_SIZE);
-        fprintf(out, "%s root %.16s...", i == 0 ? "," : " and", id);
-    }
-    fputc('\n', out);
-    print_shapes(out, job->tape);
+    fprintf(out, "data         %u tensors, %.2f MiB\n", job->data_count,
+            (double)footprint.data / 1048576.0);
+    print_shapes(out, job);
     hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
     fprintf(out, "first state  %s, root %.16s...\n",
             job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);

@@ -616,3 +616,14 @@ const char *options_list_item(const struct options *options, const char *name, s
     assert(!"a list item beyond the last");
     abort();
 }
+
+size_t options_list(const char *items[OPTION_LIST_MAX], const struct options *options,
+                    const char *name)
+{
+    const size_t count = options_list_count(options, name);
+
+    for (size_t i = 0; i < count; i++) {
+        items[i] = options_list_item(options, name, i);
+    }
+    return count;
+}

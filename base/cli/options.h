@@ -131,6 +131,9 @@ uint64_t options_number(const struct options *options, const char *name);  /* 0:
 double options_real(const struct options *options, const char *name);
 size_t options_list_count(const struct options *options, const char *name);
 const char *options_list_item(const struct options *options, const char *name, size_t index);
+/* All items of a list, in the order given. Returns how many there are. */
+size_t options_list(const char *items[OPTION_LIST_MAX], const struct options *options,
+                    const char *name);
 
 /* "data-root" to "LOCKSTEP_DATA_ROOT". name_size of at least OPTION_NAME_MAX + 10 always fits. */
 void options_environment_name(char *name, size_t name_size, const char *option);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {Binary32} from "./Binary32.sol";
 import {Repeats} from "./Repeats.sol";
 
 /// @title Evidence
@@ -280,6 +281,24 @@ library Evidence {
                     bits := and(signextend(1, bits), 0xffffffff)
                 }
             }
+        }
+    }
+
+    /// @notice An element as binary32: one of 16 bits is widened, exactly.
+    function widened(Operand memory operand, uint256 index) internal pure returns (uint256 bits) {
+        bits = get(operand, index);
+        if (operand.elementType == BF16) {
+            return Binary32.stored(bits << 16);
+        }
+        if (operand.elementType == F16) {
+            uint256 sign = (bits & 0x8000) << 16;
+            uint256 field = (bits >> 10) & 31;
+            bits &= 0x3ff;
+            if (field == 0) {
+                return sign | Binary32.fromInteger(int256(bits), -24);
+            }
+            field = field == 31 ? 255 : field + 112;
+            return Binary32.stored(sign | (field << 23) | (bits << 13));
         }
     }
 

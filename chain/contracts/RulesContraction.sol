@@ -247,7 +247,7 @@ contract RulesContraction is IParts {
         uint256 shift = _shifts(shown, view_, row, k, end - k);
         for (; k < end; k++) {
             uint256 place = base + k % inner * innerStride + k / inner % outer * outerStride;
-            uint256 bits = x.get(place);
+            uint256 bits = x.widened(place);
             if (shift != 0) {
                 bits = _shiftedBy(bits, _short(shift, 0));
                 shift += 2;
@@ -297,7 +297,7 @@ contract RulesContraction is IParts {
         uint256 exponentAt = row * shape.blocks + k / shape.block;
         int256 exponent = _short(_shorts(shown.operands[shown.inputs + 1], exponentAt, 1), 0);
         uint256[12] memory view_ = _view(shown);
-        uint256 x = shown.operands[0].get(_rowPlace(view_, row) + _axisPlace(view_, k));
+        uint256 x = shown.operands[0].widened(_rowPlace(view_, row) + _axisPlace(view_, k));
         uint256 shift = _shifts(shown, view_, row, k, 1);
         if (shift != 0) {
             x = _shiftedBy(x, _short(shift, 0));

@@ -130,7 +130,8 @@ contract RulesMoves is IRules {
         }
         if (operation == OP_CAST) {
             uint256 from = shown.operands[0].elementType;
-            uint256 bits = shown.operands[0].get(shown.element);
+            uint256 bits = shown.operands[0].widened(shown.element);
+            if (from == Evidence.F16 || from == Evidence.BF16) return bits;
             return from == Evidence.F32
                 ? _narrowed(bits, shown.operands[1].elementType)
                 : _widened(bits, from);
@@ -142,21 +143,8 @@ contract RulesMoves is IRules {
     //                            Types                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev A number of another type as binary32.
+    /// @dev An integer of another type as binary32.
     function _widened(uint256 bits, uint256 from) private pure returns (uint256) {
-        if (from == Evidence.BF16) {
-            return Binary32.stored(bits << 16);
-        }
-        if (from == Evidence.F16) {
-            uint256 sign = (bits & 0x8000) << 16;
-            uint256 field = (bits >> 10) & 31;
-            bits &= 0x3ff;
-            if (field == 0) {
-                return sign | Binary32.fromInteger(int256(bits), -24);
-            }
-            field = field == 31 ? 255 : field + 112;
-            return Binary32.stored(sign | (field << 23) | (bits << 13));
-        }
         int256 number = int256(bits);
         if (from == Evidence.I16 || from == Evidence.I32) {
             number = int32(uint32(bits));
@@ -376,7 +364,7 @@ contract RulesMoves is IRules {
             if (row >= shown.natural(0)) {
                 return Evidence.NAN_BITS;
             }
-            return shown.operands[0].get(row * width + index % width);
+            return shown.operands[0].widened(row * width + index % width);
         }
         if (operation == OP_SPLIT) {
             uint256 width = shown.size(SPLIT_WIDTHS + shown.output);

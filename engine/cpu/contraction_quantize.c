@@ -7,12 +7,14 @@
  *
  * Views whose rows run along memory are read row by row. Views whose neighbouring rows are
  * neighbours in memory (a transposed matrix) are read in stripes of up to GROUP_PANELS panels, to
- * use whole cache lines and pages. Other views are gathered piece by piece.
+ * use whole cache lines and pages. Other views are gathered piece by piece. Numbers of 16 bits are
+ * widened piece by piece, so no whole binary32 copy of them exists.
  */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"
+#include "engine/ops/element.h"
 
 #define GROUP_PANELS 64   /* panels side by side in a stripe of a transposed view */
 #define TASK_LENGTH  8192 /* elements of a row per task, where rows run along memory */
@@ -23,7 +25,9 @@ struct quantizer {
     const struct contraction_isa *isa;
     const struct op *op;
     struct packed_layout layout;
-    const float *x;
+    const float *x;       /* NULL: half */
+    const uint16_t *half; /* of this type */
+    enum dtype dtype;
     const int16_t *shifts; /* c; NULL: none */
     int16_t *peaks;        /* may be NULL */
     int16_t *exponents;
@@ -101,6 +105,44 @@ static struct panel_view panel_view(const struct quantizer *quantizer, int64_t p
     return view;
 }
 
+/* ---- numbers of 16 bits ---- */
+
+static inline float widened(const struct quantizer *quantizer, int64_t place)
+{
+    const uint32_t bits = quantizer->half[place];
+
+    return quantizer->dtype == DTYPE_BF16 ? real_from_bits(bits << 16) : element_from_f16(bits);
+}
+
+/* Widens a run. */
+static void widen_run(float *to, const struct quantizer *quantizer, int64_t place, int64_t count)
+{
+    const uint16_t *half = quantizer->half + place;
+
+    if (quantizer->dtype == DTYPE_BF16) {
+        for (int64_t k = 0; k < count; k++) {
+            to[k] = real_from_bits((uint32_t)half[k] << 16);
+        }
+    } else {
+        for (int64_t k = 0; k < count; k++) {
+            to[k] = element_from_f16(half[k]);
+        }
+    }
+}
+
+/* Takes a piece of adjacent rows to local lines of PANEL_ROWS elements. */
+static void widen_lines(struct piece_source *source, float *local,
+                        const struct quantizer *quantizer, int64_t place)
+{
+    for (int64_t k = 0; k < source->count; k++) {
+        widen_run(local + k * PANEL_ROWS, quantizer, place + k * source->stride, PANEL_ROWS);
+    }
+    source->rows[0] = local;
+    source->stride = PANEL_ROWS;
+}
+
+/* ---- pieces ---- */
+
 /* Copies a piece of any view to local rows of CONTRACTION_PIECE elements. */
 static void gather(float *local, const struct quantizer *quantizer, const struct panel_view *view,
                    int64_t start, int64_t count)
@@ -111,10 +153,12 @@ static void gather(float *local, const struct quantizer *quantizer, const struct
     int64_t inner = start % dims[5];
 
     for (int64_t k = 0; k < count; k++) {
-        const float *x = quantizer->x + outer * strides[4] + inner * strides[5];
+        const int64_t at = outer * strides[4] + inner * strides[5];
 
         for (int r = 0; r < view->row_count; r++) {
-            local[r * CONTRACTION_PIECE + k] = x[view->places[r]];
+            local[r * CONTRACTION_PIECE + k] = quantizer->x != NULL
+                                                   ? quantizer->x[at + view->places[r]]
+                                                   : widened(quantizer, at + view->places[r]);
         }
         if (++inner == dims[5]) {
             inner = 0;
@@ -134,7 +178,13 @@ static void piece_open(struct piece_source *source, float *local, const struct q
     source->adjacent = view->adjacent && quantizer->k_stride != 1;
     source->stride = quantizer->k_stride;
     if (source->adjacent) {
-        source->rows[0] = quantizer->x + view->places[0] + start * quantizer->k_stride;
+        const int64_t place = view->places[0] + start * quantizer->k_stride;
+
+        if (quantizer->x == NULL) {
+            widen_lines(source, local, quantizer, place);
+        } else {
+            source->rows[0] = quantizer->x + place;
+        }
         return;
     }
     if (quantizer->k_stride != 1) {
@@ -143,10 +193,14 @@ static void piece_open(struct piece_source *source, float *local, const struct q
     for (int r = 0; r < PANEL_ROWS; r++) {
         if (r >= view->row_count) {
             source->rows[r] = zeros;
-        } else if (quantizer->k_stride == 1) {
+        } else if (quantizer->k_stride == 1 && quantizer->x != NULL) {
             source->rows[r] = quantizer->x + view->places[r] + start;
         } else {
             source->rows[r] = local + r * CONTRACTION_PIECE;
+            if (quantizer->k_stride == 1) {
+                widen_run(local + r * CONTRACTION_PIECE, quantizer, view->places[r] + start,
+                          source->count);
+            }
         }
     }
 }
@@ -469,11 +523,14 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
 void contraction_quantize(const struct contraction_isa *isa, const struct kernel_call *call)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
+    const enum dtype dtype = call->tensors[call->op->inputs[0]].dtype;
     struct quantizer quantizer = {
         .isa = isa,
         .op = call->op,
         .layout = packed_layout(&shape, quantize_rows(call->op)),
-        .x = call->inputs[0],
+        .x = dtype_is_half(dtype) ? NULL : call->inputs[0],
+        .half = call->inputs[0],
+        .dtype = dtype,
         .shifts = quantize_is_shifted(call->op) ? call->inputs[1] : NULL,
         .peaks = call->outputs[0],
         .exponents = call->outputs[1],

@@ -252,9 +252,17 @@ static void fill_nan(uint32_t *out, uint64_t count)
     }
 }
 
+static void widen(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = element_cast(dtype, DTYPE_F32, in[i]);
+    }
+}
+
 static void run_gather(const struct kernel_call *call)
 {
-    const uint32_t *table = call->inputs[0];
+    const enum dtype dtype = input_tensor(call, 0)->dtype;
+    const char *table = call->inputs[0];
     const uint32_t *index = call->inputs[1];
     uint32_t *out = call->outputs[0];
     uint64_t rows = input_tensor(call, 1)->count;
@@ -266,10 +274,14 @@ static void run_gather(const struct kernel_call *call)
     }
 #pragma omp parallel for num_threads(threads_for(call, rows, width))
     for (uint64_t row = 0; row < rows; row++) {
-        if (index[row] < vocabulary) {
-            memcpy(out + row * width, table + index[row] * width, width * sizeof(*out));
-        } else {
+        const char *from = table + index[row] * width * dtype_size(dtype);
+
+        if (index[row] >= vocabulary) {
             fill_nan(out + row * width, width);
+        } else if (dtype_is_half(dtype)) {
+            widen(out + row * width, (const uint16_t *)(const void *)from, width, dtype);
+        } else {
+            memcpy(out + row * width, from, width * sizeof(*out));
         }
     }
 }

@@ -279,7 +279,7 @@ void op_check_gather(struct op_checker *checker)
     uint64_t width = check_attribute(checker, GATHER_WIDTH, 1, UINT32_MAX);
     uint64_t rows = check_any_input(checker, 1, DTYPES_U32, 1);
 
-    check_input(checker, 0, DTYPES_F32, check_product(checker, vocabulary, width));
+    check_input(checker, 0, DTYPES_NUMBER, check_product(checker, vocabulary, width));
     check_output(checker, 0, DTYPES_F32, check_product(checker, rows, width));
 }
 

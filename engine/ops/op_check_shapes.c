@@ -271,7 +271,7 @@ void op_check_quantize(struct op_checker *checker)
     if (quantize_is_shifted(checker->op)) {
         check_input(checker, 1, DTYPES_I16, (uint64_t)dims[0] * (uint64_t)dims[1] * k);
     }
-    check_input(checker, 0, DTYPES_F32, count);
+    check_input(checker, 0, DTYPES_NUMBER, count);
     check_output(checker, 0, DTYPES_I16, rows * (uint64_t)cut.pieces);
     check_output(checker, 1, DTYPES_I16, rows * (uint64_t)cut.blocks);
     check_output(checker, 2, integer_dtypes(checker, QUANTIZE_BITS), count);

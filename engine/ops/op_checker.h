@@ -14,6 +14,8 @@
 #define DTYPES_F32    DTYPES(DTYPE_F32)
 #define DTYPES_U32    DTYPES(DTYPE_U32)
 #define DTYPES_I16    DTYPES(DTYPE_I16)
+/* Numbers that quantize and gather read. */
+#define DTYPES_NUMBER (DTYPES_F32 | DTYPES(DTYPE_F16) | DTYPES(DTYPE_BF16))
 #define DTYPES_TOKEN  (DTYPES(DTYPE_U8) | DTYPES(DTYPE_U16) | DTYPES(DTYPE_U32))
 
 struct op_checker {

@@ -25,7 +25,7 @@ enum dtype {
     DTYPE_U32,
     DTYPE_I16,
     DTYPE_I32,
-    DTYPE_F16,  /* binary16; only CAST reads and writes it */
+    DTYPE_F16,  /* binary16; CAST writes it, CAST, QUANTIZE and GATHER read it */
     DTYPE_BF16, /* the upper half of a binary32; likewise */
     DTYPE_COUNT,
 };
@@ -57,6 +57,12 @@ static RULE inline size_t dtype_size(enum dtype dtype)
 }
 
 /* Bytes of all elements. */
+/* Is it a float of 16 bits? */
+static RULE inline bool dtype_is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
 static RULE inline uint64_t tensor_size(const struct tensor *tensor)
 {
     return tensor->count * dtype_size(tensor->dtype);

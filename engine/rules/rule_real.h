@@ -4,8 +4,17 @@
 #ifndef ENGINE_RULES_RULE_REAL_H
 #define ENGINE_RULES_RULE_REAL_H
 
+#include "engine/ops/element.h"
 #include "engine/ops/real.h"
 #include "engine/rules/rule.h"
+
+/* The element as a binary32; one of 16 bits is widened, exactly. */
+static RULE inline uint32_t operand_number(const struct operand *operand, uint64_t index)
+{
+    const uint32_t bits = operand_get(operand, index);
+
+    return dtype_is_half(operand->dtype) ? element_cast(operand->dtype, DTYPE_F32, bits) : bits;
+}
 
 static RULE inline float rule_input(const struct rule_call *call, uint32_t input, uint64_t index)
 {

@@ -6,6 +6,7 @@
  * 2^64, and a term shifted by 64 or more is 0. On honest inputs nothing wraps (contraction.h).
  */
 #include "engine/ops/contraction.h"
+#include "engine/rules/rule_real.h"
 #include "engine/rules/rules.h"
 
 static RULE int exponent_at(const struct operand *exponents, uint64_t index)
@@ -66,7 +67,7 @@ enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
 /* Element k of a row as it counts: with its shift, if there is one. */
 static RULE uint32_t quantize_read(const struct rule_call *call, uint64_t row, uint64_t k)
 {
-    uint32_t x = operand_get(&call->inputs[0], quantize_place(call->op, row, k));
+    uint32_t x = operand_number(&call->inputs[0], quantize_place(call->op, row, k));
 
     if (!quantize_is_shifted(call->op)) {
         return x;

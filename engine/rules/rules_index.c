@@ -6,6 +6,7 @@
 
 #include "engine/ops/philox.h"
 #include "engine/ops/real.h"
+#include "engine/rules/rule_real.h"
 #include "engine/rules/rules.h"
 
 static RULE uint64_t attribute(const struct rule_call *call, uint32_t at)
@@ -111,7 +112,7 @@ RULE uint32_t rule_gather(const struct rule_call *call, uint64_t index)
     if (row >= attribute(call, GATHER_VOCABULARY)) {
         return FLOAT_NAN_BITS;
     }
-    return operand_get(&call->inputs[0], row * width + index % width);
+    return operand_number(&call->inputs[0], row * width + index % width);
 }
 
 /* The summed width of the first part_count parts; their widths follow SPLIT_ROWS. */

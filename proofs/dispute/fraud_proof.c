@@ -96,7 +96,16 @@ static enum status find_pieces(struct fraud_proof *proof, uint32_t item, const u
                                uint64_t size, struct error *error)
 {
     uint64_t count = (size + PIECE_SIZE - 1) / PIECE_SIZE;
-    struct digest *pieces = malloc((size_t)count * sizeof(*pieces));
+    struct digest *pieces;
+
+    if (proof->pieces == NULL) {
+        proof->piece_count = role_count(tape_of(proof), ROLE_DATA);
+        proof->pieces = calloc((size_t)proof->piece_count + 1, sizeof(*proof->pieces));
+        if (proof->pieces == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the trees of the data");
+        }
+    }
+    pieces = malloc((size_t)count * sizeof(*pieces));
 
     if (pieces == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the tree of the data");
@@ -123,8 +132,8 @@ static enum status given_tensor_node(struct digest *node, struct fraud_proof *pr
     struct merkle_leaves leaves;
 
     merkle_leaves_init_bytes(&leaves, bytes, size);
-    if (list == EVIDENCE_DATA && level >= PIECE_LEVEL && item < JOB_DATA_MAX) {
-        if (proof->pieces[item] == NULL) {
+    if (list == EVIDENCE_DATA && level >= PIECE_LEVEL) {
+        if (proof->pieces == NULL || proof->pieces[item] == NULL) {
             TRY(find_pieces(proof, item, bytes, size, error));
         }
         merkle_leaves_init_hashes(&leaves, proof->pieces[item],
@@ -336,9 +345,10 @@ enum status fraud_proof_other(struct fraud_proof *proof, uint32_t passed_over, s
 
 void fraud_proof_close(struct fraud_proof *proof)
 {
-    for (uint32_t i = 0; i < JOB_DATA_MAX; i++) {
+    for (uint32_t i = 0; i < proof->piece_count; i++) {
         free(proof->pieces[i]);
     }
+    free(proof->pieces);
     memset(proof, 0, sizeof(*proof));
 }
 

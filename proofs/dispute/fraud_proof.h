@@ -17,7 +17,8 @@
 struct fraud_proof {
     struct trace_walk *walk; /* borrowed; its end names the kind of evidence */
     struct evidence_given given;
-    struct digest *pieces[JOB_DATA_MAX]; /* nodes of a data tensor, made when first used */
+    struct digest **pieces; /* nodes of each data tensor, made when first used */
+    uint32_t piece_count;
     struct evidence_source source;
     struct evidence_target target; /* TRACE_WALK_ELEMENT: the element that costs least to prove */
 };

@@ -8,10 +8,15 @@
 
 #include "base/io/whole_file.h"
 #include "proofs/format/npy.h"
+#include "proofs/format/safetensors.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are used as they lie on disk");
 
 #define FLOAT_EXPONENT_MASK UINT32_C(0x7f800000)
+#define F16_EXPONENT_MASK   0x7c00
+#define BF16_EXPONENT_MASK  0x7f80
+/* The root of the data binds the tokens, so any value of the type may stand here. */
+#define ANY_TOKEN           (UINT64_C(1) << 32)
 
 /* ---- the checks of elements: the place of the first that is wrong, or count ---- */
 
@@ -55,6 +60,17 @@ static uint64_t first_not_finite(const uint32_t *data, uint64_t count)
     return i;
 }
 
+/* All bits of the mask are set in a number that is not finite. */
+static uint64_t first_half_not_finite(const uint16_t *data, uint64_t count, uint16_t mask)
+{
+    uint64_t i = 0;
+
+    while (i < count && (data[i] & mask) != mask) {
+        i++;
+    }
+    return i;
+}
+
 static bool is_unsigned(enum dtype dtype)
 {
     return dtype == DTYPE_U8 || dtype == DTYPE_U16 || dtype == DTYPE_U32;
@@ -88,15 +104,18 @@ static enum status check_below(const struct dataset *dataset, struct error *erro
                      (unsigned long long)limit);
 }
 
-static enum status check_finite(const struct dataset *dataset, struct error *error)
+enum status dataset_check_finite(const struct dataset *dataset, struct error *error)
 {
-    uint64_t at;
+    uint64_t at = dataset->count;
 
-    if (dataset->dtype != DTYPE_F32) {
-        return STATUS_OK;
-    }
     assert(dataset->width > 0);
-    at = first_not_finite(dataset->data, dataset->count);
+    if (dataset->dtype == DTYPE_F32) {
+        at = first_not_finite(dataset->data, dataset->count);
+    } else if (dataset->dtype == DTYPE_F16) {
+        at = first_half_not_finite(dataset->data, dataset->count, F16_EXPONENT_MASK);
+    } else if (dataset->dtype == DTYPE_BF16) {
+        at = first_half_not_finite(dataset->data, dataset->count, BF16_EXPONENT_MASK);
+    }
     if (at == dataset->count) {
         return STATUS_OK;
     }
@@ -212,7 +231,7 @@ enum status dataset_read_samples(struct dataset *dataset, struct error *error, c
         return error_set(error, STATUS_BAD_FORMAT, "samples are %s, must be u8 or f32",
                          dtype_name(read.dtype));
     }
-    TRY(check_finite(&read, error));
+    TRY(dataset_check_finite(&read, error));
     *dataset = read;
     return STATUS_OK;
 }
@@ -238,6 +257,14 @@ struct mapping {
     void *bytes;
     size_t size;
 };
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t length = strlen(path);
+    size_t suffix_length = strlen(suffix);
+
+    return length >= suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
+}
 
 static enum status map_file(struct mapping *mapping, struct error *error, const char *path)
 {
@@ -276,14 +303,6 @@ static enum status settle(struct dataset *dataset, struct error *error, const ch
     return STATUS_OK;
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t length = strlen(path);
-    size_t suffix_length = strlen(suffix);
-
-    return length >= suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
-}
-
 enum status dataset_open_tokens(struct dataset *dataset, struct error *error, const char *path,
                                 enum dtype dtype, uint64_t vocabulary)
 {
@@ -319,6 +338,115 @@ enum status dataset_open_labels(struct dataset *dataset, struct error *error, co
     TRY(map_file(&mapping, error, path));
     status = dataset_read_labels(dataset, error, mapping.bytes, mapping.size, samples, classes);
     return settle(dataset, error, path, &mapping, status);
+}
+
+/* ---- what a job names --------------------------------------------------- */
+
+bool dataset_is_named(const char *path)
+{
+    return has_suffix(path, ".safetensors");
+}
+
+static void take_elements(struct dataset *dataset, const struct tensor *tensor)
+{
+    *dataset = (struct dataset){
+        .dtype = tensor->dtype, .rows = tensor->count, .width = 1, .count = tensor->count};
+    if (tensor->rank >= 2) {
+        dataset->rows = tensor->dims[0];
+        dataset->width = tensor->count / tensor->dims[0];
+    }
+}
+
+/* Maps the pages of the tensor's part of the file. */
+static enum status map_part(struct dataset *dataset, struct error *error,
+                            const struct safetensors *file, const struct safetensors_entry *entry)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t from = file->data_offset + entry->offset;
+    const uint64_t first = from - from % page;
+    const uint64_t size = from + entry->size - first;
+
+    if (from % dtype_size(dataset->dtype) != 0) {
+        error_set(error, STATUS_BAD_FORMAT, "'%s': '%s' begins at byte %llu, off its alignment",
+                  file->path, entry->name, (unsigned long long)from);
+        error_advise(error, "save it again with safetensors.torch.save_file");
+        return STATUS_BAD_FORMAT;
+    }
+    dataset->mapping_size = (size_t)size;
+    dataset->mapping =
+        mmap(NULL, dataset->mapping_size, PROT_READ, MAP_PRIVATE, file->descriptor, (off_t)first);
+    if (dataset->mapping == MAP_FAILED) {
+        return error_set_errno(error, "cannot map '%s'", file->path);
+    }
+    dataset->data = (const uint8_t *)dataset->mapping + (from - first);
+    dataset->offset = from;
+    return STATUS_OK;
+}
+
+static enum status open_named(struct dataset *dataset, struct error *error, const char *path,
+                              const struct tensor *tensor)
+{
+    const struct safetensors_entry *entry;
+    struct dataset read;
+    struct safetensors file;
+    enum status status;
+
+    take_elements(&read, tensor);
+    TRY(safetensors_open(&file, error, path));
+    status = safetensors_find_tensor(&entry, &file, tensor, error);
+    if (status == STATUS_OK) {
+        status = map_part(&read, error, &file, entry);
+    }
+    safetensors_close(&file);
+    if (status == STATUS_OK) {
+        *dataset = read;
+    }
+    return status;
+}
+
+/* Any .npy that is mapped: the caller compares type, number and shape. */
+static enum status read_array(struct dataset *dataset, struct error *error,
+                              const struct mapping *mapping)
+{
+    struct dataset read = {0};
+
+    TRY(read_npy(&read, error, mapping->bytes, mapping->size, 1, ELEMENT_DIMS_MAX));
+    *dataset = read;
+    return STATUS_OK;
+}
+
+/* A file of another size is a .npy, or of tokens by their number. */
+static enum status read_tensor(struct dataset *dataset, struct error *error, const char *path,
+                               const struct mapping *mapping, const struct tensor *tensor)
+{
+    if (!has_suffix(path, ".npy") && mapping->size == tensor_size(tensor)) {
+        take_elements(dataset, tensor);
+        dataset->data = mapping->bytes;
+        return STATUS_OK;
+    }
+    if (tensor->rank < 2 && is_unsigned(tensor->dtype)) {
+        return has_suffix(path, ".npy")
+                   ? dataset_read_npy_tokens(dataset, error, mapping->bytes, mapping->size,
+                                             ANY_TOKEN)
+                   : dataset_read_tokens(dataset, error, mapping->bytes, mapping->size,
+                                         tensor->dtype, ANY_TOKEN);
+    }
+    return tensor->dtype == DTYPE_F16 || tensor->rank < 2
+               ? read_array(dataset, error, mapping)
+               : dataset_read_samples(dataset, error, mapping->bytes, mapping->size);
+}
+
+enum status dataset_open_tensor(struct dataset *dataset, struct error *error, const char *path,
+                                const struct tensor *tensor)
+{
+    struct mapping mapping = {0};
+
+    if (dataset_is_named(path)) {
+        return open_named(dataset, error, path, tensor);
+    }
+    TRY(map_file(&mapping, error, path));
+    return settle(dataset, error, path, &mapping,
+                  read_tensor(dataset, error, path, &mapping, tensor));
 }
 
 void dataset_close(struct dataset *dataset)

@@ -3,7 +3,8 @@
  *
  * Three shapes of file. Tokens: a flat array of little-endian u8, u16 or u32, or a .npy of one
  * dimension (the name's end says which). Samples: a .npy of u8 or f32 whose first dimension counts
- * samples. Labels: a .npy of u8, u16 or u32 of one dimension.
+ * samples. Labels: a .npy of u8, u16 or u32 of one dimension. What a job calls by name and shape may
+ * also lie in a .safetensors, or as its elements alone.
  *
  * Refused, with the place: empty files, lengths that are no whole number of elements, tokens and
  * labels out of range, numbers that are not finite, more than TENSOR_COUNT_MAX elements. The owner
@@ -24,6 +25,7 @@ struct dataset {
     uint32_t rank;  /* of a sample, as the file says: (rows, 8, 8, 4) has 3; else 0 */
     uint64_t dims[ELEMENT_DIMS_MAX]; /* of a sample */
     uint64_t count;                  /* rows * width */
+    uint64_t offset;                 /* of the elements in a file that names them */
     const void *data;                /* count elements */
     void *mapping;                   /* NULL: data is borrowed */
     size_t mapping_size;
@@ -42,6 +44,20 @@ MUST_CHECK enum status dataset_open_samples(struct dataset *dataset, struct erro
 /* There must be one label for each of `samples`, and each must be below classes. */
 MUST_CHECK enum status dataset_open_labels(struct dataset *dataset, struct error *error,
                                            const char *path, uint64_t samples, uint64_t classes);
+
+/*
+ * The elements of a job's data tensor: those of a .safetensors under its name (only its part of the
+ * file is mapped), a .npy, or a file of nothing else, of which rank is 0. The root binds them, so
+ * only their number, type and shape are checked; samples in a .npy must be finite.
+ */
+MUST_CHECK enum status dataset_open_tensor(struct dataset *dataset, struct error *error,
+                                           const char *path, const struct tensor *tensor);
+
+/* Does the file give tensors by their names? Its own name says so. */
+bool dataset_is_named(const char *path);
+
+/* Are all numbers finite? Integers are. */
+MUST_CHECK enum status dataset_check_finite(const struct dataset *dataset, struct error *error);
 
 /* Does nothing to a dataset that borrows, or is zeroed. */
 void dataset_close(struct dataset *dataset);

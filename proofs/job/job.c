@@ -16,6 +16,7 @@ void job_free(struct job *job)
         free(job->constants[i]);
     }
     free(job->constants);
+    free(job->data_roots);
     free(job);
 }
 
@@ -61,8 +62,8 @@ static json_t *digest_json(const uint8_t *bytes)
     return json_string(text);
 }
 
-/* A list of dims for each data file, in the order of the roots. */
-static json_t *shapes_json(const struct tape *tape)
+/* Of each data tensor, in the order of the roots: its name, type and dims. */
+static json_t *shapes_json(json_t *names, json_t *types, const struct tape *tape)
 {
     json_t *shapes = json_array();
 
@@ -76,6 +77,8 @@ static json_t *shapes_json(const struct tape *tape)
                 (void)json_array_append_new(dims, json_integer((json_int_t)tensor->dims[i]));
             }
             (void)json_array_append_new(shapes, dims);
+            (void)json_array_append_new(names, json_string(tensor->name));
+            (void)json_array_append_new(types, json_string(dtype_name(tensor->dtype)));
         }
     }
     return shapes;
@@ -85,6 +88,9 @@ json_t *job_json(const struct job *job)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
     json_t *data = json_array();
+    json_t *names = json_array();
+    json_t *types = json_array();
+    json_t *shapes = shapes_json(names, types, job->tape);
 
     for (uint32_t i = 0; i < job->data_count; i++) {
         (void)json_array_append_new(data, digest_json(job->data_roots[i].bytes));
@@ -92,7 +98,7 @@ json_t *job_json(const struct job *job)
     return json_pack(
         "{s:o, s:i, s:I, s:I, s:I, s:{s:I, s:i, s:i},"
         " s:{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I},"
-        " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b}",
+        " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:b}",
         "id", digest_json(job->id.bytes), "rules_version", (int)job->rules_version, "steps",
         (json_int_t)job->steps, "segment_length", (json_int_t)job->segment_length, "segments",
         (json_int_t)job_segments(job), "requirements", "memory_bytes",
@@ -106,5 +112,6 @@ json_t *job_json(const struct job *job)
         (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "body",
         digest_json(job->header + 88), "constants", digest_json(job->header + 120), "data",
         digest_json(job->header + 152), "first_state", digest_json(job->header + 184), "data", data,
-        "data_shapes", shapes_json(job->tape), "first_state_given", (int)job->first_state_given);
+        "data_shapes", shapes, "data_names", names, "data_types", types, "first_state_given",
+        (int)job->first_state_given);
 }

@@ -16,7 +16,6 @@
 #define JOB_MAGIC       "LSJOB\0\0\2" /* eight bytes: a header begins with them */
 #define JOB_FORMAT      2             /* the last of them */
 #define JOB_HEADER_SIZE 216
-#define JOB_DATA_MAX    8 /* data tensors of a tape */
 #define JOB_STEPS_MAX   UINT64_C(4294967294)
 
 /* What a machine must offer; zero sets no demand. */
@@ -34,7 +33,7 @@ struct job {
     uint64_t steps;
     uint64_t segment_length; /* steps of a segment; the last may be shorter */
     struct job_requirements requirements;
-    struct digest data_roots[JOB_DATA_MAX]; /* in order of the tape's data tensors */
+    struct digest *data_roots; /* in order of the tape's data tensors */
     uint32_t data_count;
     struct digest first_state_root;
     bool first_state_given; /* not drawn: it is the checkpoint before step 0 */

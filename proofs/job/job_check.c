@@ -35,10 +35,9 @@ enum status job_check_terms(const struct job *job, struct error *error)
                          (unsigned long long)job->steps, job->tape->brief->repeat.times,
                          (unsigned long long)JOB_STEPS_MAX);
     }
-    if (data != job->data_count || data > JOB_DATA_MAX) {
+    if (data != job->data_count) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "%u roots of data for a tape with %u data tensors (at most %d)",
-                         job->data_count, data, JOB_DATA_MAX);
+                         "%u roots of data for a tape with %u data tensors", job->data_count, data);
     }
     if (job->tape->state_count == 0) {
         return error_set(error, STATUS_BAD_FORMAT, "the tape has no state to commit to");

@@ -266,6 +266,10 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
         (void)error_wrap(error, "the terms from byte 8 on");
         return status;
     }
+    job->data_roots = calloc((size_t)job->data_count + 1, sizeof(*job->data_roots));
+    if (job->data_roots == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u roots", job->data_count);
+    }
     for (uint32_t i = 0; i < job->data_count; i++) {
         reader_copy(reader, job->data_roots[i].bytes, DIGEST_SIZE);
     }

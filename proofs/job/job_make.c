@@ -32,12 +32,19 @@ static struct job *job_of_terms(const struct job_terms *terms)
     if (job == NULL) {
         return NULL;
     }
+    job->data_roots = calloc((size_t)terms->data_count + 1, sizeof(*job->data_roots));
+    if (job->data_roots == NULL) {
+        free(job);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < terms->data_count; i++) {
+        job->data_roots[i] = terms->data_roots[i];
+    }
     job->rules_version = RULES_VERSION;
     job->steps = terms->steps;
     job->segment_length = terms->segment_length;
     job->requirements = terms->requirements;
     job->data_count = terms->data_count;
-    memcpy(job->data_roots, terms->data_roots, sizeof(job->data_roots));
     job->first_state_given = terms->first_state_given;
     job->seed = terms->first_state_given ? 0 : terms->seed;
     job->first_state_root = terms->first_state_root;

@@ -11,7 +11,7 @@ struct job_terms {
     uint64_t steps;
     uint64_t segment_length;
     struct job_requirements requirements;
-    struct digest data_roots[JOB_DATA_MAX];
+    const struct digest *data_roots; /* in the order of the tape's data tensors; copied */
     uint32_t data_count;
     uint64_t seed;          /* of a first state that is drawn; a model brings its own */
     bool first_state_given; /* not drawn; first_state_root is its root */

@@ -10,8 +10,6 @@
 #include "base/hex.h"
 #include "proofs/commit/commit.h"
 
-/* The data root binds the tokens, so any value of the type may stand here. */
-#define ANY_TOKEN       (UINT64_C(1) << 32)
 #define SHAPE_TEXT_SIZE 200 /* eight numbers of 64 bits */
 
 /* "(2000, 8, 8, 4)" */
@@ -28,14 +26,15 @@ static void write_shape(char text[SHAPE_TEXT_SIZE], uint64_t rows, const uint64_
     }
 }
 
-/* Rows of numbers take samples of any shape; a shape that the job binds takes only its own. */
+/* Rows of numbers take samples of any shape; a shape that the job binds takes only its own, or a
+ * file of elements alone, which has none. */
 static enum status check_shape(const struct dataset *dataset, const struct tensor *tensor,
                                const char *path, struct error *error)
 {
     char found[SHAPE_TEXT_SIZE];
     char wanted[SHAPE_TEXT_SIZE];
 
-    if (tensor->rank <= 2 ||
+    if (tensor->rank <= 2 || dataset->rank == 0 ||
         (dataset->rank == tensor->rank - 1 &&
          memcmp(dataset->dims, tensor->dims + 1, dataset->rank * sizeof(dataset->dims[0])) == 0)) {
         return STATUS_OK;
@@ -51,8 +50,7 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
 {
     enum status status;
 
-    TRY(tensor->rank >= 2 ? dataset_open_samples(dataset, error, path)
-                          : dataset_open_tokens(dataset, error, path, tensor->dtype, ANY_TOKEN));
+    TRY(dataset_open_tensor(dataset, error, path, tensor));
     if (dataset->count != tensor->count || dataset->dtype != tensor->dtype) {
         status = error_set(error, STATUS_BAD_FORMAT,
                            "%s holds %" PRIu64 " elements of type %s; the job's '%s' has %" PRIu64
@@ -68,6 +66,12 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
         return status;
     }
     if (root != NULL) {
+        status = dataset_check_finite(dataset, error);
+        if (status != STATUS_OK) {
+            dataset_close(dataset);
+            (void)error_wrap(error, "%s, '%s'", path, tensor->name);
+            return status;
+        }
         commit_tensor_root(root, COMMIT_DATA, tensor, dataset->data, 0);
     }
     return STATUS_OK;
@@ -89,8 +93,7 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
                              bool compared, struct error *error)
 {
     const struct tape *tape = run->job->tape;
-    uint32_t ids[JOB_DATA_MAX];
-    uint32_t count = job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
+    const uint32_t count = run->job->data_count;
 
     if (path_count != count) {
         (void)error_set(error, STATUS_USAGE, "the job reads %u data files, and %zu are given",
@@ -98,14 +101,24 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
         error_advise(error, "name them with --data, once for each");
         return STATUS_USAGE;
     }
-    for (uint32_t i = 0; i < count; i++) {
+    run->data = calloc((size_t)count + 1, sizeof(*run->data));
+    run->given = calloc((size_t)count + 1, sizeof(*run->given));
+    if (run->data == NULL || run->given == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u files of data", count);
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const uint32_t at = run->data_count;
         struct digest root;
 
-        TRY(run_data_open(&run->data[i], compared ? NULL : &root, &tape->tensors[ids[i]], paths[i],
+        if (tape->tensors[id].role != ROLE_DATA) {
+            continue;
+        }
+        TRY(run_data_open(&run->data[at], compared ? NULL : &root, &tape->tensors[id], paths[at],
                           error));
+        run->given[at] = run->data[at].data;
         run->data_count++;
-        if (!compared && !digest_equal(&root, &run->job->data_roots[i])) {
-            return differs(&root, paths[i], &tape->tensors[ids[i]], error);
+        if (!compared && !digest_equal(&root, &run->job->data_roots[at])) {
+            return differs(&root, paths[at], &tape->tensors[id], error);
         }
     }
     return STATUS_OK;
@@ -113,11 +126,13 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
 
 static enum status bind_data(struct run *run, struct error *error)
 {
-    uint32_t ids[JOB_DATA_MAX];
+    const struct tape *tape = run->job->tape;
+    uint32_t at = 0;
 
-    (void)job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
-    for (uint32_t i = 0; i < run->data_count; i++) {
-        TRY(run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error));
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA) {
+            TRY(run->machine->backend->bind(run->machine, id, run->given[at++], error));
+        }
     }
     return STATUS_OK;
 }
@@ -188,6 +203,10 @@ void run_close(struct run *run)
     for (uint32_t i = 0; i < run->data_count; i++) {
         dataset_close(&run->data[i]);
     }
+    free(run->data);
+    free(run->given);
+    run->data = NULL;
+    run->given = NULL;
     run->data_count = 0;
 }
 
@@ -336,12 +355,9 @@ void run_describe(char *text, size_t size, const struct machine_options *options
                    options->thread_count == 1 ? "" : "s");
 }
 
-void run_given(struct evidence_given *given, struct run_data *data, const struct run *run)
+void run_given(struct evidence_given *given, const struct run *run)
 {
-    for (uint32_t i = 0; i < run->data_count; i++) {
-        data->bytes[i] = run->data[i].data;
-    }
-    *given = (struct evidence_given){.data = data->bytes,
+    *given = (struct evidence_given){.data = run->given,
                                      .data_roots = run->job->data_roots,
                                      .constants = (const void *const *)run->job->constants};
 }

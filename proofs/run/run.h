@@ -18,7 +18,8 @@ struct run {
     struct machine
         *resting; /* the first machine between run_enter() and run_return(), where both fit */
     struct machine_options resting_options;
-    struct dataset data[JOB_DATA_MAX];
+    struct dataset *data; /* in the order of the job's data tensors */
+    const void **given;   /* their elements */
     uint32_t data_count;
 };
 
@@ -34,11 +35,8 @@ MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
                                          struct error *error);
 void run_close(struct run *run); /* a zero-filled run is allowed */
 
-/* The data and constants that a step reads and no trace holds; borrowed from run and data. */
-struct run_data {
-    const void *bytes[JOB_DATA_MAX];
-};
-void run_given(struct evidence_given *given, struct run_data *data, const struct run *run);
+/* The data and constants that a step reads and no trace holds; borrowed from run. */
+void run_given(struct evidence_given *given, const struct run *run);
 
 /* Opens the file for a data tensor and finds its root; root NULL: does not. */
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,

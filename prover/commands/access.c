@@ -1,7 +1,6 @@
 /* access.c - see access.h. */
 #include "prover/commands/access.h"
 
-#include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "chain/keys/passphrase.h"
 #include "proofs/format/key_file.h"
+#include "proofs/run/data_paths.h"
 
 /* ---- keys --------------------------------------------------------------- */
 
@@ -127,16 +127,6 @@ enum status access_machine(struct machine_options *machine, const struct options
     return machine_options_device(machine, options_text(options, "device"), error);
 }
 
-struct run_data_paths {
-    const char *paths[JOB_DATA_MAX];
-    char kept[JOB_DATA_MAX][FILE_PATH_MAX];
-};
-
-static void note_name(char name[16], size_t index)
-{
-    (void)snprintf(name, 16, "data.%u", (unsigned)index);
-}
-
 static enum status no_data(uint32_t wanted, struct error *error)
 {
     (void)error_set(error, STATUS_USAGE, "where is the data of this job?");
@@ -145,81 +135,53 @@ static enum status no_data(uint32_t wanted, struct error *error)
     return STATUS_USAGE;
 }
 
-static enum status remembered_data(struct run_data_paths *data, const struct job *job,
-                                   struct bundle *bundle, struct error *error)
+/* The files of the options (NULL: there are none), else those that the bundle remembers. */
+static enum status find_data(struct data_paths *paths, const struct job *job, struct bundle *bundle,
+                             const struct options *options, struct error *error)
 {
-    for (uint32_t i = 0; i < job->data_count; i++) {
-        enum status status = STATUS_NOT_FOUND;
-        char name[16];
+    const char *files[OPTION_LIST_MAX];
+    size_t count = options == NULL ? 0 : options_list(files, options, "data");
+    enum status status = STATUS_NOT_FOUND;
 
-        note_name(name, i);
-        if (bundle != NULL) {
-            status = bundle_note(data->kept[i], bundle, name, error);
-        }
-        if (status != STATUS_OK) {
-            return status == STATUS_NOT_FOUND ? no_data(job->data_count, error) : status;
-        }
-        data->paths[i] = data->kept[i];
+    if (count > 0) {
+        return data_paths_of_files(paths, job->tape, files, count, error);
     }
-    return STATUS_OK;
-}
-
-/* The paths of the options (NULL: there are none), else those that the bundle remembers. */
-static enum status find_data(struct run_data_paths *data, size_t *count, const struct job *job,
-                             struct bundle *bundle, const struct options *options,
-                             struct error *error)
-{
-    *count = options == NULL ? 0 : options_list_count(options, "data");
-    for (size_t i = 0; i < *count && i < JOB_DATA_MAX; i++) {
-        data->paths[i] = options_list_item(options, "data", i);
+    if (bundle != NULL) {
+        status = data_paths_of_bundle(paths, job, bundle, error);
     }
-    if (*count == 0) {
-        *count = job->data_count;
-        return remembered_data(data, job, bundle, error);
-    }
-    return STATUS_OK;
-}
-
-static enum status make_paths(struct run_data_paths **data, struct error *error)
-{
-    *data = calloc(1, sizeof(**data));
-    return *data == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data")
-                         : STATUS_OK;
+    return status == STATUS_NOT_FOUND ? no_data(job->data_count, error) : status;
 }
 
 enum status access_run(struct run *run, const struct job *job, struct bundle *bundle,
                        const struct machine_options *machine, const struct options *options,
                        struct error *error)
 {
-    struct run_data_paths *data;
-    size_t count = 0;
+    struct data_paths paths = {0};
     enum status status;
 
-    TRY(make_paths(&data, error));
-    TRY_OUT(find_data(data, &count, job, bundle, options, error));
-    TRY_OUT(run_open(run, job, data->paths, count, machine, error));
+    TRY_OUT(find_data(&paths, job, bundle, options, error));
+    TRY_OUT(run_open(run, job, (const char *const *)paths.of, paths.count, machine, error));
 out:
-    free(data);
+    data_paths_close(&paths);
     return status;
 }
 
 enum status access_remember(struct bundle *bundle, const struct options *options,
                             struct error *error)
 {
-    size_t count = options_list_count(options, "data");
+    const char *files[OPTION_LIST_MAX];
+    size_t count = options_list(files, options, "data");
+    struct data_paths paths = {0};
+    enum status status;
 
-    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
-        const char *path = options_list_item(options, "data", i);
-        char whole[PATH_MAX];
-        char name[16];
-
-        if (realpath(path, whole) == NULL) {
-            return error_set_errno(error, "cannot find the data %s", path);
-        }
-        note_name(name, i);
-        TRY(bundle_set_note(bundle, name, whole, error));
+    if (count == 0) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    TRY_OUT(data_paths_of_files(&paths, bundle_job(bundle)->tape, files, count, error));
+    TRY_OUT(data_paths_remember(&paths, bundle, error));
+out:
+    data_paths_close(&paths);
+    return status;
 }
 
 enum status access_respond(struct respond **respond, struct bundle *bundle,
@@ -228,13 +190,11 @@ enum status access_respond(struct respond **respond, struct bundle *bundle,
 {
     bool encrypted = bundle_is_encrypted(bundle);
     struct encryption_key key = {{0}};
-    struct run_data_paths *data;
-    size_t count = 0;
+    struct data_paths paths = {0};
     enum status status;
 
     *respond = NULL;
-    TRY(make_paths(&data, error));
-    status = find_data(data, &count, bundle_job(bundle), bundle, options, error);
+    status = find_data(&paths, bundle_job(bundle), bundle, options, error);
     if (status == STATUS_USAGE || bundle_is_locked(bundle)) {
         status = STATUS_OK;
         goto out;
@@ -243,10 +203,10 @@ enum status access_respond(struct respond **respond, struct bundle *bundle,
     if (encrypted) {
         TRY_OUT(bundle_key(&key, bundle, error));
     }
-    TRY_OUT(respond_open(respond, bundle_path(bundle), encrypted ? &key : NULL, data->paths, count,
-                         machine, error));
+    TRY_OUT(respond_open(respond, bundle_path(bundle), encrypted ? &key : NULL,
+                         (const char *const *)paths.of, paths.count, machine, error));
 out:
     encryption_key_wipe(&key);
-    free(data);
+    data_paths_close(&paths);
     return status;
 }

@@ -18,6 +18,7 @@
 #include "engine/cuda/selftest/variants.h"
 #include "engine/machine/machine_split.h"
 #include "proofs/job/job_file.h"
+#include "proofs/run/data_paths.h"
 #include "proofs/run/known_pace.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
@@ -209,17 +210,22 @@ static enum status remember_pace(const struct probe *probe, const char *device, 
 
 static enum status time_job(struct probe *probe, const struct options *given, struct error *error)
 {
-    const char *paths[JOB_DATA_MAX];
-    size_t count = options_list_count(given, "data");
+    const char *files[OPTION_LIST_MAX];
+    size_t count = options_list(files, given, "data");
 
-    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
-        paths[i] = options_list_item(given, "data", i);
-    }
     if (count > 0) {
-        probe->measured = true;
-        TRY(step_time_measure(&probe->time, probe->job, paths, count, &probe->machine,
-                              options_real(given, "measure"), error));
-        return remember_pace(probe, options_text(given, "device"), error);
+        struct data_paths paths = {0};
+        enum status status = data_paths_of_files(&paths, probe->job->tape, files, count, error);
+
+        if (status == STATUS_OK) {
+            probe->measured = true;
+            status = step_time_measure(&probe->time, probe->job, (const char *const *)paths.of,
+                                       paths.count, &probe->machine, options_real(given, "measure"),
+                                       error);
+        }
+        data_paths_close(&paths);
+        return status == STATUS_OK ? remember_pace(probe, options_text(given, "device"), error)
+                                   : status;
     }
     probe->time.seconds = step_time_products(probe->job->tape) / (probe->rate * 1e9);
     return STATUS_OK;

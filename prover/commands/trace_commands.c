@@ -357,14 +357,13 @@ static enum status find_reply(struct buffer *reply, struct traced *traced,
     const struct replay_options options = {.threads = traced->run.options.thread_count,
                                            .stop = &traced->stop};
     struct evidence_given given;
-    struct run_data data;
     struct trace_server server;
     enum status status;
 
     TRY(trace_query_check(query, traced->run.job->tape, error));
     TRY_OUT(
         replay_trace_server(&server, &traced->run, traced->bundle, traced->step, &options, error));
-    run_given(&given, &data, &traced->run);
+    run_given(&given, &traced->run);
     TRY_OUT(fraud_proof_reply(reply, &server, &given, query, error));
 out:
     trace_server_close(&server);

@@ -3,7 +3,6 @@
 
 #include <ftw.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,23 +54,6 @@ static enum status folder_of(char path[FILE_PATH_MAX], const char *jobs, const s
     return file_path_join(path, FILE_PATH_MAX, error, jobs, text);
 }
 
-/* Where the data lies, for the child and for whoever serves the bundle. */
-static enum status note_data(struct bundle *bundle, const struct shelf_item *item,
-                             struct error *error)
-{
-    for (uint32_t i = 0; i < item->data_count; i++) {
-        char whole[PATH_MAX];
-        char name[16];
-
-        if (realpath(item->data[i], whole) == NULL) {
-            return error_set_errno(error, "cannot find the data %s", item->data[i]);
-        }
-        (void)snprintf(name, sizeof(name), "data.%u", i);
-        TRY(bundle_set_note(bundle, name, whole, error));
-    }
-    return STATUS_OK;
-}
-
 static enum status fill(const char *run, const struct held_terms *terms, const struct hash32 *key,
                         const struct game_terms *shown, const struct shelf_item *item,
                         struct error *error)
@@ -90,7 +72,8 @@ static enum status fill(const char *run, const struct held_terms *terms, const s
     session_share(&session, terms->account, terms->ledger, key);
     TRY(bundle_create(&bundle, run, job, error)); /* takes the job */
     TRY_OUT(session_remember(&session, bundle, error));
-    TRY_OUT(note_data(bundle, item, error));
+    /* For the child and for whoever serves the bundle. */
+    TRY_OUT(data_paths_remember(&item->data, bundle, error));
     TRY_OUT(bundle_flush(bundle, error));
 out:
     bundle_close(bundle);
@@ -131,25 +114,15 @@ out:
 static enum status open_respond(struct respond **respond, struct held_job *job,
                                 const struct machine_options *machine, struct error *error)
 {
-    uint32_t count = bundle_job(job->bundle)->data_count;
-    char(*kept)[FILE_PATH_MAX] = calloc(JOB_DATA_MAX, sizeof(*kept));
-    const char *paths[JOB_DATA_MAX];
-    enum status status = STATUS_OK;
+    struct data_paths paths = {0};
+    enum status status;
 
     *respond = NULL;
-    if (kept == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        char name[16];
-
-        (void)snprintf(name, sizeof(name), "data.%u", i);
-        TRY_OUT(bundle_note(kept[i], job->bundle, name, error));
-        paths[i] = kept[i];
-    }
-    TRY_OUT(respond_open(respond, job->run, NULL, paths, count, machine, error));
+    TRY_OUT(data_paths_of_bundle(&paths, bundle_job(job->bundle), job->bundle, error));
+    TRY_OUT(respond_open(respond, job->run, NULL, (const char *const *)paths.of, paths.count,
+                         machine, error));
 out:
-    free(kept);
+    data_paths_close(&paths);
     return status;
 }
 

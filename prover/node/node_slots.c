@@ -97,8 +97,10 @@ static enum status measure(struct solver_node *node, uint32_t number, const stru
     child_add(&words, "probe");
     child_add(&words, item->path);
     child_add(&words, "--json");
-    for (uint32_t i = 0; i < item->data_count; i++) {
-        add_option(&words, "--data", item->data[i]);
+    for (uint32_t i = 0; i < item->data.count; i++) {
+        if (i == 0 || strcmp(item->data.of[i], item->data.of[i - 1]) != 0) {
+            add_option(&words, "--data", item->data.of[i]);
+        }
     }
     add_option(&words, "--bundle", node->options.folder);
     add_option(&words, "--measure", node->options.measure);

@@ -12,6 +12,7 @@ void shelf_release(struct shelf *shelf)
 {
     for (uint32_t i = 0; i < shelf->count; i++) {
         free(shelf->items[i].path);
+        data_paths_close(&shelf->items[i].data);
     }
     free(shelf->items);
     shelf->items = NULL;
@@ -31,41 +32,51 @@ const struct shelf_item *shelf_find(const struct shelf *shelf, const struct dige
 /* ---- one job file ------------------------------------------------------------------ */
 
 /* Is the file the job's data number `at`? A file that cannot be read is not. */
-static bool is_data(const struct job *job, uint32_t tensor, uint32_t at, const char *path)
+static bool is_data(const struct job *job, const struct tensor *tensor, uint32_t at,
+                    const char *path)
 {
     struct dataset dataset;
     struct digest root;
     struct error none;
 
     error_init(&none);
-    if (run_data_open(&dataset, &root, &job->tape->tensors[tensor], path, &none) != STATUS_OK) {
+    if (run_data_open(&dataset, &root, tensor, path, &none) != STATUS_OK) {
         return false;
     }
     dataset_close(&dataset);
     return digest_equal(&root, &job->data_roots[at]);
 }
 
-static void find_data(struct shelf_item *item, const struct shelf *shelf, const struct job *job)
+static enum status find_data(struct shelf_item *item, const struct shelf *shelf,
+                             const struct job *job, struct error *error)
 {
-    uint32_t ids[JOB_DATA_MAX];
-    uint32_t count = job_tensors(ids, JOB_DATA_MAX, job, ROLE_DATA);
+    const struct tape *tape = job->tape;
+    uint32_t at = 0;
 
+    data_paths_close(&item->data);
+    TRY(data_paths_open(&item->data, job->data_count, error));
     item->has_data = true;
-    for (uint32_t at = 0; at < job->data_count && at < count; at++) {
-        item->data[at] = NULL;
-        for (size_t i = 0; i < shelf->data_count && item->data[at] == NULL; i++) {
-            if (is_data(job, ids[at], at, shelf->data[i])) {
-                item->data[at] = shelf->data[i];
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role != ROLE_DATA) {
+            continue;
+        }
+        for (size_t i = 0; i < shelf->data_count && item->data.of[at] == NULL; i++) {
+            if (is_data(job, &tape->tensors[id], at, shelf->data[i])) {
+                TRY(data_paths_set(&item->data, at, shelf->data[i], error));
             }
         }
-        item->has_data = item->has_data && item->data[at] != NULL;
+        item->has_data = item->has_data && item->data.of[at] != NULL;
+        at++;
     }
+    return STATUS_OK;
 }
 
-static void read_item(struct shelf_item *item, const struct shelf *shelf)
+static enum status read_item(struct shelf_item *item, const struct shelf *shelf,
+                             struct error *error)
 {
     struct job *job = NULL;
     struct error none;
+    enum status status = STATUS_OK;
 
     error_init(&none);
     item->is_job = job_read(&job, item->path, &none) == STATUS_OK;
@@ -73,11 +84,11 @@ static void read_item(struct shelf_item *item, const struct shelf *shelf)
         item->id = job->id;
         item->steps = job->steps;
         item->segment_steps = job->segment_length;
-        item->data_count = job->data_count;
         item->gives_state = job->first_state_given;
-        find_data(item, shelf, job);
+        status = find_data(item, shelf, job, error);
     }
     job_free(job);
+    return status;
 }
 
 /* ---- looking -------------------------------------------------------------------------- */
@@ -113,8 +124,7 @@ static enum status look_at_file(struct shelf *shelf, const char *path, struct er
     }
     item->changed = info.st_mtim;
     item->size = (uint64_t)info.st_size;
-    read_item(item, shelf);
-    return STATUS_OK;
+    return read_item(item, shelf, error);
 }
 
 static bool is_named_job(const char *name)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/io/file.h"
-#include "proofs/job/job.h"
+#include "proofs/run/data_paths.h"
 
 #define SHELF_ITEMS_MAX 4096
 
@@ -22,10 +22,9 @@ struct shelf_item {
     struct digest id;
     uint64_t segment_steps;
     uint64_t steps;
-    uint32_t data_count;
-    const char *data[JOB_DATA_MAX]; /* borrowed from the shelf's places */
-    bool has_data;                  /* all of it */
-    bool gives_state;               /* the job's first state is a file, which nobody gave us */
+    struct data_paths data;
+    bool has_data;    /* all of it */
+    bool gives_state; /* the job's first state is a file, which nobody gave us */
 };
 
 struct shelf {

@@ -9,6 +9,7 @@
 #include "base/io/progress.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/dispute/ledger_query.h"
+#include "proofs/run/data_paths.h"
 #include "prover/train/traced_step.h"
 
 enum stage {
@@ -33,9 +34,7 @@ struct slot {
 struct respond {
     /* Used by the thread alone. */
     char path[FILE_PATH_MAX];
-    char data[JOB_DATA_MAX][FILE_PATH_MAX];
-    const char *paths[JOB_DATA_MAX];
-    size_t path_count;
+    struct data_paths paths;
     struct machine_options machine;
     struct encryption_key key;
     bool has_key;
@@ -111,8 +110,8 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     TRY_OUT(traced_step_open(&respond->traced, respond->path,
                              respond->has_key ? &respond->key : NULL, step, error));
     forecast_by_journal(respond, step);
-    TRY_OUT(traced_step_run(&respond->traced, respond->paths, respond->path_count,
-                            &respond->machine, &replay, error));
+    TRY_OUT(traced_step_run(&respond->traced, (const char *const *)respond->paths.of,
+                            respond->paths.count, &respond->machine, &replay, error));
 out:
     note_time(respond, progress_now() - start, status == STATUS_OK);
     if (status != STATUS_OK) {
@@ -125,11 +124,10 @@ static enum status make_reply(uint8_t *bytes, size_t *size, struct respond *resp
                               const struct trace_query *query, struct error *error)
 {
     struct evidence_given given;
-    struct run_data data;
     struct buffer reply;
     enum status status;
 
-    run_given(&given, &data, &respond->traced.run);
+    run_given(&given, &respond->traced.run);
     buffer_init(&reply, RESPOND_BYTES_MAX);
     TRY_OUT(fraud_proof_reply(&reply, &respond->traced.server, &given, query, error));
     memcpy(bytes, reply.data, reply.size);
@@ -247,12 +245,22 @@ static void *serve(void *context)
     return NULL;
 }
 
+static void release(struct respond *respond)
+{
+    (void)pthread_cond_destroy(&respond->changed);
+    (void)pthread_mutex_destroy(&respond->lock);
+    encryption_key_wipe(&respond->key);
+    data_paths_close(&respond->paths);
+    free(respond);
+}
+
 enum status respond_open(struct respond **respond, const char *bundle,
                          const struct encryption_key *key, const char *const *paths,
                          size_t path_count, const struct machine_options *machine,
                          struct error *error)
 {
     struct respond *made = calloc(1, sizeof(*made));
+    enum status status;
 
     *respond = NULL;
     if (made == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
@@ -261,10 +269,9 @@ enum status respond_open(struct respond **respond, const char *bundle,
     }
     (void)pthread_cond_init(&made->changed, NULL);
     (void)snprintf(made->path, sizeof(made->path), "%s", bundle);
-    for (size_t i = 0; i < path_count && i < JOB_DATA_MAX; i++) {
-        (void)snprintf(made->data[i], FILE_PATH_MAX, "%s", paths[i]);
-        made->paths[i] = made->data[i];
-        made->path_count = i + 1;
+    TRY_OUT(data_paths_open(&made->paths, (uint32_t)path_count, error));
+    for (uint32_t i = 0; i < path_count; i++) {
+        TRY_OUT(data_paths_set(&made->paths, i, paths[i], error));
     }
     made->machine = *machine;
     made->machine.timed = NULL;
@@ -274,14 +281,13 @@ enum status respond_open(struct respond **respond, const char *bundle,
         made->has_key = true;
     }
     if (pthread_create(&made->thread, NULL, serve, made) != 0) {
-        (void)pthread_cond_destroy(&made->changed);
-        (void)pthread_mutex_destroy(&made->lock);
-        encryption_key_wipe(&made->key);
-        free(made);
-        return error_set(error, STATUS_NO_MEMORY, "the answering thread cannot be started");
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "the answering thread cannot be started"));
     }
     *respond = made;
     return STATUS_OK;
+out:
+    release(made);
+    return status;
 }
 
 void respond_close(struct respond *respond)
@@ -298,10 +304,7 @@ void respond_close(struct respond *respond)
     for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
         empty(&respond->slots[i]);
     }
-    (void)pthread_cond_destroy(&respond->changed);
-    (void)pthread_mutex_destroy(&respond->lock);
-    encryption_key_wipe(&respond->key);
-    free(respond);
+    release(respond);
 }
 
 /* ---- requests ------------------------------------------------------------------ */

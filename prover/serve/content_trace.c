@@ -31,9 +31,7 @@ struct content_trace {
 void content_trace_request_release(struct content_trace_request *request)
 {
     free(request->bundle);
-    for (uint32_t i = 0; i < request->data_count; i++) {
-        free(request->data[i]);
-    }
+    data_paths_close(&request->data);
     *request = (struct content_trace_request){0};
 }
 
@@ -168,7 +166,7 @@ static enum status make_ready(struct content_trace *trace,
         TRY_OUT(
             error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " was not run yet", request->step));
     }
-    TRY_OUT(traced_step_run(traced, (const char *const *)request->data, request->data_count,
+    TRY_OUT(traced_step_run(traced, (const char *const *)request->data.of, request->data.count,
                             &trace->machine, &replay, error));
 out:
     if (status != STATUS_OK) {

@@ -14,6 +14,7 @@
 #include "engine/plan/backend.h"
 #include "proofs/dispute/trace_server.h"
 #include "proofs/job/job.h"
+#include "proofs/run/data_paths.h"
 #include "prover/serve/askers.h"
 
 #define CONTENT_TRACE_PARTIES_MAX 256  /* whose turns are remembered */
@@ -26,8 +27,7 @@ struct content_trace;
 /* A trace query, with the bundle, its data and the step. Owns its texts. */
 struct content_trace_request {
     char *bundle;
-    char *data[JOB_DATA_MAX];
-    uint32_t data_count;
+    struct data_paths data;
     uint64_t step;
     struct trace_query query;
     struct askers *askers; /* who say whether it is answered; NULL: it is */

@@ -26,14 +26,17 @@ struct content_tree_bundle {
     struct digest *segments; /* roots of the whole segments; grows with the journal */
     uint64_t segment_count;
     uint64_t segment_capacity;
-    uint32_t data_count; /* data files of the job that were found */
-    char *data[JOB_DATA_MAX];
+    struct data_paths data; /* those that were found */
+    bool has_data;          /* all of them */
     struct askers *askers; /* borrowed; NULL: anybody may ask */
 };
 
+/* Where the data tensor of a root lies: a whole file, or a part of a .safetensors. */
 struct content_tree_data {
     struct digest root;
     const char *path; /* owned by a bundle's data */
+    uint64_t offset;
+    uint64_t size; /* 0: the whole file */
 };
 
 struct content_tree {
@@ -53,9 +56,7 @@ static void free_bundle(struct content_tree_bundle *entry)
 {
     bundle_close(entry->bundle);
     free(entry->segments);
-    for (uint32_t i = 0; i < JOB_DATA_MAX; i++) {
-        free(entry->data[i]);
-    }
+    data_paths_close(&entry->data);
 }
 
 void content_tree_close(struct content_tree *tree)
@@ -83,52 +84,78 @@ void content_tree_content_release(struct content_tree_content *content)
     *content = (struct content_tree_content){.descriptor = -1};
 }
 
-/* Is the file the job's data number `at`? A file that cannot be read is not. */
-static bool is_data(const struct job *job, uint32_t at, const char *path)
+/* What find_data() looks for. */
+struct wanted_data {
+    const struct tensor *tensor;
+    struct content_tree_data *found;
+};
+
+/* Does the file hold the data tensor of that root? A file that cannot be read does not. */
+static bool is_data(const struct wanted_data *wanted, const char *path)
 {
-    uint32_t ids[JOB_DATA_MAX];
     struct dataset dataset;
     struct digest root;
     struct error none;
 
     error_init(&none);
-    (void)job_tensors(ids, JOB_DATA_MAX, job, ROLE_DATA);
-    if (run_data_open(&dataset, &root, &job->tape->tensors[ids[at]], path, &none) != STATUS_OK) {
+    if (run_data_open(&dataset, &root, wanted->tensor, path, &none) != STATUS_OK) {
         return false;
     }
+    wanted->found->offset = dataset.offset;
+    wanted->found->size = dataset_is_named(path) ? tensor_size(wanted->tensor) : 0;
     dataset_close(&dataset);
-    return digest_equal(&root, &job->data_roots[at]);
+    return digest_equal(&root, &wanted->found->root);
 }
 
 /* Looks among the named files, then at the path that the bundle remembers. */
 static enum status find_data(struct content_tree *tree, struct content_tree_bundle *entry,
-                             uint32_t at, const struct content_tree_options *options,
-                             struct error *error)
+                             uint32_t at, const struct tensor *tensor,
+                             const struct content_tree_options *options, struct error *error)
 {
-    const struct job *job = bundle_job(entry->bundle);
+    struct content_tree_data data = {.root = bundle_job(entry->bundle)->data_roots[at]};
+    const struct wanted_data wanted = {tensor, &data};
     const char *found = NULL;
     char noted[FILE_PATH_MAX];
-    char name[16];
+    char name[DATA_PATHS_NOTE_SIZE];
 
     for (size_t i = 0; i < options->data_count && found == NULL; i++) {
-        found = is_data(job, at, options->data[i]) ? options->data[i] : NULL;
+        found = is_data(&wanted, options->data[i]) ? options->data[i] : NULL;
     }
-    (void)snprintf(name, sizeof(name), "data.%u", at);
+    data_paths_note(name, at);
     if (found == NULL && bundle_note(noted, entry->bundle, name, error) == STATUS_OK &&
-        is_data(job, at, noted)) {
+        is_data(&wanted, noted)) {
         found = noted;
     }
     error_init(error);
     if (found == NULL) {
+        entry->has_data = false;
         return STATUS_OK;
     }
-    entry->data[at] = strdup(found);
-    if (entry->data[at] == NULL) {
+    TRY(data_paths_set(&entry->data, at, found, error));
+    data.path = entry->data.of[at];
+    tree->data[tree->data_count++] = data;
+    return STATUS_OK;
+}
+
+static enum status find_all_data(struct content_tree *tree, struct content_tree_bundle *entry,
+                                 const struct content_tree_options *options, struct error *error)
+{
+    const struct job *job = bundle_job(entry->bundle);
+    struct content_tree_data *more =
+        realloc(tree->data, (tree->data_count + job->data_count + 1) * sizeof(*more));
+    uint32_t at = 0;
+
+    if (more == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
     }
-    entry->data_count++;
-    tree->data[tree->data_count++] =
-        (struct content_tree_data){.root = job->data_roots[at], .path = entry->data[at]};
+    tree->data = more;
+    TRY(data_paths_open(&entry->data, job->data_count, error));
+    entry->has_data = true;
+    for (uint32_t id = 0; id < job->tape->tensor_count; id++) {
+        if (job->tape->tensors[id].role == ROLE_DATA) {
+            TRY(find_data(tree, entry, at++, &job->tape->tensors[id], options, error));
+        }
+    }
     return STATUS_OK;
 }
 
@@ -145,10 +172,7 @@ static enum status open_bundle(struct content_tree *tree, const char *path,
         error_advise(error, "share an export and the key instead: 'lockstep bundle export'");
         return STATUS_REFUSED;
     }
-    for (uint32_t i = 0; i < bundle_job(entry->bundle)->data_count; i++) {
-        TRY(find_data(tree, entry, i, options, error));
-    }
-    return STATUS_OK;
+    return find_all_data(tree, entry, options, error);
 }
 
 static enum status open_all(struct content_tree *tree, const struct content_tree_options *options,
@@ -177,12 +201,9 @@ enum status content_tree_open(struct content_tree **tree,
     }
     if (made != NULL) {
         made->bundles = calloc(options->bundle_count + 1, sizeof(*made->bundles));
-        made->data = calloc(options->bundle_count * JOB_DATA_MAX + 1, sizeof(*made->data));
     }
-    if (made == NULL || made->bundles == NULL || made->data == NULL ||
-        pthread_mutex_init(&made->lock, NULL) != 0) {
+    if (made == NULL || made->bundles == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
         free(made == NULL ? NULL : made->bundles);
-        free(made == NULL ? NULL : made->data);
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "no memory to show bundles");
     }
@@ -235,6 +256,22 @@ static enum status file_content(struct content_tree_content *content, const char
                                              .type = BYTES_TYPE,
                                              .fixed = true,
                                              .root = *root};
+    return STATUS_OK;
+}
+
+static enum status data_content(struct content_tree_content *content,
+                                const struct content_tree_data *data, struct error *error)
+{
+    TRY(file_content(content, data->path, &data->root, error));
+    if (data->size == 0) {
+        return STATUS_OK;
+    }
+    if (data->offset + data->size > content->size) {
+        content_tree_content_release(content);
+        return error_set(error, STATUS_NOT_FOUND, "%s was cut", data->path);
+    }
+    content->offset = data->offset;
+    content->size = data->size;
     return STATUS_OK;
 }
 
@@ -386,7 +423,6 @@ static enum status list_one(json_t *jobs, struct content_tree *tree,
                             struct content_tree_bundle *entry, struct error *error)
 {
     const struct job *job = bundle_job(entry->bundle);
-    bool has_data = entry->data_count == job->data_count;
     char id[HEX_SIZE(DIGEST_SIZE)];
     uint64_t steps = 0;
 
@@ -394,10 +430,11 @@ static enum status list_one(json_t *jobs, struct content_tree *tree,
     TRY(grow(entry, error));
     hex_encode(id, job->id.bytes, DIGEST_SIZE);
     (void)json_array_append_new(
-        jobs, json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:b}", "job", id, "steps",
-                        (json_int_t)job->steps, "steps_done", (json_int_t)steps, "segments",
-                        (json_int_t)entry->segment_count, "checkpoints", checkpoints_json(entry),
-                        "data", has_data, "traces", tree->promises_traces && has_data));
+        jobs,
+        json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:b}", "job", id, "steps", (json_int_t)job->steps,
+                  "steps_done", (json_int_t)steps, "segments", (json_int_t)entry->segment_count,
+                  "checkpoints", checkpoints_json(entry), "data", entry->has_data, "traces",
+                  tree->promises_traces && entry->has_data));
     return STATUS_OK;
 }
 
@@ -514,20 +551,17 @@ static enum status find_trace(struct content_trace_request *request, struct cont
 {
     const char *slash = strchr(rest, '/');
 
-    if (tree->traces == NULL || entry->data_count != bundle_job(entry->bundle)->data_count ||
-        slash == NULL || !read_number(&request->step, rest, (size_t)(slash - rest), 0) ||
+    if (tree->traces == NULL || !entry->has_data || slash == NULL ||
+        !read_number(&request->step, rest, (size_t)(slash - rest), 0) ||
         trace_query_parse(&request->query, slash + 1) != STATUS_OK) {
         return not_found(error, "such reply");
     }
     request->askers = entry->askers;
-    request->bundle = strdup(bundle_path(entry->bundle));
-    for (uint32_t i = 0; i < entry->data_count && request->bundle != NULL; i++) {
-        request->data[i] = strdup(entry->data[i]);
-        request->data_count = i + 1;
-        if (request->data[i] == NULL) {
-            content_trace_request_release(request);
-        }
+    TRY(data_paths_open(&request->data, entry->data.count, error));
+    for (uint32_t i = 0; i < entry->data.count; i++) {
+        TRY(data_paths_set(&request->data, i, entry->data.of[i], error));
     }
+    request->bundle = strdup(bundle_path(entry->bundle));
     return request->bundle == NULL
                ? error_set(error, STATUS_NO_MEMORY, "no memory for a trace query")
                : STATUS_OK;
@@ -613,7 +647,7 @@ static enum status find_by_root(struct content_tree_content *content, struct con
 
     for (size_t i = 0; i < tree->data_count; i++) {
         if (digest_equal(root, &tree->data[i].root)) {
-            return file_content(content, tree->data[i].path, root, error);
+            return data_content(content, &tree->data[i], error);
         }
     }
     for (size_t i = 0; i < tree->bundle_count && status == STATUS_NOT_FOUND; i++) {
@@ -771,7 +805,7 @@ enum status content_tree_walk_trace(struct content_tree *tree, uint64_t step,
     const struct trace_query_visitor visit_queries = {visit_query, &walk};
 
     assert(tree->traces != NULL);
-    if (tree->bundles[0].data_count != job->data_count) {
+    if (!tree->bundles[0].has_data) {
         (void)error_set(error, STATUS_USAGE, "the trace of a step needs the job's data");
         error_advise(error, "name the %u files with --data", job->data_count);
         return STATUS_USAGE;

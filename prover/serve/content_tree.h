@@ -47,7 +47,8 @@ void content_tree_guard(struct content_tree *tree, size_t number, struct askers 
 
 /* Either a part of a file, or bytes. */
 struct content_tree_content {
-    int descriptor; /* of a file; -1: bytes */
+    int descriptor;  /* of a file; -1: bytes */
+    uint64_t offset; /* of the part in the file */
     uint64_t size;
     uint8_t *bytes;
     const char *type;

@@ -56,8 +56,8 @@ static enum status copy(struct publisher *publisher, const struct content_tree_c
         const uint8_t *bytes = publisher->buffer;
 
         if (content->descriptor >= 0) {
-            TRY_OUT(
-                whole_file_read_at(content->descriptor, error, publisher->buffer, size, at, path));
+            TRY_OUT(whole_file_read_at(content->descriptor, error, publisher->buffer, size,
+                                       content->offset + at, path));
         } else {
             bytes = content->bytes + at;
         }

@@ -121,7 +121,8 @@ static struct MHD_Response *response_of(struct content_tree_content *content, ui
     struct MHD_Response *response;
 
     if (content->descriptor >= 0) {
-        response = MHD_create_response_from_fd_at_offset64(size, content->descriptor, first);
+        response = MHD_create_response_from_fd_at_offset64(size, content->descriptor,
+                                                           content->offset + first);
         if (response != NULL) {
             content->descriptor = -1;
         }

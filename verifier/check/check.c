@@ -33,7 +33,8 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     }
     /* Known data is hashed again before anybody is accused: in a second replay and a dispute. */
     return (other || request->disputed ? run_open : run_open_compared)(
-        run, checker->job, checker->paths, checker->path_count, &options, error);
+        run, checker->job, (const char *const *)checker->data.of, checker->data.count, &options,
+        error);
 }
 
 /* A state that has the committed root can still be wrong: finite or not, against the journal. */
@@ -316,6 +317,7 @@ void check_run(struct check_result *result, const struct check_request *request,
         (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
     }
     run_close(&checker->run);
+    data_paths_close(&checker->data);
     job_free(checker->job);
     fetch_close(checker->fetch);
     free(checker);

@@ -117,14 +117,14 @@ static enum status take_data(void *context, const char *path, struct error *erro
     return STATUS_OK;
 }
 
-/* Files of another size are not hashed. */
+/* Files of another size are not hashed; one that names its tensors may hold more. */
 static bool may_be_data(const char *path, const struct tensor *tensor)
 {
     uint64_t size = commit_tensor_size(tensor);
     struct stat about;
 
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && (uint64_t)about.st_size >= size &&
-           (uint64_t)about.st_size <= size + 65536;
+           ((uint64_t)about.st_size <= size + 65536 || dataset_is_named(path));
 }
 
 static enum status get_data(struct checker *checker, uint32_t place, const struct tensor *tensor,
@@ -137,7 +137,7 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
                                          .size_max = commit_tensor_size(tensor) + 65536,
                                          .check = take_data,
                                          .context = &about};
-    char *path = checker->data[place];
+    char path[FILE_PATH_MAX];
 
     for (uint32_t i = 0; i < checker->request->data_count; i++) {
         struct error passed_over;
@@ -145,25 +145,27 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
         error_init(&passed_over);
         if (may_be_data(checker->request->data[i], tensor) &&
             take_data(&about, checker->request->data[i], &passed_over) == STATUS_OK) {
-            (void)snprintf(path, FILE_PATH_MAX, "%s", checker->request->data[i]);
-            return STATUS_OK;
+            return data_paths_set(&checker->data, place, checker->request->data[i], error);
         }
     }
     if (wanted.size_max > checker->request->file_max) {
         (void)error_set(error, STATUS_OVER_LIMIT, "the data is larger than a file may be here");
         return STATUS_OVER_LIMIT;
     }
-    return fetch_get(path, checker->fetch, &wanted, error);
+    TRY(fetch_get(path, checker->fetch, &wanted, error));
+    return data_paths_set(&checker->data, place, path, error);
 }
 
 enum status check_get_data(struct checker *checker, struct error *error)
 {
-    uint32_t ids[JOB_DATA_MAX];
+    const struct tape *tape = checker->job->tape;
+    uint32_t place = 0;
 
-    checker->path_count = job_tensors(ids, JOB_DATA_MAX, checker->job, ROLE_DATA);
-    for (uint32_t i = 0; i < checker->path_count; i++) {
-        TRY(get_data(checker, i, &checker->job->tape->tensors[ids[i]], error));
-        checker->paths[i] = checker->data[i];
+    TRY(data_paths_open(&checker->data, checker->job->data_count, error));
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA) {
+            TRY(get_data(checker, place++, &tape->tensors[id], error));
+        }
     }
     return STATUS_OK;
 }

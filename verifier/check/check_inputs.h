@@ -7,6 +7,7 @@
 #ifndef VERIFIER_CHECK_CHECK_INPUTS_H
 #define VERIFIER_CHECK_CHECK_INPUTS_H
 
+#include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 #include "verifier/check/fetch.h"
 
@@ -22,9 +23,7 @@ struct checker {
     struct job *job;
     uint32_t
         unknown_rules; /* the job needs this version of the rules, which is not ours; 0: ours */
-    char data[JOB_DATA_MAX][FILE_PATH_MAX];
-    const char *paths[JOB_DATA_MAX];
-    uint32_t path_count;
+    struct data_paths data;
     uint32_t start; /* place of the first segment that is replayed */
     struct run run;
 };

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/hex.h"
-#include "proofs/bundle/bundle.h"
 #include "proofs/mirror/fetch_http.h"
+#include "proofs/run/data_paths.h"
 
 enum {
     LOCK_WAITS_MAX = 600, /* so often LOCK_WAIT_US, while another child fetches the same */
@@ -176,9 +176,9 @@ static enum status data_of_bundle(char *path, const char *folder,
         goto out;
     }
     for (uint32_t i = 0; i < bundle_job(bundle)->data_count && status == STATUS_NOT_FOUND; i++) {
-        char name[16];
+        char name[DATA_PATHS_NOTE_SIZE];
 
-        (void)snprintf(name, sizeof(name), "data.%u", i);
+        data_paths_note(name, i);
         if (digest_equal(&bundle_job(bundle)->data_roots[i], &wanted->root)) {
             status = bundle_note(candidate, bundle, name, error);
             status = status == STATUS_OK ? judge(path, candidate, wanted, error) : status;

@@ -70,7 +70,9 @@ static enum status write_data(const struct round *round, struct error *error)
 
 static enum status make_job(struct job **job, const struct round *round, struct error *error)
 {
-    struct job_terms terms = {.steps = STEPS, .segment_length = SEGMENT, .data_count = 1};
+    struct digest root;
+    struct job_terms terms = {
+        .steps = STEPS, .segment_length = SEGMENT, .data_roots = &root, .data_count = 1};
     struct model_options options;
     struct dataset dataset;
     struct model model;
@@ -92,8 +94,7 @@ static enum status make_job(struct job **job, const struct round *round, struct 
     if (status != STATUS_OK) {
         return status;
     }
-    status = run_data_open(&dataset, &terms.data_roots[0], &model.tape->tensors[model.data],
-                           round->data, error);
+    status = run_data_open(&dataset, &root, &model.tape->tensors[model.data], round->data, error);
     if (status == STATUS_OK) {
         dataset_close(&dataset);
         status = job_from_model(job, &model, &terms, error);

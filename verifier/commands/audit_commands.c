@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "proofs/run/data_paths.h"
 #include "verifier/audit/accused.h"
 #include "verifier/audit/audit_ranks.h"
 #include "verifier/audit/audit_views.h"
@@ -72,35 +73,23 @@ static const struct option_spec options[] = {
 
 /* ---- one bundle --------------------------------------------------------- */
 
-struct data_paths {
-    const char *paths[JOB_DATA_MAX];
-    char noted[JOB_DATA_MAX][FILE_PATH_MAX];
-    size_t count;
-};
-
-static enum status find_data(struct data_paths *data, struct bundle *bundle,
+static enum status find_data(struct data_paths *paths, struct bundle *bundle,
                              const struct options *given, struct error *error)
 {
-    data->count = options_list_count(given, "data");
-    for (size_t i = 0; i < data->count && i < JOB_DATA_MAX; i++) {
-        data->paths[i] = options_list_item(given, "data", i);
-    }
-    if (data->count > 0) {
-        return STATUS_OK;
-    }
-    for (uint32_t i = 0; i < bundle_job(bundle)->data_count; i++) {
-        char name[16];
+    const struct job *job = bundle_job(bundle);
+    const char *files[OPTION_LIST_MAX];
+    size_t count = options_list(files, given, "data");
+    enum status status;
 
-        (void)snprintf(name, sizeof(name), "data.%u", i);
-        if (bundle_note(data->noted[i], bundle, name, error) != STATUS_OK) {
-            (void)error_set(error, STATUS_USAGE, "the bundle does not say where its data is");
-            error_advise(error, "name the %u files with --data", bundle_job(bundle)->data_count);
-            return STATUS_USAGE;
-        }
-        data->paths[i] = data->noted[i];
-        data->count = i + 1;
+    if (count > 0) {
+        return data_paths_of_files(paths, job->tape, files, count, error);
     }
-    return STATUS_OK;
+    status = data_paths_of_bundle(paths, job, bundle, error);
+    if (status == STATUS_NOT_FOUND) {
+        status = error_set(error, STATUS_USAGE, "the bundle does not say where its data is");
+        error_advise(error, "name the %u files with --data", job->data_count);
+    }
+    return status;
 }
 
 static void show_progress(void *context, uint64_t done, uint64_t wanted)
@@ -167,7 +156,7 @@ static void audit_path(struct audit_result *result, struct report *report,
                        struct command_context *context, const char *path,
                        const struct audit_part *part)
 {
-    struct data_paths *data = calloc(1, sizeof(*data));
+    struct data_paths data = {0};
     const char *sources[ACCUSED_SOURCES_MAX];
     struct audit_options audit_options = {0};
     struct bundle *bundle = NULL;
@@ -176,14 +165,11 @@ static void audit_path(struct audit_result *result, struct report *report,
     double start = progress_now();
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
-    if (data == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory to audit");
-    }
     if (status == STATUS_OK) {
         status = prepare(&audit_options, sources, context, &progress, part->stop, error);
     }
     if (status == STATUS_OK) {
-        status = find_data(data, bundle, context->options, error);
+        status = find_data(&data, bundle, context->options, error);
     }
     if (status == STATUS_OK) {
         if (report != NULL) {
@@ -193,7 +179,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         audit_options.share_count = part->share_count;
         audit_options.progress = part->quiet ? NULL : show_progress;
         progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
-        audit(result, bundle, data->paths, data->count, &audit_options);
+        audit(result, bundle, (const char *const *)data.of, data.count, &audit_options);
         if (!part->quiet) {
             progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
                             progress_now());
@@ -211,7 +197,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         report->seconds = progress_now() - start;
     }
     bundle_close(bundle);
-    free(data);
+    data_paths_close(&data);
 }
 
 /* ---- all of them -------------------------------------------------------- */

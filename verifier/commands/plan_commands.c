@@ -15,6 +15,7 @@
 #include "chain/game/economy.h"
 #include "chain/game/game.h"
 #include "proofs/job/job_file.h"
+#include "proofs/run/data_paths.h"
 #include "proofs/run/step_time.h"
 #include "verifier/status/plan.h"
 
@@ -167,16 +168,20 @@ static enum status take_machine(struct machine_options *machine, const struct op
 
 static enum status measure(struct planning *plan, const struct job *job, struct error *error)
 {
-    const char *paths[JOB_DATA_MAX];
+    const char *files[OPTION_LIST_MAX];
     struct machine_options machine;
-    size_t count = options_list_count(plan->given, "data");
+    struct data_paths paths = {0};
+    size_t count = options_list(files, plan->given, "data");
+    enum status status;
 
-    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
-        paths[i] = options_list_item(plan->given, "data", i);
-    }
     TRY(take_machine(&machine, plan->given, error));
-    TRY(step_time_measure(&plan->measured, job, paths, count, &machine,
-                          options_real(plan->given, "measure"), error));
+    status = data_paths_of_files(&paths, job->tape, files, count, error);
+    if (status == STATUS_OK) {
+        status = step_time_measure(&plan->measured, job, (const char *const *)paths.of, paths.count,
+                                   &machine, options_real(plan->given, "measure"), error);
+    }
+    data_paths_close(&paths);
+    TRY(status);
     plan->seconds_per_step = plan->measured.seconds + plan->measured.hashing;
     plan->times.step = plan->seconds_per_step;
     plan->times.hash = plan->measured.hashing;

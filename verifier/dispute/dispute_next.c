@@ -135,12 +135,11 @@ static enum status write_whole(struct making *making, struct fraud_proof *proof,
 static enum status write_evidence(struct making *making, struct error *error)
 {
     struct evidence_given given;
-    struct run_data data;
     struct fraud_proof proof = {0};
     struct file_bytes reply = {0};
     enum status status;
 
-    run_given(&given, &data, making->step->run);
+    run_given(&given, making->step->run);
     TRY_OUT(fraud_proof_open(&proof, &making->step->walk, &given, error));
     TRY_OUT(dispute_last_reply(&reply, making->dispute, error));
     status = making->step->whole ? write_whole(making, &proof, error)

@@ -17,9 +17,11 @@ bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fu
     fusion->ops = malloc(count * sizeof(*fusion->ops));
     fusion->ends = malloc(count * sizeof(*fusion->ends));
     fusion->group_of = calloc(count, sizeof(*fusion->group_of));
+    fusion->apart = calloc(count, sizeof(*fusion->apart));
     fusion->patterns = calloc(count, sizeof(const struct fusion_pattern *));
     if (fusion->patterns == NULL || fusion->ops == NULL || fusion->ends == NULL ||
-        fusion->group_of == NULL || fusion->holders == NULL || fusion->offsets == NULL) {
+        fusion->group_of == NULL || fusion->apart == NULL || fusion->holders == NULL ||
+        fusion->offsets == NULL) {
         return false;
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -28,6 +30,8 @@ bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fu
     memcpy(fusion->ops, tape->ops, tape->op_count * sizeof(*fusion->ops));
     for (uint32_t at = 0; at < tape->op_count; at++) {
         fusion->ends[at] = at + 1;
+        fusion->apart[at] = tape->ops[at].input_count > 0 &&
+                            dtype_is_half(tape->tensors[tape->ops[at].inputs[0]].dtype);
     }
     return true;
 }
@@ -39,6 +43,7 @@ void fusion_release(struct fusion *fusion)
     free(fusion->holders);
     free(fusion->offsets);
     free(fusion->group_of);
+    free(fusion->apart);
     free(fusion->groups);
     free(fusion->patterns);
     memset(fusion, 0, sizeof(*fusion));
@@ -61,5 +66,5 @@ const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at)
 
 bool fusion_may_take(const struct fusion *fusion, uint32_t at)
 {
-    return fusion->group_of[at] == 0 && fusion->ends[at] == at + 1;
+    return fusion->group_of[at] == 0 && fusion->ends[at] == at + 1 && !fusion->apart[at];
 }

@@ -65,6 +65,7 @@ struct fusion {
     uint64_t *offsets;  /* per tensor: bytes from there to it */
     uint32_t *ends;     /* per operation: one past the unit that starts there; at + 1: no unit */
     uint32_t *group_of; /* per operation: 1 + its group; 0: none */
+    bool *apart;        /* per operation: no pattern takes it, for it reads numbers of 16 bits */
     const struct fusion_pattern **patterns; /* per operation: which launches it; NULL: none */
     struct fused_group *groups;
     uint32_t group_count;

@@ -48,7 +48,7 @@ static bool term_at(struct square_term *term, const struct fusion *fusion, uint3
     const struct op *ops = &fusion->ops[at];
     const uint32_t left = fusion->op_count - at;
 
-    if (left < 2 || ops[0].kind != OP_QUANTIZE || ops[1].kind != OP_CONTRACT ||
+    if (left < 2 || fusion->apart[at] || ops[0].kind != OP_QUANTIZE || ops[1].kind != OP_CONTRACT ||
         !reads_twice(&ops[1], &ops[0])) {
         return false;
     }

@@ -129,7 +129,8 @@ struct rows_args {
 };
 
 struct quantize_args {
-    const float *x;
+    const float *x;  /* NULL: half */
+    const void *half; /* numbers of 16 bits; not for kernel_quantize_rows, nor for fused groups */
     const int16_t *c; /* (batches, K): shifts, or NULL; not for kernel_quantize_rows */
     uint64_t batch_rows;
     int16_t *peaks; /* (rows, pieces) */
@@ -158,6 +159,7 @@ struct quantize_args {
     /* Of kernel_quantize_rows: warps that share a row, 1 or all of a block. Of
      * kernel_quantize_columns: columns of memory that a block holds. */
     uint32_t team;
+    uint32_t dtype; /* of half */
 };
 
 /* The sums of a view's quantized rows, of which nothing else is written. */

@@ -38,8 +38,7 @@ static RULE inline void columns_load(const struct columns *columns,
 
             values[i] = 0.0f;
             if (k < args->k && columns->first_row + c < args->rows) {
-                values[i] =
-                    view_element(args, args->x + columns->starts[c], columns->first_row + c, k);
+                values[i] = view_element(args, columns->starts[c], columns->first_row + c, k);
             }
         }
         UNROLL

@@ -38,11 +38,20 @@ static RULE inline int64_t view_k(const struct quantize_args *args, uint32_t k)
     return (int64_t)(k / inner) * args->strides[4] + (int64_t)(k % inner) * args->strides[5];
 }
 
-/* Element k of a row that begins at x, shifted as the row's batch says. */
-static RULE inline float view_element(const struct quantize_args *args, const float *x,
-                                      uint64_t row, uint32_t k)
+static RULE inline float view_number(const struct quantize_args *args, int64_t place)
 {
-    const float element = x[view_k(args, k)];
+    if (args->x != NULL) {
+        return args->x[place];
+    }
+    return real_from_bits(element_cast((enum dtype)args->dtype, DTYPE_F32,
+                                       ((const uint16_t *)args->half)[place]));
+}
+
+/* Element k of a row that begins at a place, shifted as the row's batch says. */
+static RULE inline float view_element(const struct quantize_args *args, int64_t at, uint64_t row,
+                                      uint32_t k)
+{
+    const float element = view_number(args, at + view_k(args, k));
 
     return args->c == NULL
                ? element
@@ -76,7 +85,7 @@ KERNEL(kernel_quantize_peaks, struct quantize_args)
             const uint64_t row = group * CUDA_WARP + lane;
 
             if (row < args.rows) {
-                const float *x = args.x + view_row(&args, row);
+                const int64_t x = view_row(&args, row);
 
                 for (uint32_t k = start; k < end; k++) {
                     const uint32_t magnitude = magnitude_of(view_element(&args, x, row, k));
@@ -86,7 +95,7 @@ KERNEL(kernel_quantize_peaks, struct quantize_args)
                 write_peak(&args, row, piece, largest);
             }
         } else {
-            const float *x = args.x + view_row(&args, group);
+            const int64_t x = view_row(&args, group);
 
             for (uint32_t k = start + lane; k < end; k += CUDA_WARP) {
                 const uint32_t magnitude = magnitude_of(view_element(&args, x, group, k));
@@ -249,7 +258,7 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
         if (first_row + r < args.rows && k < args.k) {
             const uint64_t block = (first_row + r) * args.blocks + ((uint64_t)k >> args.block_log);
 
-            q = quantized(view_element(&args, args.x + starts[r], first_row + r, k),
+            q = quantized(view_element(&args, starts[r], first_row + r, k),
                           args.exponents[block], args.bits);
         }
         tile[r * (QUANTIZE_TILE_K + 4) + c] = q;

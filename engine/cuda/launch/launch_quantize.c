@@ -75,7 +75,13 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
                                  .bits = shape.bits,
                                  .across = view_across(op)};
     uint8_t *q = output_memory(launcher, op, 2);
+    const enum dtype dtype = launcher->tape->tensors[op->inputs[0]].dtype;
 
+    if (dtype_is_half(dtype)) {
+        args.half = args.x;
+        args.x = NULL;
+        args.dtype = (uint32_t)dtype;
+    }
     if (quantize_is_shifted(op)) {
         args.c = input_memory(launcher, op, 1);
     }
@@ -178,8 +184,8 @@ enum device_result launch_quantize(const struct launcher *launcher, const struct
     const uint8_t *q = output_memory(launcher, op, 2);
     uint64_t width;
 
-    if (args.planes != NULL && args.c == NULL && view_of_runs(op, &shape, args.x) &&
-        !few_long_rows(&args)) {
+    if (args.planes != NULL && args.c == NULL && args.x != NULL &&
+        view_of_runs(op, &shape, args.x) && !few_long_rows(&args)) {
         args.team = args.k > TEAM_K ? BLOCK_THREADS / CUDA_WARP : 1;
         return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
                            BLOCK_THREADS / CUDA_WARP / args.team, args);

@@ -27,7 +27,9 @@ static void insist(bool holds, const char *what)
 
 static void make_bundle(const char *path)
 {
-    struct job_terms terms = {.steps = 8, .segment_length = 4, .data_count = 2};
+    const struct digest roots[2] = {{{0}}};
+    struct job_terms terms = {
+        .steps = 8, .segment_length = 4, .data_roots = roots, .data_count = 2};
     struct model_options options;
     struct model model;
     struct bundle *bundle = NULL;

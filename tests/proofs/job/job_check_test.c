@@ -79,8 +79,12 @@ static struct tape *make_tape(const struct flaws *flaws)
 static enum status make_job(const struct flaws *flaws, uint64_t steps, bool given,
                             struct error *error)
 {
-    const struct job_terms terms = {
-        .steps = steps, .segment_length = 1, .data_count = 1, .first_state_given = given};
+    const struct digest root = {{0}};
+    const struct job_terms terms = {.steps = steps,
+                                    .segment_length = 1,
+                                    .data_roots = &root,
+                                    .data_count = 1,
+                                    .first_state_given = given};
     void **constants = calloc(1, sizeof(*constants));
     struct job *job = NULL;
     struct job *again = NULL;

@@ -402,11 +402,11 @@ static void test_tape_and_constants_make_the_same_program_again(void **state)
     const char *constants_path = small_path("constants.safetensors");
     struct job_terms terms = {.steps = job->steps,
                               .segment_length = job->segment_length,
+                              .data_roots = job->data_roots,
                               .data_count = job->data_count,
                               .first_state_given = true,
                               .first_state_root = job->first_state_root};
 
-    memcpy(terms.data_roots, job->data_roots, sizeof(terms.data_roots));
     assert_int_equal(tape_file_write(tape_path, job->tape, &error), STATUS_OK);
     assert_int_equal(tape_file_write(tape_path, job->tape, &error), STATUS_REFUSED);
     assert_int_equal(tape_file_write_constants(constants_path, job->tape, job->constants, &error),
@@ -458,6 +458,7 @@ static void test_tape_draws_its_first_state(void **state)
             constants[i++] = calloc(1, commit_tensor_size(&tape->tensors[id]));
         }
     }
+    terms.data_roots = job->data_roots;
     terms.data_count = 1;
     terms.seed = job->seed;
     assert_int_equal(job_from_tape(&again, tape, constants, job->constant_count, &terms, &error),

@@ -203,7 +203,6 @@ static void tell(struct defendant *accused, const char *name, const struct hash3
                  const struct game_bytes *payload)
 {
     struct evidence_given given;
-    struct run_data data;
     struct buffer reply;
     struct ledger_queried queried;
     struct error error;
@@ -213,7 +212,7 @@ static void tell(struct defendant *accused, const char *name, const struct hash3
     if (queried.query.kind == TRACE_QUERY_DIVERGED) {
         return; /* no number that it could show */
     }
-    run_given(&given, &data, &accused->run);
+    run_given(&given, &accused->run);
     buffer_init(&reply, GAME_REPLY_MAX);
     check(fraud_proof_reply(&reply,
                             only_in_state(accused) && queried.query.list == TRACE_QUERY_NEXT_STATE

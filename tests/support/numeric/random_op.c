@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/ops/element.h"
 #include "engine/ops/image.h"
 
 uint64_t random_op_draw(uint64_t *state)
@@ -100,6 +101,14 @@ static void attribute_seed(struct maker *maker)
     attribute(maker, random_op_draw(&maker->random) >> 32);
     attribute(maker, random_op_draw(&maker->random) >> 32);
     attribute(maker, random_op_draw(&maker->random) >> 32);
+}
+
+/* Of what quantize and gather read. */
+static enum dtype number_type(struct maker *maker)
+{
+    static const enum dtype types[4] = {DTYPE_F32, DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+
+    return types[below(maker, 4)];
 }
 
 static enum dtype token_type(struct maker *maker)
@@ -241,7 +250,7 @@ static void make_plain(struct maker *maker)
         uint64_t width = attribute(maker, from(maker, 1, 40));
         uint64_t rows = from(maker, 1, 50);
 
-        input(maker, DTYPE_F32, vocabulary * width);
+        input(maker, number_type(maker), vocabulary * width);
         input(maker, DTYPE_U32, rows);
         output(maker, DTYPE_F32, rows * width);
     } else if (maker->op->kind == OP_CLIP_FACTOR) {
@@ -518,7 +527,7 @@ static void make_quantize(struct maker *maker)
 
     struct contraction_shape shape = contraction_shape_of(maker->op);
 
-    input(maker, DTYPE_F32, rows * (uint64_t)shape.k);
+    input(maker, number_type(maker), rows * (uint64_t)shape.k);
     if (below(maker, 2) == 0) {
         input(maker, DTYPE_I16, dims[0] * dims[1] * (uint64_t)shape.k);
     }
@@ -974,6 +983,12 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
         case DTYPE_F32:
             bits = float_value(&random, mood);
             break;
+        case DTYPE_F16:
+        case DTYPE_BF16:
+            bits = mood == MOOD_WILD && random_op_below(&random, 4) == 0
+                       ? (uint32_t)random_op_draw(&random) /* any bits at all */
+                       : element_cast(DTYPE_F32, shape->dtype, float_value(&random, mood));
+            break;
         case DTYPE_I16:
         case DTYPE_I32:
             bits = tape->ops[0].kind == OP_CAST
@@ -983,8 +998,6 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
         case DTYPE_U8:
         case DTYPE_U16:
         case DTYPE_U32:
-        case DTYPE_F16:
-        case DTYPE_BF16:
         case DTYPE_COUNT:
             bits = word_value(&random, mood);
             break;

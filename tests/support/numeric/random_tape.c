@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/element.h"
 #include "engine/tape/builder_core.h"
 
 #define POOL_MAX 256
@@ -18,8 +19,9 @@ struct maker {
     uint32_t pool[POOL_MAX]; /* tensors of RANDOM_TAPE_COUNT elements */
     uint32_t pool_count;
     uint32_t vectors[3]; /* as wide as the shapes */
-    uint32_t weights[3]; /* square, likewise */
+    uint32_t weights[3]; /* square, likewise; of some seeds they are frozen */
     uint32_t table;      /* (8,12) */
+    uint32_t frozen;     /* the same, of 16 bits */
     uint32_t index;      /* u32(8) */
     uint32_t states[9];
     uint32_t state_count;
@@ -153,7 +155,8 @@ static uint32_t make_dropout(struct maker *maker)
 
 static uint32_t make_gather(struct maker *maker)
 {
-    return build_gather(maker->builder, maker->table, maker->index);
+    return build_gather(maker->builder, below(maker, 2) == 0 ? maker->table : maker->frozen,
+                        maker->index);
 }
 
 static uint32_t make_split_and_concat(struct maker *maker)
@@ -388,8 +391,17 @@ static uint32_t make_state(struct maker *maker, const char *name, uint64_t rows,
                maker->builder, name, DTYPE_F32, ROLE_STATE, rank, rank == 1 ? &columns : dims);
 }
 
-static void begin(struct maker *maker)
+static uint32_t make_frozen(struct maker *maker, const char *name, enum dtype dtype, uint64_t rows,
+                            uint64_t columns)
 {
+    const uint64_t dims[2] = {rows, columns};
+
+    return build_tensor(maker->builder, name, dtype, ROLE_DATA, 2, dims);
+}
+
+static void begin(struct maker *maker, uint64_t seed)
+{
+    static const enum dtype frozen[3] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
     static const uint64_t eight = 8;
     static const char *const names[3] = {"a", "b", "c"};
 
@@ -400,11 +412,14 @@ static void begin(struct maker *maker)
         (void)snprintf(name, sizeof(name), "vector.%s", names[i]);
         maker->vectors[i] = make_state(maker, name, 0, width);
         (void)snprintf(name, sizeof(name), "weight.%s", names[i]);
-        maker->weights[i] = make_state(maker, name, width, width);
+        maker->weights[i] = seed % 5 == 0
+                                ? make_frozen(maker, name, frozen[(seed + i) % 3], width, width)
+                                : make_state(maker, name, width, width);
         (void)snprintf(name, sizeof(name), "x.%s", names[i]);
         maker->pool[maker->pool_count++] = make_state(maker, name, shapes[i][0], width);
     }
     maker->table = maker->pool[0];
+    maker->frozen = make_frozen(maker, "table.frozen", frozen[seed % 2], 8, 12);
     maker->index = build_tensor(maker->builder, "index", DTYPE_U32, ROLE_CONSTANT, 1, &eight);
 }
 
@@ -474,7 +489,7 @@ struct tape *random_tape(uint64_t seed, uint32_t op_count)
                                                                    : 16,
                                                    seed % 2 == 0 ? 16 : 0});
     maker.smooth = seed % 4 < 2;
-    begin(&maker);
+    begin(&maker, seed);
     for (uint32_t i = 0; i < op_count && maker.pool_count < POOL_MAX; i++) {
         uint32_t made = make_one(&maker); /* which itself chooses from the pool */
 
@@ -514,6 +529,9 @@ void *random_tape_value(const struct tape *tape, uint32_t id, uint64_t seed)
 
         if (tensor->dtype == DTYPE_F32) {
             memcpy(bytes + 4 * i, &value, 4);
+        } else if (dtype_is_half(tensor->dtype)) {
+            word = element_cast(DTYPE_F32, tensor->dtype, real_to_bits(value));
+            memcpy(bytes + 2 * i, &word, 2);
         } else if (dtype_size(tensor->dtype) == 4) {
             word = tensor->role == ROLE_CONSTANT ? word % 8 : word;
             memcpy(bytes + 4 * i, &word, 4);

@@ -64,7 +64,9 @@ const char *const *small_job_data(const struct job *job, size_t *count)
 
 struct job *small_job_new(const struct small_job_options *wanted)
 {
-    struct job_terms terms = {.steps = wanted->steps, .segment_length = wanted->segment_length};
+    struct digest roots[2];
+    struct job_terms terms = {
+        .steps = wanted->steps, .segment_length = wanted->segment_length, .data_roots = roots};
     struct model_options model = wanted->model;
     struct small_model small;
     struct job *job = NULL;
@@ -79,7 +81,7 @@ struct job *small_job_new(const struct small_job_options *wanted)
     ids[0] = small.model.data;
     ids[1] = small.model.labels;
     for (uint32_t i = 0; i < 2 && ids[i] != TENSOR_NONE; i++) {
-        commit_tensor_root(&terms.data_roots[terms.data_count++], COMMIT_DATA,
+        commit_tensor_root(&roots[terms.data_count++], COMMIT_DATA,
                            &small.model.tape->tensors[ids[i]], i == 0 ? small.data : small.labels,
                            1);
     }

@@ -29,7 +29,9 @@ static struct job *make_job(uint64_t seed)
 {
     struct model_options options;
     struct model model;
-    struct job_terms terms = {.steps = STEPS, .segment_length = SEGMENT, .data_count = 2};
+    struct digest roots[2];
+    struct job_terms terms = {
+        .steps = STEPS, .segment_length = SEGMENT, .data_roots = roots, .data_count = 2};
     struct job *job = NULL;
     struct error error;
 
@@ -45,9 +47,9 @@ static struct job *make_job(uint64_t seed)
         struct dataset dataset;
         uint32_t id = i == 0 ? model.data : model.labels;
 
-        assert_int_equal(run_data_open(&dataset, &terms.data_roots[i], &model.tape->tensors[id],
-                                       paths[i], &error),
-                         STATUS_OK);
+        assert_int_equal(
+            run_data_open(&dataset, &roots[i], &model.tape->tensors[id], paths[i], &error),
+            STATUS_OK);
         dataset_close(&dataset);
     }
     assert_int_equal(job_from_model(&job, &model, &terms, &error), STATUS_OK);

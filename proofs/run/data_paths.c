@@ -1,0 +1,181 @@
+/* data_paths.c - see data_paths.h. */
+#include "proofs/run/data_paths.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/file.h"
+#include "proofs/format/dataset.h"
+#include "proofs/format/safetensors.h"
+
+static enum status no_memory(struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
+}
+
+enum status data_paths_open(struct data_paths *paths, uint32_t count, struct error *error)
+{
+    *paths = (struct data_paths){.of = calloc((size_t)count + 1, sizeof(*paths->of))};
+    if (paths->of == NULL) {
+        return no_memory(error);
+    }
+    paths->count = count;
+    return STATUS_OK;
+}
+
+void data_paths_close(struct data_paths *paths)
+{
+    for (uint32_t i = 0; i < paths->count; i++) {
+        free(paths->of[i]);
+    }
+    free(paths->of);
+    *paths = (struct data_paths){0};
+}
+
+enum status data_paths_set(struct data_paths *paths, uint32_t at, const char *path,
+                           struct error *error)
+{
+    char *copy = strdup(path);
+
+    if (copy == NULL) {
+        return no_memory(error);
+    }
+    free(paths->of[at]);
+    paths->of[at] = copy;
+    return STATUS_OK;
+}
+
+/* ---- of files ----------------------------------------------------------- */
+
+static uint32_t count_data(const struct tape *tape)
+{
+    uint32_t count = 0;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        count += tape->tensors[id].role == ROLE_DATA;
+    }
+    return count;
+}
+
+static bool is_repeated(const char *const *files, size_t at)
+{
+    size_t i = 0;
+
+    while (strcmp(files[i], files[at]) != 0) {
+        i++;
+    }
+    return i < at;
+}
+
+/* Takes from a .safetensors file what it names and no earlier file gave. */
+static enum status take_named(struct data_paths *paths, const struct tape *tape, const char *path,
+                              struct error *error)
+{
+    struct safetensors file;
+    uint32_t at = 0;
+    bool used = false;
+    enum status status;
+
+    TRY(safetensors_open(&file, error, path));
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role != ROLE_DATA) {
+            continue;
+        }
+        if (paths->of[at] == NULL && safetensors_find(&file, tape->tensors[id].name) != NULL) {
+            TRY_OUT(data_paths_set(paths, at, path, error));
+            used = true;
+        }
+        at++;
+    }
+    status = used
+                 ? STATUS_OK
+                 : error_set(error, STATUS_USAGE,
+                             "%s names no data tensor of the job that no earlier file gives", path);
+out:
+    safetensors_close(&file);
+    return status;
+}
+
+/* The files that give one tensor each go to the tensors that are left, in order. */
+static enum status take_rest(struct data_paths *paths, const char *const *files, size_t count,
+                             struct error *error)
+{
+    uint32_t left = 0;
+    size_t rest = 0;
+    size_t next = 0;
+
+    for (uint32_t i = 0; i < paths->count; i++) {
+        left += paths->of[i] == NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        rest += !dataset_is_named(files[i]);
+    }
+    if (rest != left) {
+        (void)error_set(error, STATUS_USAGE, "the job reads %u data files, and %zu are given", left,
+                        rest);
+        error_advise(error, "name them with --data, once for each");
+        return STATUS_USAGE;
+    }
+    for (uint32_t i = 0; i < paths->count; i++) {
+        if (paths->of[i] != NULL) {
+            continue;
+        }
+        while (dataset_is_named(files[next])) {
+            next++;
+        }
+        TRY(data_paths_set(paths, i, files[next++], error));
+    }
+    return STATUS_OK;
+}
+
+enum status data_paths_of_files(struct data_paths *paths, const struct tape *tape,
+                                const char *const *files, size_t count, struct error *error)
+{
+    TRY(data_paths_open(paths, count_data(tape), error));
+    for (size_t i = 0; i < count; i++) {
+        if (dataset_is_named(files[i]) && !is_repeated(files, i)) {
+            TRY(take_named(paths, tape, files[i], error));
+        }
+    }
+    return take_rest(paths, files, count, error);
+}
+
+/* ---- of a bundle -------------------------------------------------------- */
+
+void data_paths_note(char name[DATA_PATHS_NOTE_SIZE], uint32_t at)
+{
+    (void)snprintf(name, DATA_PATHS_NOTE_SIZE, "data.%u", at);
+}
+
+enum status data_paths_of_bundle(struct data_paths *paths, const struct job *job,
+                                 struct bundle *bundle, struct error *error)
+{
+    TRY(data_paths_open(paths, job->data_count, error));
+    for (uint32_t i = 0; i < job->data_count; i++) {
+        char name[DATA_PATHS_NOTE_SIZE];
+        char path[FILE_PATH_MAX];
+
+        data_paths_note(name, i);
+        TRY(bundle_note(path, bundle, name, error));
+        TRY(data_paths_set(paths, i, path, error));
+    }
+    return STATUS_OK;
+}
+
+enum status data_paths_remember(const struct data_paths *paths, struct bundle *bundle,
+                                struct error *error)
+{
+    for (uint32_t i = 0; i < paths->count; i++) {
+        char name[DATA_PATHS_NOTE_SIZE];
+        char whole[PATH_MAX];
+
+        if (realpath(paths->of[i], whole) == NULL) {
+            return error_set_errno(error, "cannot find the data %s", paths->of[i]);
+        }
+        data_paths_note(name, i);
+        TRY(bundle_set_note(bundle, name, whole, error));
+    }
+    return STATUS_OK;
+}
