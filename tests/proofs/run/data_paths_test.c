@@ -212,8 +212,9 @@ static void train(uint32_t after[SIDE * SIDE + 1], const struct base *base,
     struct error error;
     struct run run;
 
-    if (open_with(&run, base, files, count, &error) != STATUS_OK) {
+    if (open_with(&run, base, files, count, &error) != STATUS_OK || run.machine == NULL) {
         fail_msg("%s", error.text);
+        return;
     }
     job_first_state(after, base->job, tape->states[0].before);
     assert_int_equal(

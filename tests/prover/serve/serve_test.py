@@ -106,6 +106,36 @@ def every_name_gives_the_bundles_bytes():
         assert server.get("/v1/roots/" + data)[1] == read(DATA)
 
 
+def named(name, **tensors):
+    """A .safetensors of byte tensors."""
+    header, payload = {}, b""
+    for key, content in tensors.items():
+        header[key] = {"dtype": "U8", "shape": [len(content)],
+                       "data_offsets": [len(payload), len(payload) + len(content)]}
+        payload += content
+    text = json.dumps(header).encode()
+    with open(path(name), "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + payload)
+    return path(name)
+
+
+def a_tensor_of_a_named_file_is_served_alone():
+    file = named("named.safetensors", other=b"x" * 1001, data=read(DATA), last=b"y" * 7)
+    root = lockstep("job", "show", path("small.job"))["data"][0]
+    with Server("--data", file) as server:
+        assert server.get("/v1/roots/" + root)[1] == read(DATA)
+        code, content, _ = server.get("/v1/roots/" + root, headers={"Range": "bytes=5-1030"})
+        assert code == 206 and content == read(DATA)[5:1031]
+    lockstep("prover", "publish", path("run"), "--data", file, "--to", path("published-named"))
+    assert read(path("published-named/v1/roots/" + root)) == read(DATA)
+    lockstep("audit", path("run"), "--data", file)
+    lie = bytearray(read(DATA))
+    lie[1000] ^= 1
+    lockstep("audit", path("run"), "--data", named("lie.safetensors", data=bytes(lie)), wanted=3)
+    with Server("--data", path("lie.safetensors")) as server:  # the bundle remembers the other file
+        assert server.get("/v1/roots/" + root)[1] == read(DATA)
+
+
 def a_browser_finds_a_page():
     with Server() as server:
         job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
@@ -289,6 +319,7 @@ def connections_can_be_encrypted():
 
 TESTS = [
     every_name_gives_the_bundles_bytes,
+    a_tensor_of_a_named_file_is_served_alone,
     a_browser_finds_a_page,
     what_is_not_there_is_not_found,
     only_reading_is_served,
