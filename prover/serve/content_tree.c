@@ -85,13 +85,13 @@ void content_tree_content_release(struct content_tree_content *content)
 }
 
 /* What find_data() looks for. */
-struct wanted_data {
+struct sought_data {
     const struct tensor *tensor;
     struct content_tree_data *found;
 };
 
 /* Does the file hold the data tensor of that root? A file that cannot be read does not. */
-static bool is_data(const struct wanted_data *wanted, const char *path)
+static bool is_data(const struct sought_data *wanted, const char *path)
 {
     struct dataset dataset;
     struct digest root;
@@ -113,7 +113,7 @@ static enum status find_data(struct content_tree *tree, struct content_tree_bund
                              const struct content_tree_options *options, struct error *error)
 {
     struct content_tree_data data = {.root = bundle_job(entry->bundle)->data_roots[at]};
-    const struct wanted_data wanted = {tensor, &data};
+    const struct sought_data wanted = {tensor, &data};
     const char *found = NULL;
     char noted[FILE_PATH_MAX];
     char name[DATA_PATHS_NOTE_SIZE];
