@@ -3,8 +3,8 @@
  *
  * Three shapes of file. Tokens: a flat array of little-endian u8, u16 or u32, or a .npy of one
  * dimension (the name's end says which). Samples: a .npy of u8 or f32 whose first dimension counts
- * samples. Labels: a .npy of u8, u16 or u32 of one dimension. What a job calls by name and shape may
- * also lie in a .safetensors, or as its elements alone.
+ * samples. Labels: a .npy of u8, u16 or u32 of one dimension. What a job calls by name and shape
+ * may also lie in a .safetensors, or as its elements alone.
  *
  * Refused, with the place: empty files, lengths that are no whole number of elements, tokens and
  * labels out of range, numbers that are not finite, more than TENSOR_COUNT_MAX elements. The owner

@@ -15,6 +15,7 @@
 
 #include "base/hex.h"
 #include "proofs/job/job_file.h"
+#include "prover/serve/content_data.h"
 #include "prover/serve/content_page.h"
 #include "prover/serve/content_pieces.h"
 #include "prover/serve/content_trace.h"
@@ -28,23 +29,14 @@ struct content_tree_bundle {
     uint64_t segment_capacity;
     struct data_paths data; /* those that were found */
     bool has_data;          /* all of them */
-    struct askers *askers; /* borrowed; NULL: anybody may ask */
-};
-
-/* Where the data tensor of a root lies: a whole file, or a part of a .safetensors. */
-struct content_tree_data {
-    struct digest root;
-    const char *path; /* owned by a bundle's data */
-    uint64_t offset;
-    uint64_t size; /* 0: the whole file */
+    struct askers *askers;  /* borrowed; NULL: anybody may ask */
 };
 
 struct content_tree {
     pthread_mutex_t lock; /* one thread at a time uses the bundles */
     struct content_tree_bundle *bundles;
     size_t bundle_count;
-    struct content_tree_data *data;
-    size_t data_count;
+    struct content_data data;
     struct content_pieces *pieces;
     struct content_trace *traces; /* NULL: trace queries are not answered */
     bool promises_traces;         /* jobs.json promises replies about any step */
@@ -70,7 +62,7 @@ void content_tree_close(struct content_tree *tree)
         free_bundle(&tree->bundles[i]);
     }
     free(tree->bundles);
-    free(tree->data);
+    content_data_close(&tree->data);
     (void)pthread_mutex_destroy(&tree->lock);
     free(tree);
 }
@@ -82,81 +74,6 @@ void content_tree_content_release(struct content_tree_content *content)
     }
     free(content->bytes);
     *content = (struct content_tree_content){.descriptor = -1};
-}
-
-/* What find_data() looks for. */
-struct sought_data {
-    const struct tensor *tensor;
-    struct content_tree_data *found;
-};
-
-/* Does the file hold the data tensor of that root? A file that cannot be read does not. */
-static bool is_data(const struct sought_data *wanted, const char *path)
-{
-    struct dataset dataset;
-    struct digest root;
-    struct error none;
-
-    error_init(&none);
-    if (run_data_open(&dataset, &root, wanted->tensor, path, &none) != STATUS_OK) {
-        return false;
-    }
-    wanted->found->offset = dataset.offset;
-    wanted->found->size = dataset_is_named(path) ? tensor_size(wanted->tensor) : 0;
-    dataset_close(&dataset);
-    return digest_equal(&root, &wanted->found->root);
-}
-
-/* Looks among the named files, then at the path that the bundle remembers. */
-static enum status find_data(struct content_tree *tree, struct content_tree_bundle *entry,
-                             uint32_t at, const struct tensor *tensor,
-                             const struct content_tree_options *options, struct error *error)
-{
-    struct content_tree_data data = {.root = bundle_job(entry->bundle)->data_roots[at]};
-    const struct sought_data wanted = {tensor, &data};
-    const char *found = NULL;
-    char noted[FILE_PATH_MAX];
-    char name[DATA_PATHS_NOTE_SIZE];
-
-    for (size_t i = 0; i < options->data_count && found == NULL; i++) {
-        found = is_data(&wanted, options->data[i]) ? options->data[i] : NULL;
-    }
-    data_paths_note(name, at);
-    if (found == NULL && bundle_note(noted, entry->bundle, name, error) == STATUS_OK &&
-        is_data(&wanted, noted)) {
-        found = noted;
-    }
-    error_init(error);
-    if (found == NULL) {
-        entry->has_data = false;
-        return STATUS_OK;
-    }
-    TRY(data_paths_set(&entry->data, at, found, error));
-    data.path = entry->data.of[at];
-    tree->data[tree->data_count++] = data;
-    return STATUS_OK;
-}
-
-static enum status find_all_data(struct content_tree *tree, struct content_tree_bundle *entry,
-                                 const struct content_tree_options *options, struct error *error)
-{
-    const struct job *job = bundle_job(entry->bundle);
-    struct content_tree_data *more =
-        realloc(tree->data, (tree->data_count + job->data_count + 1) * sizeof(*more));
-    uint32_t at = 0;
-
-    if (more == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
-    }
-    tree->data = more;
-    TRY(data_paths_open(&entry->data, job->data_count, error));
-    entry->has_data = true;
-    for (uint32_t id = 0; id < job->tape->tensor_count; id++) {
-        if (job->tape->tensors[id].role == ROLE_DATA) {
-            TRY(find_data(tree, entry, at++, &job->tape->tensors[id], options, error));
-        }
-    }
-    return STATUS_OK;
 }
 
 static enum status open_bundle(struct content_tree *tree, const char *path,
@@ -172,7 +89,8 @@ static enum status open_bundle(struct content_tree *tree, const char *path,
         error_advise(error, "share an export and the key instead: 'lockstep bundle export'");
         return STATUS_REFUSED;
     }
-    return find_all_data(tree, entry, options, error);
+    return content_data_find(&tree->data, &entry->data, &entry->has_data, entry->bundle,
+                             options->data, options->data_count, error);
 }
 
 static enum status open_all(struct content_tree *tree, const struct content_tree_options *options,
@@ -260,7 +178,7 @@ static enum status file_content(struct content_tree_content *content, const char
 }
 
 static enum status data_content(struct content_tree_content *content,
-                                const struct content_tree_data *data, struct error *error)
+                                const struct content_datum *data, struct error *error)
 {
     TRY(file_content(content, data->path, &data->root, error));
     if (data->size == 0) {
@@ -645,9 +563,9 @@ static enum status find_by_root(struct content_tree_content *content, struct con
 {
     enum status status = STATUS_NOT_FOUND;
 
-    for (size_t i = 0; i < tree->data_count; i++) {
-        if (digest_equal(root, &tree->data[i].root)) {
-            return data_content(content, &tree->data[i], error);
+    for (size_t i = 0; i < tree->data.count; i++) {
+        if (digest_equal(root, &tree->data.of[i].root)) {
+            return data_content(content, &tree->data.of[i], error);
         }
     }
     for (size_t i = 0; i < tree->bundle_count && status == STATUS_NOT_FOUND; i++) {
@@ -769,10 +687,10 @@ enum status content_tree_walk(struct content_tree *tree, const struct content_tr
     for (size_t i = 0; i < tree->bundle_count; i++) {
         TRY(walk_bundle(&tree->bundles[i], visitor, error));
     }
-    for (size_t i = 0; i < tree->data_count; i++) {
+    for (size_t i = 0; i < tree->data.count; i++) {
         char root[HEX_SIZE(DIGEST_SIZE)];
         char path[CONTENT_TREE_PATH_MAX];
-        hex_encode(root, tree->data[i].root.bytes, DIGEST_SIZE);
+        hex_encode(root, tree->data.of[i].root.bytes, DIGEST_SIZE);
         (void)snprintf(path, sizeof(path), "v1/roots/%s", root);
         TRY(visitor->visit(visitor->context, path, NULL, error));
     }
