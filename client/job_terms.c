@@ -14,6 +14,7 @@
 #define BOND_FEES       10
 #define PANEL_OF_SEAT   3
 #define QUERY_FEE_USUAL (WEI_PER_ETHER / 1000)
+#define DEFAULT_UNITS   1000 /* a default has three digits */
 
 /* Coverage is this many times what makes cheating a loss. */
 #define COVERAGE_SPARE 1.5
@@ -67,6 +68,17 @@ static wei less(wei a, wei b)
     return a < b ? a : b;
 }
 
+/* The next amount of at most three digits and zeros: what people read is short. */
+static wei round_up(wei amount)
+{
+    wei unit = 1;
+
+    while (amount / unit >= DEFAULT_UNITS) {
+        unit *= 10;
+    }
+    return less((amount + unit - 1) / unit * unit, WEI_MAX);
+}
+
 static enum status take_reward(struct game_terms *terms, const struct options *options,
                                struct error *error)
 {
@@ -106,14 +118,15 @@ static enum status take_deposits(struct game_terms *terms, wei segment_cost,
 {
     wei whole = terms->reward_to * game_segment_count(terms);
 
-    terms->fee = terms->seats == 0 ? 0 : segment_cost * COVER_NUMERATOR / COVER_DENOMINATOR;
+    terms->fee =
+        terms->seats == 0 ? 0 : round_up(segment_cost * COVER_NUMERATOR / COVER_DENOMINATOR);
     TRY(take_amount(&terms->fee, options, "fee", error));
-    terms->stake = more(whole, GAME_FEES_OF_BOND * terms->fee);
+    terms->stake = round_up(more(whole, GAME_FEES_OF_BOND * terms->fee));
     TRY(take_amount(&terms->stake, options, "stake", error));
     terms->bond = terms->fee > 0 ? less(BOND_FEES * terms->fee, terms->stake)
-                                 : more(terms->stake / BOND_FEES, 1);
+                                 : round_up(more(terms->stake / BOND_FEES, 1));
     TRY(take_amount(&terms->bond, options, "bond", error));
-    terms->query_fee = less(QUERY_FEE_USUAL, terms->bond / BOND_FEES);
+    terms->query_fee = less(QUERY_FEE_USUAL, round_up(terms->bond / BOND_FEES));
     return take_amount(&terms->query_fee, options, "query-fee", error);
 }
 
@@ -338,7 +351,7 @@ static void show_panel(FILE *out, const struct game_terms *terms, const struct e
     fprintf(out, "%-16s a solver waits for %u entries%s\n", "panel", terms->panel_least,
             hash32_is_zero(&terms->verifiers) ? "" : " of the allow-list");
     show_amount(out, "a seat gets", terms->fee, "");
-    wei_print(verifying, (wei)all);
+    wei_print(verifying, round_up((wei)all));
     fprintf(out, "%-16s about %s in all, %.3g %% of the reward; what nobody earns comes back\n",
             "verifying costs", verifying, 100.0 * all / (economy->reward * economy->segments));
 }

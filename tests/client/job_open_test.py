@@ -89,19 +89,20 @@ def coverage_ppm(share, fee):
     return int(max(0.2, 1.5 * least) * 10**6 + 0.5)
 
 
-def amounts_are_exact_and_say_what_is_not_shared():
+def defaults_are_round_and_amounts_say_what_is_not_shared():
     terminal = Terminal(*open_words())
     terminal.wait_for(b"[y/N]")
     terminal.type(b"")
     assert terminal.end() == 1
     said = terminal.seen.decode()
     share = 10**18 // 2 // 12
-    fee = share * 10 // 13 * 13 // 10
+    fee = 417 * 10**14  # 1.3 times the cost, rounded up to three digits
+    assert "0.0417 ether" in said and "0.5 ether" in said.replace("the 0.5 ether", ""), said
     covered = min(12, 3 + 12 * coverage_ppm(share, fee) * 3 // 2000000)
     escrow = 12 * share + 2 * fee * covered
     assert "0.%018d ether" % share in said, said
     assert "%d wei of the 0.5 ether: 12 segments" % (10**18 // 2 - 12 * share) in said, said
-    assert "0.%018d ether" % escrow in said.replace("ether, paid", "ether"), said
+    assert "%d.%018d ether, paid" % divmod(escrow, 10**18) in said, said
 
 
 def y_and_yes_are_taken():
@@ -124,6 +125,6 @@ def y_and_yes_are_taken():
 
 sys.exit(main([
     terms_come_before_the_passphrase,
-    amounts_are_exact_and_say_what_is_not_shared,
+    defaults_are_round_and_amounts_say_what_is_not_shared,
     y_and_yes_are_taken,
 ]))
