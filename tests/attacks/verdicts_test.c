@@ -6,8 +6,6 @@
  */
 #include "tests/support/game/attack.h"
 
-#include "tests/support/game/made_states.h"
-
 static const struct scene_verdicts all_right = {
     .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_FRIEND] = GAME_VERDICT_RIGHT}};
 
@@ -20,37 +18,6 @@ static void commit_for(struct scene *scene, int verifier)
     scene_draw(scene, 0);
 }
 
-/* Shows leaf 7 of the right of a player. */
-static enum game_refusal_kind challenge(struct scene *scene, int player)
-{
-    struct ledger_challenge challenge = {
-        .job = scene->job, .segment = scene_segment(scene, 0), .which = 7};
-    const struct hash32 *seed = &scene->record.segments[0].seed;
-    struct digest room[SCENE_STEPS];
-    struct game_hashes states = {room, SCENE_STEPS};
-    struct ledger_outcome outcome;
-    struct buffer shown;
-    char name[32];
-    struct error error;
-
-    for (uint32_t i = 0; i < SCENE_STEPS; i++) {
-        room[i] = made_state_root(1 + i);
-    }
-    assert_int_equal(scene_seat(scene, 0, 0, &challenge.place), player);
-    buffer_init(&shown, GAME_PAYLOAD_MAX);
-    made_leaf_proof(&shown, seed, &states, 7);
-    error_init(&error);
-    stage_check(ledger_challenge(scene->stage.ledgers[STAGE_SECOND],
-                                 stage_next_name(&scene->stage, name, sizeof(name)), &challenge,
-                                 shown.data, shown.size, &error),
-                &error);
-    buffer_release(&shown);
-    stage_check(
-        ledger_wait(scene->stage.ledgers[STAGE_SECOND], &outcome, name, false, 60000, &error),
-        &error);
-    return outcome.state == LEDGER_MOVE_REFUSED ? outcome.refusal.kind : GAME_REFUSED_NOT;
-}
-
 ATTACK(a_guessed_right)
 {
     struct scene_verdicts verdicts = all_right;
@@ -58,7 +25,7 @@ ATTACK(a_guessed_right)
     verdicts.made_up[STAGE_FRIEND] = true;
     commit_for(scene, STAGE_FRIEND);
     scene_round(scene, 0, &verdicts, NULL);
-    assert_int_equal(challenge(scene, STAGE_FRIEND), GAME_REFUSED_NOT);
+    assert_int_equal(scene_challenge(scene, STAGE_SECOND, 0, STAGE_FRIEND, 7), GAME_REFUSED_NOT);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 500);
     scene_read(scene);
@@ -69,7 +36,7 @@ ATTACK(a_true_right_stands)
 {
     commit_for(scene, STAGE_VERIFIER);
     scene_round(scene, 0, &all_right, NULL);
-    assert_int_equal(challenge(scene, STAGE_VERIFIER), GAME_NOT_GUILTY);
+    assert_int_equal(scene_challenge(scene, STAGE_SECOND, 0, STAGE_VERIFIER, 7), GAME_NOT_GUILTY);
     scene_read(scene);
     assert_int_equal(scene->record.segments[0].rights, 1);
 }

@@ -12,6 +12,7 @@
 enum {
     LIES_FROM = 12, /* the state beside the true one */
     ROUNDS_MAX = 8,
+    CHALLENGE_MS = 60000,
     GAS_FORGIVEN = 20, /* thousandths of an ether */
 };
 
@@ -109,14 +110,23 @@ void scene_accept(struct scene *scene, int player)
                scene->terms.reward_from, &no_path, &no_contact);
 }
 
+/* The last segment has what is left. */
+static uint32_t steps_of(const struct scene *scene, uint32_t index)
+{
+    uint64_t left = scene->terms.steps - (uint64_t)index * SCENE_STEPS;
+
+    return left < SCENE_STEPS ? (uint32_t)left : SCENE_STEPS;
+}
+
 void scene_commit(struct scene *scene, int player, uint32_t lie)
 {
     struct digest states[SCENE_STEPS];
-    struct game_hashes list = {states, SCENE_STEPS};
+    struct game_hashes list = {states, 0};
     uint32_t index;
 
     scene_read(scene);
     index = scene->record.committed;
+    list.count = steps_of(scene, index);
     for (uint32_t i = 0; i < SCENE_STEPS; i++) {
         uint32_t number = 1 + index * SCENE_STEPS + i;
 
@@ -138,9 +148,8 @@ struct game_segment scene_segment(struct scene *scene, uint32_t index)
 static struct game_hashes states_of(struct scene *scene, struct digest *states,
                                     const struct game_segment *segment)
 {
-    struct game_hashes list = {states, SCENE_STEPS};
+    struct game_hashes list = {states, steps_of(scene, segment->index)};
 
-    (void)scene;
     for (uint32_t lie = 0; lie <= SCENE_STEPS; lie++) {
         struct digest root;
 
@@ -179,6 +188,17 @@ static void play_due(struct scene *scene, int player, enum due_move_kind kind, u
 static void pass_block(struct scene *scene)
 {
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
+}
+
+void scene_pass_blocks(struct scene *scene, uint32_t count)
+{
+    if (scene->stage.anvil != NULL) {
+        json_decref(anvil_call(scene->stage.rpc, "anvil_mine", json_pack("[i]", (int)count)));
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pass_block(scene);
+    }
 }
 
 void scene_draw(struct scene *scene, uint32_t index)
@@ -224,9 +244,13 @@ static struct ledger_verdict verdict_of(struct scene *scene, uint32_t index, uin
         return verdict;
     }
     states = states_of(scene, room, &verdict.segment);
+    for (uint32_t i = 0; verdicts->lazy[player] && i < states.count; i++) {
+        room[i] = room[states.count - 1];
+    }
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
         struct hash32 right = made_right_hash(
-            account(scene, player), &scene->record.segments[index].seed, &hash, &states, i);
+            account(scene, verdicts->copies[player] > 0 ? verdicts->copies[player] : player),
+            &scene->record.segments[index].seed, &hash, &states, i);
 
         game_leaves_set(&verdict.leaves, i, &right);
     }
@@ -336,6 +360,34 @@ void scene_finalize(struct scene *scene, int player, uint32_t index)
 void scene_forfeit(struct scene *scene, int player, uint32_t index)
 {
     play_due(scene, player, DUE_MOVE_FORFEIT, index);
+}
+
+enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
+                                       uint32_t which)
+{
+    struct ledger_challenge challenge = {
+        .job = scene->job, .segment = scene_segment(scene, index), .which = which};
+    struct ledger *ledger = scene->stage.ledgers[player];
+    struct ledger_outcome outcome;
+    struct digest room[SCENE_STEPS];
+    struct game_hashes states = states_of(scene, room, &challenge.segment);
+    struct buffer shown;
+    char name[32];
+    struct error error;
+    int found;
+
+    error_init(&error);
+    for (uint32_t n = 0; (found = scene_seat(scene, index, n, &challenge.place)) != owner; n++) {
+        assert_true(found >= 0);
+    }
+    buffer_init(&shown, GAME_PAYLOAD_MAX);
+    made_leaf_proof(&shown, &scene->record.segments[index].seed, &states, which);
+    stage_check(ledger_challenge(ledger, stage_next_name(&scene->stage, name, sizeof(name)),
+                                 &challenge, shown.data, shown.size, &error),
+                &error);
+    buffer_release(&shown);
+    stage_check(ledger_wait(ledger, &outcome, name, false, CHALLENGE_MS, &error), &error);
+    return outcome.state == LEDGER_MOVE_REFUSED ? outcome.refusal.kind : GAME_REFUSED_NOT;
 }
 
 /* ---- claims --------------------------------------------------------------------------- */

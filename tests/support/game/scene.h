@@ -57,6 +57,8 @@ int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
 struct scene_verdicts {
     enum game_verdict of[STAGE_PLAYERS]; /* NONE: absent */
     bool made_up[STAGE_PLAYERS];         /* a right with leaves that nobody has seen */
+    bool lazy[STAGE_PLAYERS];            /* of the last state alone, which anybody can fetch */
+    int copies[STAGE_PLAYERS];           /* a right with the tags of this player; 0: its own */
     uint32_t false_step;                 /* of FALSE */
 };
 
@@ -71,6 +73,10 @@ void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdic
 void scene_renew(struct scene *scene, uint32_t index);
 void scene_finalize(struct scene *scene, int player, uint32_t index);
 void scene_forfeit(struct scene *scene, int player, uint32_t index);
+
+/* Shows a leaf of the right of a player's seat, the first of the round; why that was refused. */
+enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
+                                       uint32_t which);
 
 /* An outsider's claim about a step of a segment; others: with that many claims of outsiders open
  * already. */
@@ -88,6 +94,7 @@ void scene_play_jobs(enum stage_ledger ledger);
 void scene_leave(struct scene *scene);
 
 void scene_pass(struct scene *scene, uint32_t seconds);
+void scene_pass_blocks(struct scene *scene, uint32_t count);
 
 /* What a player has more or less than before, in thousandths of an ether; a hundredth of an ether
  * of gas is forgiven where there is a chain. */
