@@ -9,6 +9,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
+#include "client/board/job_price.h"
 
 enum {
     LIST_MOST = 1000,
@@ -27,6 +28,12 @@ const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
      .minimum = 1,
      .maximum = LIST_MOST,
      .help = "look at the newest so many jobs"},
+    {.name = "per-hour",
+     .kind = OPTION_FLAG,
+     .help = "show what an hour of this machine would earn, its --price taken off, and what a "
+             "million tokens pay, by what 'prover probe JOB --data FILE' measured; most first",
+     .command_line_only = true},
+    JOB_PRICE_DEVICE_OPTION,
     JOB_POLICY_OPTIONS,
 };
 
@@ -35,6 +42,7 @@ struct listed {
     struct hash32 key;
     struct game_terms terms;
     struct ledger_job job;
+    struct job_price price;
 };
 
 static const char *phase_word(const struct listed *listed, uint64_t now_s)
@@ -101,8 +109,23 @@ static wei reward_now(const struct listed *listed, uint64_t now_s)
                                     : listed->terms.reward_to;
 }
 
+/* Does an open job pay more to who waits? */
+static bool rises(const struct listed *listed, uint64_t now_s)
+{
+    return listed->job.phase == GAME_PHASE_OPEN &&
+           reward_now(listed, now_s) < listed->terms.reward_to;
+}
+
+static void print_rate(FILE *out, bool known, wei amount)
+{
+    char text[TERMS_AMOUNT_SIZE];
+
+    terms_amount(text, amount);
+    fprintf(out, "%16.16s  ", known ? text : "not measured");
+}
+
 static void print_line(FILE *out, const struct listed *listed, const struct job_policy *policy,
-                       uint64_t now_s)
+                       uint64_t now_s, bool per_hour)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char reward[TERMS_AMOUNT_SIZE];
@@ -116,9 +139,13 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
                    listed->job.segments);
-    fprintf(out, "%.14s  %-7s  %7s  %11s  %11s  %-10.10s  %s\n", key, phase_word(listed, now_s),
-            segments, reward, stake, deadline,
-            is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
+    fprintf(out, "%.14s  %-7s  %7s  ", key, phase_word(listed, now_s), segments);
+    if (per_hour) {
+        print_rate(out, listed->price.measured, listed->price.hour);
+        print_rate(out, listed->price.million > 0, listed->price.million);
+    }
+    fprintf(out, "%11s%s %11s  %-10.10s  %s\n", reward, rises(listed, now_s) ? "+" : " ", stake,
+            deadline, is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
 }
 
 static void set_amount(json_t *json, const char *name, wei amount)
@@ -197,6 +224,10 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
     set_amount(json, "escrow_wei", game_escrow(&listed->terms));
     set_amount(json, "segment_reward_wei", reward_now(listed, now_s));
     set_amount(json, "held_wei", listed->job.held);
+    if (listed->price.measured) {
+        set_amount(json, "hour_wei", listed->price.hour);
+        set_amount(json, "million_tokens_wei", listed->price.million);
+    }
     return json;
 }
 
@@ -205,9 +236,6 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
 static void show_one(struct command_context *context, json_t *array, const struct listed *listed,
                      const struct job_policy *policy, uint64_t now_s)
 {
-    if (options_flag(context->options, "open") && strcmp(phase_word(listed, now_s), "open") != 0) {
-        return;
-    }
     if (array != NULL) {
         json_t *job = listed_json(listed, now_s);
 
@@ -217,35 +245,99 @@ static void show_one(struct command_context *context, json_t *array, const struc
         }
         (void)json_array_append_new(array, job);
     } else {
-        print_line(context->out, listed, policy, now_s);
+        print_line(context->out, listed, policy, now_s, options_flag(context->options, "per-hour"));
     }
 }
 
-static enum status list(struct command_context *context, json_t *array, struct listed *ring,
-                        uint64_t room, struct ledger *ledger, struct error *error)
-{
-    struct ledger_clock clock = {0};
-    struct job_policy policy;
-    uint64_t count = 0;
+/* A job to show. */
+struct row {
+    const struct listed *listed;
+};
 
-    TRY(job_policy_read(&policy, context->options, error));
-    TRY(read_openings(ring, room, &count, ledger, error));
-    TRY(ledger_get_clock(ledger, &clock, error));
-    if (array == NULL) {
-        fprintf(context->out, "%-14s  %-7s  %7s  %11s  %11s  %-10s  %s\n", "job", "is", "final",
-                "reward", "stake", "deadline", "policy");
-    }
+/* What an hour earns most first; those that nobody measured last. */
+static int compare_hours(const void *left, const void *right)
+{
+    const struct job_price *a = &((const struct row *)left)->listed->price;
+    const struct job_price *b = &((const struct row *)right)->listed->price;
+
+    return a->measured != b->measured ? (a->measured ? -1 : 1)
+                                      : (a->hour < b->hour) - (a->hour > b->hour);
+}
+
+static void find_price(struct listed *listed, const struct options *options, wei machine,
+                       uint64_t now_s)
+{
+    listed->price =
+        job_price_of(&listed->terms, reward_now(listed, now_s), options_text(options, "device"));
+    listed->price.hour = listed->price.hour > machine ? listed->price.hour - machine : 0;
+}
+
+/* Fills rows with the jobs to show, newest first. */
+static enum status find_rows(struct row *rows, uint64_t *row_count, struct command_context *context,
+                             struct listed *ring, uint64_t room, uint64_t count, wei machine,
+                             struct ledger *ledger, uint64_t now_s, struct error *error)
+{
+    *row_count = 0;
     for (uint64_t i = 0; i < count && i < room; i++) {
-        struct listed *listed = &ring[(count - 1 - i) % room]; /* newest first */
+        struct listed *listed = &ring[(count - 1 - i) % room];
         enum status status = ledger_get_job(ledger, &listed->job, &listed->key, error);
 
         if (status == STATUS_NOT_FOUND) {
             continue; /* a reorganization removed it */
         }
         TRY(status);
-        show_one(context, array, listed, &policy, clock.time_s);
+        if (!options_flag(context->options, "open") ||
+            strcmp(phase_word(listed, now_s), "open") == 0) {
+            find_price(listed, context->options, machine, now_s);
+            rows[(*row_count)++].listed = listed;
+        }
     }
     return STATUS_OK;
+}
+
+static void print_head(FILE *out, bool per_hour)
+{
+    fprintf(out, "%-14s  %-7s  %7s  ", "job", "is", "final");
+    if (per_hour) {
+        fprintf(out, "%16s  %16s  ", "an hour", "10^6 tokens");
+    }
+    fprintf(out, "%11s  %11s  %-10s  %s\n", "reward", "stake", "deadline", "policy");
+}
+
+static enum status list(struct command_context *context, json_t *array, struct listed *ring,
+                        uint64_t room, struct ledger *ledger, struct error *error)
+{
+    bool per_hour = options_flag(context->options, "per-hour");
+    struct row *rows = calloc(room, sizeof(*rows));
+    struct ledger_clock clock = {0};
+    struct job_policy policy;
+    uint64_t count = 0;
+    uint64_t shown = 0;
+    bool rising = false;
+    enum status status;
+
+    TRY_OUT(rows == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a list") : STATUS_OK);
+    TRY_OUT(job_policy_read(&policy, context->options, error));
+    TRY_OUT(read_openings(ring, room, &count, ledger, error));
+    TRY_OUT(ledger_get_clock(ledger, &clock, error));
+    TRY_OUT(find_rows(rows, &shown, context, ring, room, count, policy.solver.price, ledger,
+                      clock.time_s, error));
+    if (per_hour) {
+        qsort(rows, shown, sizeof(*rows), compare_hours);
+    }
+    if (array == NULL) {
+        print_head(context->out, per_hour);
+    }
+    for (uint64_t i = 0; i < shown; i++) {
+        rising = rising || rises(rows[i].listed, clock.time_s);
+        show_one(context, array, rows[i].listed, &policy, clock.time_s);
+    }
+    if (array == NULL && rising) {
+        fprintf(context->out, "+ the reward of today; it rises until somebody accepts\n");
+    }
+out:
+    free(rows);
+    return status;
 }
 
 int job_list_run(struct command_context *context)

@@ -6,7 +6,7 @@
 
 #include "client/job_policy.h"
 
-#define JOB_LIST_OPTIONS (8 + JOB_POLICY_OPTION_COUNT)
+#define JOB_LIST_OPTIONS (10 + JOB_POLICY_OPTION_COUNT)
 extern const struct option_spec job_list_options[JOB_LIST_OPTIONS];
 
 int job_list_run(struct command_context *context);

@@ -79,8 +79,8 @@ static wei round_up(wei amount)
     return less((amount + unit - 1) / unit * unit, WEI_MAX);
 }
 
-static enum status take_reward(struct game_terms *terms, const struct options *options,
-                               struct error *error)
+static enum status take_reward(struct game_terms *terms, const struct job *job,
+                               const struct options *options, struct error *error)
 {
     bool whole = options_given(options, "reward");
     bool from = options_given(options, "reward-from");
@@ -98,6 +98,8 @@ static enum status take_reward(struct game_terms *terms, const struct options *o
     }
     TRY(take_amount(&low, options, whole ? "reward" : "reward-from", error));
     TRY(take_amount(&high, options, whole ? "reward" : "reward-to", error));
+    TRY(job_price_whole(&low, low, job, options, error));
+    TRY(job_price_whole(&high, high, job, options, error));
     if (low > high) {
         return error_set(error, STATUS_USAGE, "--reward-to: less than --reward-from");
     }
@@ -228,7 +230,7 @@ enum status job_terms_make(struct game_terms *terms, const struct job *job,
     terms->clock_s = (uint32_t)options_number(options, "clock");
     terms->delivery_period_s = (uint32_t)options_number(options, "delivery-period");
     TRY(take_lists(terms, options, error));
-    TRY(take_reward(terms, options, error));
+    TRY(take_reward(terms, job, options, error));
     TRY(take_segment_cost(&cost, terms, options, error));
     TRY(take_seats(terms, safety, options, error));
     TRY(take_deposits(terms, cost, options, error));
@@ -312,6 +314,22 @@ static void show_remainder(FILE *out, const struct game_terms *terms, wei reward
     }
 }
 
+/* What the highest reward is for an hour and for a million tokens, where somebody has measured. */
+static void show_rates(FILE *out, const struct game_terms *terms, const struct options *options)
+{
+    const char *device = options_text(options, "device");
+    struct job_price price = job_price_of(terms, terms->reward_to, device);
+    char hour[WEI_TEXT_SIZE];
+    char million[WEI_TEXT_SIZE];
+
+    if (price.measured) {
+        wei_print(hour, price.hour);
+        wei_print(million, price.million);
+        fprintf(out, "%-16s %s for an hour of this machine's %s, %s for a million tokens\n",
+                "which is", hour, device, price.million > 0 ? million : "nothing");
+    }
+}
+
 static void show_reward(FILE *out, const struct game_terms *terms, const struct options *options)
 {
     struct error error;
@@ -330,8 +348,10 @@ static void show_reward(FILE *out, const struct game_terms *terms, const struct 
     } else {
         show_amount(out, "a segment pays", terms->reward_to, " to the solver");
     }
+    show_rates(out, terms, options);
     error_init(&error);
-    if (take_amount(&reward, options, options_given(options, "reward") ? "reward" : "reward-to",
+    if (!job_price_is_rate(options) &&
+        take_amount(&reward, options, options_given(options, "reward") ? "reward" : "reward-to",
                     &error) == STATUS_OK) {
         show_remainder(out, terms, reward);
     }

@@ -10,6 +10,7 @@
 #include "base/cli/options.h"
 #include "chain/game/economy.h"
 #include "chain/game/game.h"
+#include "client/board/job_price.h"
 #include "proofs/job/job.h"
 
 #define JOB_TERMS_AMOUNT(option, text)                                                             \
@@ -24,8 +25,10 @@
 
 /* For a command's table. */
 #define JOB_TERMS_OPTIONS                                                                          \
-    JOB_TERMS_AMOUNT("reward", "for the whole job, such as 0.5eth; it is split evenly over the "   \
-                               "segments"),                                                        \
+    JOB_PRICE_OPTIONS,                                                                             \
+        JOB_TERMS_AMOUNT("reward",                                                                 \
+                         "for the whole job, such as 0.5eth; it is split evenly over the "         \
+                         "segments"),                                                              \
         JOB_TERMS_AMOUNT("reward-from", "with --reward-to and --over: the reward rises from this " \
                                         "one until somebody accepts"),                             \
         JOB_TERMS_AMOUNT("reward-to", "the highest reward, which is escrowed"),                    \
@@ -96,7 +99,7 @@
         .name = "salt", .kind = OPTION_INTEGER, .value = "N", .fallback = "0",                     \
         .help = "another number opens the same job once more"                                      \
     }
-#define JOB_TERMS_OPTION_COUNT 24
+#define JOB_TERMS_OPTION_COUNT (24 + JOB_PRICE_OPTION_COUNT)
 
 /* Fills in everything but the deadline. */
 MUST_CHECK enum status job_terms_make(struct game_terms *terms, const struct job *job,
