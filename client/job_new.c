@@ -183,15 +183,39 @@ out:
 
 /* ---- job new ------------------------------------------------------------ */
 
+/* How the folder holds a tensor. A tensor that is not there is named later. */
+static enum dtype dtype_in(const void *weights, const char *name)
+{
+    const struct weights_entry *entry = weights_find(weights, name);
+    enum dtype dtype = DTYPE_F32;
+
+    if (entry != NULL && weights_widen(entry->entry->element)) {
+        (void)element_dtype(&dtype, entry->entry->element);
+    }
+    return dtype;
+}
+
+/* The weights of the base stay as and where they are. */
+static enum status freeze(struct lora *lora, struct weights *weights, const struct options *options,
+                          struct error *error)
+{
+    TRY(weights_open(weights, options_text(options, "base"), error));
+    lora->prefix = weights_find(weights, "transformer.wte.weight") != NULL ? "transformer" : "";
+    lora->dtype_of = dtype_in;
+    lora->files = weights;
+    return STATUS_OK;
+}
+
 static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
-    const char *beside[] = {options_text(options, "mask"), options_text(options, "labels")};
-    const char *files[3];
-    size_t count = 0;
+    static const char *const beside[] = {"mask", "labels"}; /* the tape's order */
+    const char *files[4];
     struct model_options model_options;
+    struct weights weights = {0};
     struct digest *roots = NULL;
-    struct model model;
+    struct model model = {0};
+    size_t count = 1;
     enum status status;
 
     if (options_list_count(options, "data") != 1) {
@@ -200,17 +224,25 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     }
     TRY(job_new_model(&model_options, options, error));
     TRY(measure_data(&model_options, options, error));
-    TRY(model_build(&model, &model_options, error));
-    files[count++] = options_list_item(options, "data", 0);
-    for (int i = 0; i < 2; i++) {
-        if (beside[i] != NULL) {
-            files[count++] = beside[i];
-        }
+    files[0] = options_list_item(options, "data", 0);
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+        files[count] = options_text(options, beside[i]);
+        count += files[count] != NULL;
     }
+    if (model_options.lora.rank != 0) {
+        files[count++] = options_text(options, "base");
+        TRY_OUT(freeze(&model_options.lora, &weights, options, error));
+    }
+    TRY_OUT(model_build(&model, &model_options, error));
+    TRY_OUT(
+        first_state_check_frozen(&weights, model.tape, model.frozen, model.frozen_count, error));
     TRY_OUT(find_roots(terms, &roots, model.tape, files, count, error));
-    TRY_OUT(give_first_state(terms, model.tape, options, error));
+    if (model_options.lora.rank == 0) {
+        TRY_OUT(give_first_state(terms, model.tape, options, error));
+    }
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
+    weights_close(&weights);
     free(roots);
     model_release(&model);
     return status;

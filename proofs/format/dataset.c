@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io/whole_file.h"
@@ -344,7 +345,9 @@ enum status dataset_open_labels(struct dataset *dataset, struct error *error, co
 
 bool dataset_is_named(const char *path)
 {
-    return has_suffix(path, ".safetensors");
+    struct stat info;
+
+    return has_suffix(path, ".safetensors") || (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
 static void take_elements(struct dataset *dataset, const struct tensor *tensor)

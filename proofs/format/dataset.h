@@ -53,7 +53,7 @@ MUST_CHECK enum status dataset_open_labels(struct dataset *dataset, struct error
 MUST_CHECK enum status dataset_open_tensor(struct dataset *dataset, struct error *error,
                                            const char *path, const struct tensor *tensor);
 
-/* Does the file give tensors by their names? Its own name says so. */
+/* Does the file give tensors by their names? Its own name says so; a folder does. */
 bool dataset_is_named(const char *path);
 
 /* Are all numbers finite? Integers are. */

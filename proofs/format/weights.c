@@ -162,6 +162,7 @@ static enum status add_file(struct weights *weights, const char *path, struct er
 {
     size_t count = (size_t)weights->file_count + 1;
     struct safetensors *larger;
+    char **paths;
     enum status status;
 
     if (count > WEIGHTS_SHARDS_MAX) {
@@ -169,15 +170,20 @@ static enum status add_file(struct weights *weights, const char *path, struct er
                          WEIGHTS_SHARDS_MAX);
     }
     larger = realloc(weights->files, count * sizeof(*larger));
-    if (larger == NULL) {
+    weights->files = larger == NULL ? weights->files : larger;
+    paths = realloc(weights->paths, count * sizeof(*paths));
+    weights->paths = paths == NULL ? weights->paths : paths;
+    if (larger == NULL || paths == NULL || (paths[count - 1] = strdup(path)) == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the weights in %s", path);
     }
-    weights->files = larger;
     status = safetensors_open(&weights->files[weights->file_count], error, path);
     if (status == STATUS_BAD_FORMAT || status == STATUS_OVER_LIMIT) {
         name_other_kind(path, error);
     }
-    TRY(status);
+    if (status != STATUS_OK) {
+        free(paths[count - 1]);
+        return status;
+    }
     weights->file_count++;
     return STATUS_OK;
 }
@@ -284,7 +290,8 @@ static enum status check_shards(const struct weights *weights, const struct weig
     {
         const struct weights_entry *entry = weights_find(weights, name);
 
-        if (entry == NULL || strcmp(base_name(entry->file->path), json_string_value(file)) != 0) {
+        if (entry == NULL ||
+            strcmp(base_name(weights_path(weights, entry)), json_string_value(file)) != 0) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "%s: %s says that '%.100s' is in %s, and it is not", weights->path,
                              WEIGHTS_INDEX_NAME, name, json_string_value(file));
@@ -404,8 +411,10 @@ void weights_close(struct weights *weights)
 {
     for (uint32_t i = 0; i < weights->file_count; i++) {
         safetensors_close(&weights->files[i]);
+        free(weights->paths[i]);
     }
     free(weights->files);
+    free(weights->paths);
     free(weights->entries);
     *weights = (struct weights){0};
 }
@@ -429,6 +438,11 @@ const struct weights_entry *weights_find(const struct weights *weights, const ch
         }
     }
     return NULL;
+}
+
+const char *weights_path(const struct weights *weights, const struct weights_entry *entry)
+{
+    return weights->paths[entry->file - weights->files];
 }
 
 /* ---- reading ------------------------------------------------------------ */

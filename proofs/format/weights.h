@@ -21,6 +21,7 @@ struct weights_entry {
 
 struct weights {
     struct safetensors *files;
+    char **paths; /* of the files, whole */
     uint32_t file_count;
     struct weights_entry *entries; /* sorted by name */
     uint32_t entry_count;
@@ -32,6 +33,9 @@ void weights_close(struct weights *weights); /* a zero-filled one is allowed */
 
 /* NULL: there is no tensor of that name. */
 const struct weights_entry *weights_find(const struct weights *weights, const char *name);
+
+/* The file that holds the tensor. */
+const char *weights_path(const struct weights *weights, const struct weights_entry *entry);
 
 /* Is it of a type that widens to binary32 exactly: F32, F16, BF16? */
 bool weights_widen(enum element element);

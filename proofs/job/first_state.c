@@ -184,14 +184,14 @@ out:
 }
 
 /* A head that is saved although the model has none of its own must be the embedding. */
-static enum status check_tied_head(const struct first_state *first, struct error *error)
+static enum status check_tied_head(const struct weights *weights, struct error *error)
 {
-    const struct weights_entry *head = weights_find(&first->weights, tied_head);
-    const struct weights_entry *embedding = find(&first->weights, "wte.weight");
+    const struct weights_entry *head = weights_find(weights, tied_head);
+    const struct weights_entry *embedding = find(weights, "wte.weight");
     bool equal = true;
 
-    embedding = embedding == NULL ? find(&first->weights, "model.embed_tokens.weight") : embedding;
-    if (head == NULL || embedding == NULL || is_state(first->tape, tied_head)) {
+    embedding = embedding == NULL ? find(weights, "model.embed_tokens.weight") : embedding;
+    if (head == NULL || embedding == NULL) {
         return STATUS_OK;
     }
     TRY(compare(&equal, head, embedding, error));
@@ -201,21 +201,28 @@ static enum status check_tied_head(const struct first_state *first, struct error
                              head->file->path, tied_head, embedding->entry->name);
 }
 
+static enum status check_rest(const struct weights *weights, const struct tape *tape,
+                              const bool *taken, struct error *error)
+{
+    for (uint32_t i = 0; i < weights->entry_count; i++) {
+        const struct weights_entry *extra = &weights->entries[i];
+
+        if (!taken[i] && !is_known_extra(tape, extra->entry->name)) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
+                             extra->file->path, extra->entry->name);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status match_all(struct first_state *first, bool *taken, const char *path,
                              struct error *error)
 {
     for (uint32_t i = 0; i < first->tape->state_count; i++) {
         TRY(match(first, i, taken, path, error));
     }
-    for (uint32_t i = 0; i < first->weights.entry_count; i++) {
-        const struct weights_entry *extra = &first->weights.entries[i];
-
-        if (!taken[i] && !is_known_extra(first->tape, extra->entry->name)) {
-            return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
-                             extra->file->path, extra->entry->name);
-        }
-    }
-    return check_tied_head(first, error);
+    TRY(check_rest(&first->weights, first->tape, taken, error));
+    return is_state(first->tape, tied_head) ? STATUS_OK : check_tied_head(&first->weights, error);
 }
 
 enum status first_state_open(struct first_state *first, const struct tape *tape, const char *path,
@@ -235,6 +242,67 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     if (status != STATUS_OK) {
         first_state_close(first);
     }
+    return status;
+}
+
+/* ---- weights under adapters ---------------------------------------------- */
+
+static enum status check_finite(const struct weights_entry *entry, struct error *error)
+{
+    uint64_t count = entry->entry->size / element_size(entry->entry->element);
+    float *piece = malloc(sizeof(*piece) * COMPARED);
+    enum status status = STATUS_OK;
+
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to read '%s'", entry->entry->name);
+    }
+    for (uint64_t at = 0; at < count; at += COMPARED) {
+        uint64_t taken = count - at < COMPARED ? count - at : COMPARED;
+
+        TRY_OUT(weights_read(piece, entry, at, taken, error));
+    }
+out:
+    free(piece);
+    return status;
+}
+
+static enum status check_frozen(const struct weights *weights, const struct tape *tape,
+                                const uint32_t *frozen, uint32_t count, bool *taken,
+                                struct error *error)
+{
+    bool tied = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tensor *tensor = &tape->tensors[frozen[i]];
+        const struct weights_entry *entry = weights_find(weights, tensor->name);
+
+        if (entry == NULL) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s'", weights->path,
+                             tensor->name);
+        }
+        TRY(check_shape(tensor, entry, error));
+        TRY(check_finite(entry, error));
+        taken[entry - weights->entries] = true;
+        tied = tied && strcmp(tensor->name, tied_head) != 0;
+    }
+    TRY(check_rest(weights, tape, taken, error));
+    return tied ? check_tied_head(weights, error) : STATUS_OK;
+}
+
+enum status first_state_check_frozen(const struct weights *weights, const struct tape *tape,
+                                     const uint32_t *frozen, uint32_t count, struct error *error)
+{
+    bool *taken;
+    enum status status;
+
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    taken = calloc((size_t)weights->entry_count + 1, sizeof(*taken));
+    status = taken == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the tensors of %s",
+                                       weights->path)
+                           : check_frozen(weights, tape, frozen, count, taken, error);
+    free(taken);
     return status;
 }
 

@@ -41,6 +41,15 @@ void first_state_close(struct first_state *first); /* a zero-filled one is allow
 MUST_CHECK enum status first_state_check_origin(const struct tape *tape, const char *path,
                                                 bool stated, struct error *error);
 
+/*
+ * The same for weights under adapters, which are the count data tensors in `frozen` and not states:
+ * each is there, of that type and shape, and finite, and nothing else is. No frozen tensor: nothing
+ * is checked.
+ */
+MUST_CHECK enum status first_state_check_frozen(const struct weights *weights,
+                                                const struct tape *tape, const uint32_t *frozen,
+                                                uint32_t count, struct error *error);
+
 /* The whole tensor of state number `state`; bytes has room for it. */
 MUST_CHECK enum status first_state_read(void *bytes, const struct first_state *first,
                                         uint32_t state, struct error *error);

@@ -8,7 +8,7 @@
 
 #include "base/io/file.h"
 #include "proofs/format/dataset.h"
-#include "proofs/format/safetensors.h"
+#include "proofs/format/weights.h"
 
 static enum status no_memory(struct error *error)
 {
@@ -69,22 +69,26 @@ static bool is_repeated(const char *const *files, size_t at)
     return i < at;
 }
 
-/* Takes from a .safetensors file what it names and no earlier file gave. */
+/* Takes from a .safetensors file, or from the files of a folder, what they name and no earlier one
+ * gave. */
 static enum status take_named(struct data_paths *paths, const struct tape *tape, const char *path,
                               struct error *error)
 {
-    struct safetensors file;
+    struct weights weights;
     uint32_t at = 0;
     bool used = false;
     enum status status;
 
-    TRY(safetensors_open(&file, error, path));
+    TRY(weights_open(&weights, path, error));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct weights_entry *entry;
+
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
-        if (paths->of[at] == NULL && safetensors_find(&file, tape->tensors[id].name) != NULL) {
-            TRY_OUT(data_paths_set(paths, at, path, error));
+        entry = weights_find(&weights, tape->tensors[id].name);
+        if (paths->of[at] == NULL && entry != NULL) {
+            TRY_OUT(data_paths_set(paths, at, weights_path(&weights, entry), error));
             used = true;
         }
         at++;
@@ -94,7 +98,7 @@ static enum status take_named(struct data_paths *paths, const struct tape *tape,
                  : error_set(error, STATUS_USAGE,
                              "%s names no data tensor of the job that no earlier file gives", path);
 out:
-    safetensors_close(&file);
+    weights_close(&weights);
     return status;
 }
 

@@ -181,6 +181,117 @@ def check_export(stem, folder, config, state, data):
                                                             targets.flatten())), 1e-4, stem)
 
 
+# The layers that get adapters: as PEFT chooses, all, or a list.
+TARGETS = {"gpt2": (None, ("attn.c_attn",)),
+           "llama3": (None, ("self_attn.q_proj", "self_attn.v_proj")),
+           "qwen2": ("o_proj,down_proj", ("self_attn.o_proj", "mlp.down_proj"))}
+ALL = {True: ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"),
+       False: tuple("self_attn.%s_proj" % x for x in "qkvo")
+       + tuple("mlp.%s_proj" % x for x in ("gate", "up", "down"))}
+
+
+def adapters_of(state, config, family, scale):
+    """Of a checkpoint, in float64: module -> (A, B, scale)."""
+    gpt2 = config["model_type"] == "gpt2"
+    layers = config["n_layer" if gpt2 else "num_hidden_layers"]
+    names = TARGETS.get(family, ("all-linear", ALL[gpt2]))[1]
+    made = {}
+    for layer in range(layers):
+        for name in names:
+            module = ("h.%d." if gpt2 else "model.layers.%d.") % layer + name
+            made[module] = tuple(state[module + ".lora_%s.weight" % part].double()
+                                 for part in "AB") + (scale,)
+    assert {key for key in state if key[:2] not in ("m.", "v.") and "lora" in key} == {
+        module + ".lora_%s.weight" % part for module in made for part in "AB"}
+    return made
+
+
+def check_lora(family, outliers):
+    """Adapters that are drawn here take 20 steps as PyTorch's do; what comes out is a model."""
+    name, data = write_data()
+    folder, config, weights = folder_of(family, outliers)
+    stem = "%s.%d.lora" % (family, outliers)
+    words = TARGETS.get(family, ("all-linear",))[0]
+    rate = 0.001 if outliers else 0.01  # a channel of 100 makes the other blow up
+    more = ["--target", words] if words else []
+    job, made = new_job(folder, name, stem, "--lora", "4", "--lora-alpha", "6", *more, "--steps",
+                        str(STEPS), "--segment", "1", "--bits", "22", "--schedule", "cosine",
+                        "--warmup", "4", "--rate", str(rate), "--rate-min", "0.0005", "--beta2",
+                        "0.95")
+    assert not made["first_state_given"]
+    losses, state, first = run_lora(job, folder, name, stem)
+    # Step 1 is where both begin: step 0 moves B alone, and by its rate.
+    adapters = adapters_of(first, config, family, 1.5)
+    trained = {"%s.%d" % (module, i): pair[i] for module, pair in adapters.items() for i in (0, 1)}
+    drawn = torch.cat([pair[0].flatten() * pair[0].shape[1] ** 0.5 for pair in adapters.values()])
+    assert drawn.abs().max() < 1.03 and abs(float(drawn.pow(2).mean()) - 1 / 3) < 0.05
+    batches = [[reference.batch_of(data, LENGTH, BATCH, step)] for step in range(STEPS)]
+    rates = [reference.rate_at(step, STEPS, 4, rate, 0.0005) for step in range(STEPS)]
+    moments = {"%s.%d" % (module, i): tuple(
+        first["%s.%s.lora_%s.weight" % (kind, module, "AB"[i])].double() for kind in "mv")
+               for module in adapters for i in (0, 1)}
+    wanted = reference.train(reference.Decoder(config, weights, adapters), trained, batches[1:],
+                             rates[1:], moments=moments)
+    worst = max(abs(a - b) / b for a, b in zip(losses[1:], wanted))
+    after = adapters_of(state, config, family, 1.5)
+    apart = moved = 0.0
+    for module, pair in after.items():
+        for i in (0, 1):
+            apart += float((pair[i] - adapters[module][i]).pow(2).sum())
+            moved += float((adapters[module][i]
+                            - first["%s.lora_%s.weight" % (module, "AB"[i])]).pow(2).sum())
+    print("# %s%s, adapters, %d steps: loss %.2e apart, adapters %.2e of their way" % (
+        family, " with outliers" if outliers else "", STEPS, worst, (apart / moved) ** 0.5))
+    assert worst <= 1e-3 and apart <= 4e-4 * moved, (family, worst, apart / moved)
+    if not outliers:
+        check_lora_export(stem, folder, config, weights, after, data)
+
+
+def run_lora(job, folder, data, name):
+    """The losses, the last state and the one after step 0."""
+    bundle = path(name + ".run")
+    ask("prover", "run", job, "--data", data, "--data", folder, "--bundle", bundle)
+    place = os.path.join(bundle, "checkpoints")
+    last, first = (reference.read_safetensors(os.path.join(place, "%012d.safetensors" % step))
+                   for step in (STEPS, 1))
+    return [step["loss"] for step in ask("bundle", "steps", bundle)["steps"]], last, first
+
+
+def check_lora_export(stem, folder, config, weights, adapters, data):
+    """Merged weights are W + scale B A; an adapter folder is as PEFT names it."""
+    merged, beside = path(stem + ".merged"), path(stem + ".adapter")
+    gpt2 = config["model_type"] == "gpt2"
+    ask("bundle", "export", path(stem + ".run"), "--hf", merged, "--base", folder, "--merge")
+    saved = reference.read_safetensors(os.path.join(merged, "model.safetensors"))
+    prefix = FAMILIES[stem.split(".")[0]][3]
+    for name, before in weights.items():
+        wanted = before.clone()
+        if name.removesuffix(".weight") in adapters:
+            a, b, scale = adapters[name.removesuffix(".weight")]
+            wanted += scale * ((b @ a).T if gpt2 else b @ a)
+        assert torch.allclose(saved[prefix + name].double(), wanted, rtol=1e-6, atol=1e-9), name
+    tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
+    logits = reference.Decoder(config, weights, adapters)(tokens)
+    again, _ = new_job(merged, path("tokens.u8"), stem + ".again", "--inference", "--steps", "1",
+                       "--segment", "1", "--bits", "22")
+    losses, state = run(again, merged, path("tokens.u8"), stem + ".again")
+    near(losses[0], float(torch.nn.functional.cross_entropy(logits.flatten(0, 1),
+                                                            targets.flatten())), 1e-4, stem)
+    assert distance(state["answers"].view(logits.shape), logits) <= 1e-4
+    ask("bundle", "export", path(stem + ".run"), "--hf", beside, "--base", folder)
+    with open(os.path.join(beside, "adapter_config.json"), encoding="ascii") as file:
+        said = json.load(file)
+    assert (said["r"], said["lora_alpha"], said["fan_in_fan_out"]) == (4, 6.0, gpt2), said
+    assert sorted(said["target_modules"]) == sorted({m.split(".")[-1] for m in adapters}), said
+    saved = reference.read_safetensors(os.path.join(beside, "adapter_model.safetensors"))
+    middle = "base_model.model." + ("transformer." if gpt2 else "")
+    assert set(saved) == {middle + m + ".lora_%s.weight" % part for m in adapters for part in "AB"}
+    for module, pair in adapters.items():
+        for i in (0, 1):
+            assert torch.equal(saved[middle + module + ".lora_%s.weight" % "AB"[i]].double(),
+                               pair[i]), module
+
+
 def check_masked(accumulate):
     """The mean over the targets that count, however they are spread over micro-batches."""
     name, data = write_data()
@@ -220,7 +331,7 @@ def case(check, family, outliers):
     return test
 
 
-TESTS = [case(check, family, outliers) for check in (check_step_0, check_training)
+TESTS = [case(check, family, outliers) for check in (check_step_0, check_training, check_lora)
          for family in FAMILIES for outliers in (False, True)]
 TESTS += [one_batch_under_a_mask, micro_batches_under_a_mask]
 

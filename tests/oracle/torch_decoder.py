@@ -317,14 +317,17 @@ def rate_at(step, steps, warmup, rate, rate_min):
 
 
 def train(decoder, trained, batches, rates, clip=1.0, decay=0.1, betas=(0.9, 0.95), epsilon=1e-8,
-          masks=None):
-    """batches: for each step a list of micro-batches. Returns the losses; `trained` ends changed."""
+          masks=None, moments=None):
+    """moments: of `trained` after one step. batches: for each step a list of micro-batches. Returns the losses; `trained` ends changed."""
     for t in trained.values():
         t.requires_grad_()
     optimizer = torch.optim.AdamW(
         [{"params": [t for t in trained.values() if t.dim() > 1], "weight_decay": decay},
          {"params": [t for t in trained.values() if t.dim() == 1], "weight_decay": 0.0}],
         lr=rates[0], betas=betas, eps=epsilon)
+    for name, pair in (moments or {}).items():
+        optimizer.state[trained[name]] = {"step": torch.tensor(1.0), "exp_avg": pair[0],
+                                          "exp_avg_sq": pair[1]}
     losses = []
     for step, micro in enumerate(batches):
         optimizer.zero_grad()
