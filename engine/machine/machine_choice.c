@@ -8,6 +8,7 @@
 #include "engine/machine/machine_sliced.h"
 #include "engine/machine/machine_split.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/hoist.h"
 #include "engine/plan/recompute.h"
 
 #define DEVICE_NUMBER_MAX 1023 /* in a device's name */
@@ -66,6 +67,17 @@ static enum status choose_rewrite(struct tape **best, const struct tape *tape,
     return STATUS_OK;
 }
 
+/* Rewrites the rewrite, or the tape where there is none. */
+static enum status hoist_rewrite(struct tape **rewrite, const struct tape *tape,
+                                 struct error *error)
+{
+    struct tape *before = *rewrite;
+    enum status status = hoist_build(rewrite, before != NULL ? before : tape, error);
+
+    tape_free(before);
+    return status;
+}
+
 enum status machine_open(struct machine **machine, const struct tape *tape,
                          const struct machine_options *options, struct error *error)
 {
@@ -74,6 +86,9 @@ enum status machine_open(struct machine **machine, const struct tape *tape,
 
     if (options->recompute && !options->trace) {
         TRY(choose_rewrite(&rewrite, tape, options, error));
+    }
+    if (options->hoist && !options->trace) {
+        TRY(hoist_rewrite(&rewrite, tape, error));
     }
     status = open_machine(machine, rewrite != NULL ? rewrite : tape, options, error);
     if (status != STATUS_OK) {

@@ -18,6 +18,7 @@
 #include "engine/ops/contraction.h"
 #include "engine/ops/float_control.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/hoist.h"
 #include "engine/plan/plan.h"
 
 /* Operations that touch fewer elements run on one thread. */
@@ -32,6 +33,8 @@ struct machine_cpu {
     uint64_t block_sizes[3];
     bool borrowed; /* temporaries and scratch belong to the lender */
     void **memory; /* per tensor; NULL: not there, or data not bound yet */
+    bool *lasting; /* per operation: is what it makes kept from step to step? NULL: of none */
+    bool kept;     /* it is there, and nothing that it depends on was written since */
 };
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
@@ -158,7 +161,9 @@ static void size_blocks(struct machine_cpu *cpu)
 static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
-    struct plan_hooks hooks = {.context = cpu, .keep_all = cpu->options.trace};
+    struct plan_hooks hooks = {.context = cpu,
+                               .keep_all = cpu->options.trace,
+                               .lasting = cpu->options.trace ? NULL : cpu->lasting};
 
     hooks.output_size = output_size;
     hooks.may_omit = has_kernel;
@@ -270,6 +275,7 @@ static void cpu_close(struct machine *machine)
         free(cpu->blocks[block]);
     }
     free(cpu->memory);
+    free(cpu->lasting);
     plan_release(&cpu->plan);
     tape_free(machine->rewrite);
     free(cpu);
@@ -322,6 +328,17 @@ static void choose_kernels(struct machine_cpu *cpu)
     cpu->kernels.unpack = NULL;
 }
 
+static enum status find_lasting(struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    cpu->lasting = calloc((size_t)tape->op_count + 1, sizeof(*cpu->lasting));
+    if (cpu->lasting == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    return hoist_find_lasting(cpu->lasting, tape, error);
+}
+
 static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
                            const struct machine_options *options, struct error *error)
 {
@@ -335,6 +352,9 @@ static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
     }
     TRY(isa_check(cpu->options.isa, error));
     choose_kernels(cpu);
+    if (options->hoist && !options->trace && !options->in_legs) {
+        TRY(find_lasting(cpu, error));
+    }
     return make_plan(cpu, error);
 }
 
@@ -349,6 +369,7 @@ static enum status cpu_size(uint64_t *size, const struct tape *tape,
         *size += cpu.block_sizes[block];
     }
     plan_release(&cpu.plan);
+    free(cpu.lasting);
     return status;
 }
 
@@ -397,6 +418,7 @@ static enum status cpu_write(struct machine *machine, uint32_t tensor, const voi
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
     memcpy(cpu->memory[tensor], bytes, tensor_size(&machine->tape->tensors[tensor]));
+    cpu->kept = false;
     return STATUS_OK;
 }
 
@@ -419,6 +441,7 @@ static enum status cpu_bind(struct machine *machine, uint32_t tensor, const void
         return error_set(error, STATUS_USAGE, "tensor %u is not data", tensor);
     }
     cpu_of(machine)->memory[tensor] = (void *)(uintptr_t)bytes;
+    cpu_of(machine)->kept = false;
     return STATUS_OK;
 }
 
@@ -535,7 +558,7 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
     TRY_OUT(check_bound(cpu, error));
     TRY_OUT(prepare_threads(cpu->options.thread_count, error));
     for (uint32_t at = first; at < last; at++) {
-        if (!cpu->plan.runs[at]) {
+        if (!cpu->plan.runs[at] || (cpu->kept && cpu->lasting != NULL && cpu->lasting[at])) {
             continue;
         }
         if (cpu->options.timed == NULL) {
@@ -549,6 +572,7 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
     }
     if (last == machine->tape->op_count) {
         take_next_states(cpu);
+        cpu->kept = cpu->kept || first == 0;
     }
 out:
     float_control_give_back(control);

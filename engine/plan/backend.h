@@ -27,6 +27,7 @@ struct machine_options {
     int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
     bool recompute;      /* forget activations and make them again, where that takes less memory */
+    bool hoist;          /* make what is the same once: in a step, and on the CPU in all steps */
     bool in_legs;        /* the caller writes inputs and reads outputs between calls of run() */
     uint64_t memory_max; /* bytes; 0: no limit */
     /*
@@ -57,7 +58,7 @@ struct observer {
 struct machine {
     const struct backend *backend;
     const struct tape *tape; /* borrowed, and must outlive the machine; or the rewrite below */
-    struct tape *rewrite;    /* recompute.h; freed by close(). NULL: none */
+    struct tape *rewrite;    /* recompute.h, hoist.h; freed by close(). NULL: none */
     int thread_count;        /* as in the options, for the caller's work on the tensors */
 };
 

@@ -272,6 +272,11 @@ static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t o
            planner->hooks->in_place(planner->hooks->context, op->kind, output, slot);
 }
 
+static bool outlasts_step(const struct planner *planner, uint32_t at)
+{
+    return planner->hooks->lasting != NULL && planner->hooks->lasting[at];
+}
+
 /* Places the next value of a state over the state. */
 static bool place_over_state(struct planner *planner, uint32_t at, uint32_t output)
 {
@@ -327,7 +332,11 @@ static void place_outputs(struct planner *planner, uint32_t at)
         if (planner->plan->places[id] != PLAN_ABSENT) {
             continue; /* another tensor of the same holder came first */
         }
-        if (!place_over_state(planner, at, i) && !place_over_input(planner, at, i)) {
+        if (outlasts_step(planner, at)) {
+            planner->plan->places[id] = planner->plan->state_size;
+            planner->plan->in_state[id] = true;
+            planner->plan->state_size += planner->sizes[id];
+        } else if (!place_over_state(planner, at, i) && !place_over_input(planner, at, i)) {
             planner->plan->places[id] = take_place(planner, planner->sizes[id]);
         }
     }

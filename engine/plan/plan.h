@@ -26,6 +26,8 @@ struct plan_hooks {
     bool (*in_place)(const void *context, enum op_kind kind, uint32_t output, uint32_t input);
     /* Can the kernel omit an output that nobody reads? NULL: never. */
     bool (*may_omit)(const void *context, enum op_kind kind);
+    /* Per operation: does what it makes outlast the step? NULL: no. */
+    const bool *lasting;
     /* One past the last operation of the launch that starts at `at`. The inputs of the launch keep
      * their places until it ends. NULL: at + 1. */
     uint32_t (*unit_end)(const void *context, uint32_t at);
@@ -37,7 +39,7 @@ struct plan_hooks {
 
 struct plan {
     uint64_t temporary_size; /* bytes of the block that temporaries share */
-    uint64_t state_size;     /* bytes of the block of states, constants and inputs */
+    uint64_t state_size;     /* bytes of the block of what outlasts a step, and of inputs */
     uint64_t *places;        /* per tensor: offset in its block, or PLAN_ABSENT */
     bool *in_state;          /* per tensor: is the place in the state block? */
     bool *runs;              /* per operation */

@@ -49,6 +49,10 @@ static const struct option_spec run_options[] = {
     {.name = "recompute",
      .kind = OPTION_FLAG,
      .help = "forget activations and make them again: less memory, more time, the same bits"},
+    {.name = "hoist",
+     .kind = OPTION_FLAG,
+     .help = "make what does not change once for all micro-batches, of frozen weights once for all "
+             "steps: more memory, less time, the same bits"},
     SERVE_BESIDE_OPTION,
     {.name = "keep",
      .kind = OPTION_INTEGER,
@@ -489,6 +493,7 @@ static enum status start_attempt(struct attempt *attempt, struct command_context
     TRY(stop_open(&attempt->stop, error));
     TRY(access_machine(&attempt->machine, context->options, error));
     attempt->machine.recompute = options_flag(context->options, "recompute");
+    attempt->machine.hoist = options_flag(context->options, "hoist");
     return STATUS_OK;
 }
 

@@ -1,0 +1,227 @@
+/* hoist.c - see hoist.h. */
+#include "engine/plan/hoist.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FREE_SLOT UINT32_MAX
+
+struct hoister {
+    const struct tape *tape;
+    struct tape *derived;
+    bool *pinned;    /* per tensor: the next value of a state, the loss or an output */
+    uint32_t *now;   /* per tensor: the one that stands for it */
+    uint32_t *slots; /* operations of the rewrite, by what they compute */
+    uint32_t mask;   /* slots less one; a power of two less one */
+};
+
+/* ---- equal operations ------------------------------------------------------ */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint32_t slot_of(const struct hoister *hoister, const struct op *op)
+{
+    uint64_t hash = mix((uint64_t)op->kind, op->input_count);
+
+    for (uint32_t i = 0; i < op->attribute_count; i++) {
+        hash = mix(hash, (uint64_t)op->attributes[i]);
+    }
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        hash = mix(hash, op->inputs[i]);
+    }
+    return (uint32_t)hash & hoister->mask;
+}
+
+static bool is_alike(const struct tensor *a, const struct tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) == 0;
+}
+
+static bool is_equal(const struct hoister *hoister, const struct op *a, const struct op *b)
+{
+    const struct tensor *tensors = hoister->tape->tensors;
+
+    for (uint32_t i = 0; i < a->output_count && i < b->output_count; i++) {
+        if (!is_alike(&tensors[a->outputs[i]], &tensors[b->outputs[i]])) {
+            return false;
+        }
+    }
+    return a->kind == b->kind && a->attribute_count == b->attribute_count &&
+           a->input_count == b->input_count && a->output_count == b->output_count &&
+           memcmp(a->attributes, b->attributes, a->attribute_count * sizeof(a->attributes[0])) ==
+               0 &&
+           memcmp(a->inputs, b->inputs, a->input_count * sizeof(a->inputs[0])) == 0;
+}
+
+/* May the operation stand for others, or others for it? Not where something else finds its outputs
+ * by their ids, not where it was repeated on purpose, and not where it reads nothing: a sum begins
+ * in place of its zeros. */
+static bool may_share(const struct hoister *hoister, uint32_t at)
+{
+    const struct tape *tape = hoister->tape;
+    bool again = tape->brief == NULL && tape->origins != NULL && tape->origins[at].instance != 0;
+
+    for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+        if (hoister->pinned[tape->ops[at].outputs[i]]) {
+            return false;
+        }
+    }
+    return !again && tape->ops[at].input_count > 0;
+}
+
+/* The operation of the rewrite that is equal, or FREE_SLOT; then this one is noted. */
+static uint32_t find_equal(struct hoister *hoister, const struct op *op)
+{
+    uint32_t slot = slot_of(hoister, op);
+
+    for (; hoister->slots[slot] != FREE_SLOT; slot = (slot + 1) & hoister->mask) {
+        if (is_equal(hoister, &hoister->derived->ops[hoister->slots[slot]], op)) {
+            return hoister->slots[slot];
+        }
+    }
+    hoister->slots[slot] = hoister->derived->op_count;
+    return FREE_SLOT;
+}
+
+static void rewrite(struct hoister *hoister)
+{
+    const struct tape *tape = hoister->tape;
+    struct tape *derived = hoister->derived;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        struct op op = tape->ops[at];
+        uint32_t equal = FREE_SLOT;
+
+        for (uint32_t i = 0; i < op.input_count; i++) {
+            op.inputs[i] = hoister->now[op.inputs[i]];
+        }
+        if (may_share(hoister, at)) {
+            equal = find_equal(hoister, &op);
+        }
+        if (equal == FREE_SLOT) {
+            derived->origins[derived->op_count] = (struct op_origin){at, 0};
+            derived->ops[derived->op_count++] = op;
+            continue;
+        }
+        for (uint32_t i = 0; i < op.output_count; i++) {
+            hoister->now[op.outputs[i]] = derived->ops[equal].outputs[i];
+        }
+    }
+}
+
+/* ---- building --------------------------------------------------------------- */
+
+static void note_pinned(struct hoister *hoister)
+{
+    const struct tape *tape = hoister->tape;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        hoister->pinned[id] = tape->tensors[id].role == ROLE_OUTPUT;
+        hoister->now[id] = id;
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        hoister->pinned[tape->states[i].after] = true;
+    }
+    if (tape->loss != TENSOR_NONE) {
+        hoister->pinned[tape->loss] = true;
+    }
+    for (uint32_t i = 0; i <= hoister->mask; i++) {
+        hoister->slots[i] = FREE_SLOT;
+    }
+}
+
+static bool make_room(struct hoister *hoister)
+{
+    const struct tape *tape = hoister->tape;
+    size_t tensors = (size_t)tape->tensor_count + 1;
+    size_t ops = (size_t)tape->op_count + 1;
+    struct tape *derived = calloc(1, sizeof(*derived));
+
+    hoister->derived = derived;
+    hoister->mask = 15;
+    while (hoister->mask < 2 * ops) {
+        hoister->mask = 2 * hoister->mask + 1;
+    }
+    hoister->pinned = malloc(tensors * sizeof(*hoister->pinned));
+    hoister->now = malloc(tensors * sizeof(*hoister->now));
+    hoister->slots = malloc(((size_t)hoister->mask + 1) * sizeof(*hoister->slots));
+    if (derived == NULL || hoister->pinned == NULL || hoister->now == NULL ||
+        hoister->slots == NULL) {
+        return false;
+    }
+    derived->ops = malloc(ops * sizeof(*derived->ops));
+    derived->origins = malloc(ops * sizeof(*derived->origins));
+    derived->tensors = malloc(tensors * sizeof(*derived->tensors));
+    derived->states = malloc(((size_t)tape->state_count + 1) * sizeof(*derived->states));
+    if (derived->ops == NULL || derived->origins == NULL || derived->tensors == NULL ||
+        derived->states == NULL) {
+        return false;
+    }
+    memcpy(derived->tensors, tape->tensors, tape->tensor_count * sizeof(*derived->tensors));
+    memcpy(derived->states, tape->states, tape->state_count * sizeof(*derived->states));
+    derived->tensor_count = tape->tensor_count;
+    derived->state_count = tape->state_count;
+    derived->loss = tape->loss;
+    return true;
+}
+
+enum status hoist_build(struct tape **derived, const struct tape *tape, struct error *error)
+{
+    struct hoister hoister = {.tape = tape};
+    enum status status = STATUS_OK;
+
+    if (make_room(&hoister)) {
+        note_pinned(&hoister);
+        rewrite(&hoister);
+        *derived = hoister.derived;
+    } else {
+        tape_free(hoister.derived);
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
+    }
+    free(hoister.pinned);
+    free(hoister.now);
+    free(hoister.slots);
+    return status;
+}
+
+/* ---- what lasts --------------------------------------------------------------- */
+
+enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct error *error)
+{
+    bool *changes = calloc((size_t)tape->tensor_count + 1, sizeof(*changes));
+
+    if (changes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to look at %u tensors",
+                         tape->tensor_count);
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        enum role role = tape->tensors[id].role;
+
+        changes[id] = role != ROLE_CONSTANT && role != ROLE_DATA;
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        changes[tape->states[i].before] = tape->states[i].after != tape->states[i].before;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        lasting[at] = true;
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            lasting[at] = lasting[at] && !changes[op->inputs[i]];
+        }
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            lasting[at] = lasting[at] && tape->tensors[op->outputs[i]].role == ROLE_TEMPORARY;
+        }
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            changes[op->outputs[i]] = !lasting[at];
+        }
+    }
+    free(changes);
+    return STATUS_OK;
+}

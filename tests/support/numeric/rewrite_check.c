@@ -1,0 +1,101 @@
+/* rewrite_check.c - see rewrite_check.h. */
+#include "tests/support/numeric/rewrite_check.h"
+
+#include <stdlib.h>
+
+#include "tests/support/test.h"
+
+#define STEPS 3
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+/* ---- every tensor ----------------------------------------------------------- */
+
+/* What the operations of a tape made: a sum of the bytes, which depends on their order. */
+struct made {
+    const struct tape *tape; /* of the machine that runs */
+    uint64_t *sums;          /* by operation and output of the job's tape */
+    bool compares;
+    uint32_t repeated;
+};
+
+static enum status note(void *context, uint32_t op, uint32_t output, const void *bytes,
+                        uint64_t size, struct error *error)
+{
+    struct made *made = context;
+    const struct op_origin *origins = made->compares ? made->tape->origins : NULL;
+    uint32_t item = origins == NULL ? op : origins[op].item;
+    uint64_t *sum = &made->sums[item * OP_OUTPUTS_MAX + output];
+    uint64_t found = UINT64_C(0xcbf29ce484222325);
+
+    (void)error;
+    for (uint64_t i = 0; i < size; i++) {
+        found = (found ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    }
+    made->repeated += origins != NULL && origins[op].instance == 1;
+    if (made->compares && found != *sum) {
+        fail_msg("operation %u makes another output %u", item, output);
+    }
+    *sum = found;
+    return STATUS_OK;
+}
+
+/* ---- states ------------------------------------------------------------------ */
+
+static struct machine *open_small(const struct small_model *small, const struct tape *tape,
+                                  bool trace)
+{
+    const struct machine_options options = {.isa = isa_best(), .thread_count = 2, .trace = trace};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    check(backend_cpu.open(&machine, tape, &options, &error), &error);
+    small_machine_give(machine, small);
+    return machine;
+}
+
+void rewrite_compare_states(const struct small_model *small, const struct tape *rewrite)
+{
+    struct machine *plain = open_small(small, small->model.tape, false);
+    struct machine *other = open_small(small, rewrite, false);
+
+    for (int step = 0; step < STEPS; step++) {
+        char one[SMALL_DIGEST_TEXT];
+        char two[SMALL_DIGEST_TEXT];
+
+        small_machine_steps(plain, 1);
+        small_machine_steps(other, 1);
+        small_machine_digest(one, plain);
+        small_machine_digest(two, other);
+        assert_string_equal(one, two);
+        assert_true(small_machine_loss(plain) == small_machine_loss(other));
+    }
+    backend_cpu.close(plain);
+    backend_cpu.close(other);
+}
+
+uint32_t rewrite_compare_traces(const struct small_model *small, const struct tape *rewrite)
+{
+    const struct tape *tape = small->model.tape;
+    struct machine *plain = open_small(small, tape, true);
+    struct machine *other = open_small(small, rewrite, true);
+    struct made made = {.tape = tape};
+    const struct observer observer = {note, &made};
+
+    made.sums = calloc((size_t)tape->op_count * OP_OUTPUTS_MAX, sizeof(*made.sums));
+    assert_non_null(made.sums);
+    assert_int_equal(backend_cpu.step(plain, &observer, NULL), STATUS_OK);
+    made.tape = rewrite;
+    made.compares = true;
+    assert_int_equal(backend_cpu.step(other, &observer, NULL), STATUS_OK);
+    free(made.sums);
+    backend_cpu.close(plain);
+    backend_cpu.close(other);
+    return made.repeated;
+}

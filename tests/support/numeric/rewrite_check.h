@@ -1,0 +1,17 @@
+/*
+ * rewrite_check.h - a machine's private rewrite of a tape against the tape itself: the same states
+ * and the same tensors. Whatever differs fails the running test.
+ */
+#ifndef TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H
+#define TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H
+
+#include "tests/support/numeric/small_model.h"
+
+/* Some steps of both from the first state: states and losses. */
+void rewrite_compare_states(const struct small_model *small, const struct tape *rewrite);
+
+/* A step of both in trace mode: each tensor of the rewrite against that of the operation that its
+ * origins name. Returns how many tensors repetitions made. */
+uint32_t rewrite_compare_traces(const struct small_model *small, const struct tape *rewrite);
+
+#endif /* TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H */
