@@ -293,7 +293,20 @@ static bool is_forgotten(const struct rewriter *rewriter, const struct segment *
     return is_saved(rewriter, segment->least, id) && rewriter->last_forward[id] < segment->last;
 }
 
-/* Does the repetition read a copy of this tensor? Else it reads what was kept. */
+/* Then the copies of all of its outputs replace them: an operation reads integers and exponents of
+ * one quantize operation. */
+static bool forgets_any(const struct rewriter *rewriter, const struct segment *segment,
+                        const struct op *op)
+{
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (is_forgotten(rewriter, segment, op->outputs[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Must the repetition read a copy of this tensor? Others are there when it begins. */
 static bool is_copied(const struct rewriter *rewriter, const struct segment *segment, uint32_t id)
 {
     return is_made_in(rewriter, id, segment->first, segment->last) &&
@@ -306,8 +319,8 @@ static void choose_ops(struct rewriter *rewriter, const struct segment *segment)
     const struct tape *tape = rewriter->tape;
 
     for (uint32_t at = segment->last; at-- > segment->first;) {
-        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
-            rewriter->repeated[at] |= is_forgotten(rewriter, segment, tape->ops[at].outputs[i]);
+        if (forgets_any(rewriter, segment, &tape->ops[at])) {
+            rewriter->repeated[at] = true;
         }
         for (uint32_t i = 0; rewriter->repeated[at] && i < tape->ops[at].input_count; i++) {
             uint32_t id = tape->ops[at].inputs[i];
@@ -335,19 +348,21 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
-            op.inputs[i] = is_copied(rewriter, segment, op.inputs[i])
-                               ? rewriter->copies[op.inputs[i]]
-                               : op.inputs[i];
+            uint32_t id = op.inputs[i];
+            bool copied = is_made_in(rewriter, id, segment->first, segment->last) &&
+                          rewriter->repeated[rewriter->maker[id]];
+
+            op.inputs[i] = copied ? rewriter->copies[id] : id;
         }
+        bool replaces = forgets_any(rewriter, segment, &op);
+
         for (uint32_t i = 0; i < op.output_count; i++) {
             uint32_t id = op.outputs[i];
 
             derived->tensors[derived->tensor_count] = tape->tensors[id];
             derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
             op.outputs[i] = rewriter->copies[id] = derived->tensor_count++;
-            if (is_forgotten(rewriter, segment, id)) {
-                rewriter->now[id] = op.outputs[i];
-            }
+            rewriter->now[id] = replaces ? op.outputs[i] : rewriter->now[id];
         }
         put_op(rewriter, &op, at, true);
     }

@@ -3,8 +3,8 @@
  * the same tensors; what lasts from step to step is made once, and again when what it depends on is
  * written.
  *
- * Method: each model, with and without micro-batches, after recompute.h and without it; states and
- * traces against those of the tape. A machine with a frozen weight, whose steps are counted by
+ * Method: each model, with and without micro-batches, after recompute.h and without it; random
+ * tapes; states and traces against those of the tape. A machine with a frozen weight, whose steps are counted by
  * operation.
  */
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "engine/plan/hoist.h"
 #include "engine/plan/recompute.h"
 #include "engine/tape/builder_core.h"
+#include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/rewrite_check.h"
 #include "tests/support/test.h"
 
@@ -95,6 +96,23 @@ static void test_both_rewrites_together_end_alike(void **state)
         tape_free(recomputed);
         small_model_close(&small);
     }
+}
+
+static void test_random_tapes_end_alike(void **state)
+{
+    uint32_t shared = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < test_share(20000, 150); seed++) {
+        struct tape *tape = random_tape(seed, 4 + (uint32_t)(seed % 50));
+        struct tape *rewrite = hoisted(tape);
+
+        rewrite_compare_random(tape, rewrite, seed);
+        shared += tape->op_count - rewrite->op_count;
+        tape_free(rewrite);
+        tape_free(tape);
+    }
+    assert_true(shared > 0);
 }
 
 /* ---- what lasts -------------------------------------------------------------- */
@@ -205,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_end_alike_and_quantize_weights_once),
         cmocka_unit_test(test_both_rewrites_together_end_alike),
+        cmocka_unit_test(test_random_tapes_end_alike),
         cmocka_unit_test(test_what_lasts_is_made_once_and_again_when_it_is_written),
     };
 

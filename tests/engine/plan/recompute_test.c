@@ -3,7 +3,7 @@
  * makes the same tensors, and needs less memory.
  *
  * Method: each model, with and without micro-batches and shifted tokens, cut into several numbers
- * of parts. Steps of the rewrite and of the tape are compared state for state; in trace mode, each
+ * of parts; random tapes. Steps of the rewrite and of the tape are compared state for state; in trace mode, each
  * tensor of the rewrite is compared with that of the operation that it repeats. The memory of a GPT
  * is compared with that of its rewrites.
  */
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/plan/recompute.h"
+#include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/rewrite_check.h"
 #include "tests/support/test.h"
 
@@ -51,6 +52,22 @@ static void test_models_end_alike_and_make_the_same_tensors(void **state)
                       model_kind_name(options.kind), options.accumulate, repeated);
         assert_true(repeated > 0 || options.kind == MODEL_MLP); /* whose turn is at its start */
         small_model_close(&small);
+    }
+}
+
+static void test_random_tapes_end_alike(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < test_share(20000, 150); seed++) {
+        struct tape *tape = random_tape(seed, 4 + (uint32_t)(seed % 50));
+        struct tape *rewrite = NULL;
+        struct error error;
+
+        error_init(&error);
+        check(recompute_build(&rewrite, tape, 2 + (uint32_t)(seed % 7), &error), &error);
+        rewrite_compare_random(tape, rewrite, seed);
+        tape_free(rewrite);
+        tape_free(tape);
     }
 }
 
@@ -111,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_end_alike_and_make_the_same_tensors),
+        cmocka_unit_test(test_random_tapes_end_alike),
         cmocka_unit_test(test_a_gpt_needs_less_memory),
     };
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tests/support/numeric/random_tape.h"
 #include "tests/support/test.h"
 
 #define STEPS 3
@@ -98,4 +99,26 @@ uint32_t rewrite_compare_traces(const struct small_model *small, const struct ta
     backend_cpu.close(plain);
     backend_cpu.close(other);
     return made.repeated;
+}
+
+/* ---- random tapes --------------------------------------------------------------- */
+
+void rewrite_compare_random(const struct tape *tape, const struct tape *rewrite, uint64_t seed)
+{
+    const struct machine_options options = {.isa = isa_best(), .thread_count = 1};
+    struct random_machine plain;
+    struct random_machine other;
+    const char *name = NULL;
+
+    random_machine_open(&plain, tape, &options, seed);
+    random_machine_open(&other, rewrite, &options, seed);
+    for (int step = 0; step < STEPS; step++) {
+        random_machine_step(&plain, NULL);
+        random_machine_step(&other, NULL);
+        if (!random_machine_equal(&name, &plain, &other)) {
+            fail_msg("seed %llu, step %d: '%s' differs", (unsigned long long)seed, step, name);
+        }
+    }
+    random_machine_close(&other);
+    random_machine_close(&plain);
 }

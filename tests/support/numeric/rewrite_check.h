@@ -14,4 +14,7 @@ void rewrite_compare_states(const struct small_model *small, const struct tape *
  * origins name. Returns how many tensors repetitions made. */
 uint32_t rewrite_compare_traces(const struct small_model *small, const struct tape *rewrite);
 
+/* Some steps of a random tape and of its rewrite: states, outputs and losses. */
+void rewrite_compare_random(const struct tape *tape, const struct tape *rewrite, uint64_t seed);
+
 #endif /* TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H */
