@@ -13,8 +13,8 @@
 #include "engine/plan/hoist.h"
 #include "engine/plan/recompute.h"
 #include "engine/tape/builder_core.h"
+#include "tests/support/device/rewrite_check.h"
 #include "tests/support/numeric/random_tape.h"
-#include "tests/support/numeric/rewrite_check.h"
 #include "tests/support/test.h"
 
 #define SIDE 16

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "engine/plan/recompute.h"
+#include "tests/support/device/rewrite_check.h"
 #include "tests/support/numeric/random_tape.h"
-#include "tests/support/numeric/rewrite_check.h"
 #include "tests/support/test.h"
 
 static void check(enum status status, const struct error *error)

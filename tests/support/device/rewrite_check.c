@@ -1,5 +1,5 @@
 /* rewrite_check.c - see rewrite_check.h. */
-#include "tests/support/numeric/rewrite_check.h"
+#include "tests/support/device/rewrite_check.h"
 
 #include <stdlib.h>
 

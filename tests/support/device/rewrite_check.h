@@ -2,8 +2,8 @@
  * rewrite_check.h - a machine's private rewrite of a tape against the tape itself: the same states
  * and the same tensors. Whatever differs fails the running test.
  */
-#ifndef TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H
-#define TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H
+#ifndef TESTS_SUPPORT_DEVICE_REWRITE_CHECK_H
+#define TESTS_SUPPORT_DEVICE_REWRITE_CHECK_H
 
 #include "tests/support/numeric/small_model.h"
 
@@ -17,4 +17,4 @@ uint32_t rewrite_compare_traces(const struct small_model *small, const struct ta
 /* Some steps of a random tape and of its rewrite: states, outputs and losses. */
 void rewrite_compare_random(const struct tape *tape, const struct tape *rewrite, uint64_t seed);
 
-#endif /* TESTS_SUPPORT_NUMERIC_REWRITE_CHECK_H */
+#endif /* TESTS_SUPPORT_DEVICE_REWRITE_CHECK_H */
