@@ -346,8 +346,8 @@ static void print_job(FILE *out, const struct job *job)
     }
     fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
             job->tape->state_count, (double)footprint.state / 1048576.0);
-    fprintf(out, "data         %u tensors, %.2f MiB\n", job->data_count,
-            (double)footprint.data / 1048576.0);
+    fprintf(out, "data         %u tensor%s, %.2f MiB\n", job->data_count,
+            job->data_count == 1 ? "" : "s", (double)footprint.data / 1048576.0);
     print_shapes(out, job);
     hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
     fprintf(out, "first state  %s, root %.16s...\n",
