@@ -100,7 +100,7 @@ static enum status find_pieces(struct fraud_proof *proof, uint32_t item, const u
 
     if (proof->pieces == NULL) {
         proof->piece_count = role_count(tape_of(proof), ROLE_DATA);
-        proof->pieces = calloc((size_t)proof->piece_count + 1, sizeof(*proof->pieces));
+        proof->pieces = calloc((size_t)proof->piece_count + 1, sizeof(struct digest *));
         if (proof->pieces == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for the trees of the data");
         }
