@@ -285,17 +285,51 @@ static void apply_to_seat(struct job_record *record, struct job_record_segment *
     }
 }
 
-/* Of a segment that is void or final; the oldest that is not settled is meant. */
+/* The event does not say which generation it is about. The oldest that is not settled is taken;
+ * where that was void and the segment that stands was meant, end_seats() corrects it. */
 static void apply_settled(struct job_record *record, const struct game_event *event)
 {
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if ((seat->is_void || event->index < record->finalized) &&
-            seat->segment.index == event->index && seat->place == event->place &&
-            seat->phase != GAME_SEAT_CLOSED) {
+        if (seat->segment.index == event->index && seat->place == event->place &&
+            address_equal(&seat->owner, &event->account) &&
+            (seat->phase == GAME_SEAT_SEALED || seat->phase == GAME_SEAT_REVEALED)) {
             seat->phase = GAME_SEAT_CLOSED;
+            seat->settled = record->read;
             return;
+        }
+    }
+}
+
+static void reopen_seat(struct job_record *record, const struct job_record_seat *meant)
+{
+    struct job_record_seat *last = NULL;
+
+    for (uint32_t i = 0; i < record->seat_count; i++) {
+        struct job_record_seat *seat = &record->seats[i];
+
+        if (seat->is_void && seat->settled > 0 && seat->segment.index == meant->segment.index &&
+            seat->place == meant->place && address_equal(&seat->owner, &meant->owner) &&
+            (last == NULL || seat->settled > last->settled)) {
+            last = seat;
+        }
+    }
+    if (last != NULL) {
+        last->phase = GAME_SEAT_REVEALED;
+        last->settled = 0;
+    }
+}
+
+/* All seats of a segment that is final were settled: whatever of them seems not to be was meant. */
+static void end_seats(struct job_record *record, uint32_t index)
+{
+    for (uint32_t i = 0; i < record->seat_count; i++) {
+        struct job_record_seat *seat = &record->seats[i];
+
+        if (!seat->is_void && seat->segment.index == index && seat->phase == GAME_SEAT_REVEALED) {
+            reopen_seat(record, seat);
+            seat->phase = GAME_SEAT_CLOSED;
         }
     }
 }
@@ -304,6 +338,7 @@ static void apply_settled(struct job_record *record, const struct game_event *ev
 
 static void apply_finalized(struct job_record *record, uint32_t index)
 {
+    end_seats(record, index);
     record->finalized = index + 1;
     record->held++;
     drop_seats(record);
@@ -475,6 +510,7 @@ static enum status apply_to_job(struct job_record *record, const struct ledger_e
         apply_asked(record, entry);
         return STATUS_OK;
     case GAME_DELIVERED:
+        end_seats(record, record->finalized - 1); /* of the panel that was asked */
         record->delivered = true;
         return STATUS_OK;
     case GAME_CLAIMED:

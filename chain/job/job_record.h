@@ -41,6 +41,7 @@ struct job_record_seat {
     uint32_t round;
     enum game_seat_phase phase; /* NONE: drawn, nothing sealed */
     enum game_verdict verdict;
+    uint64_t settled; /* the number of the entry by which it was; 0: it was not */
 };
 
 struct job_record_claim {

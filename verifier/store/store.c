@@ -8,7 +8,7 @@
 #include "base/io/file.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
-#define VERSION ((int64_t)7)
+#define VERSION ((int64_t)8)
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -40,7 +40,8 @@ static const char schema[] =
     "CREATE TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL,"
     " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
     " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB,"
-    " judgement INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (segment, place));"
+    " judgement INTEGER NOT NULL DEFAULT 0, settled INTEGER NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (segment, place));"
     "CREATE INDEX seats_ours ON seats (ours, phase);"
     "CREATE INDEX seats_judgement ON seats (judgement, verdict);"
     "CREATE TABLE disputes (key BLOB PRIMARY KEY, job BLOB NOT NULL, segment BLOB NOT NULL,"
@@ -76,7 +77,7 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 7";
+    "PRAGMA user_version = 8";
 
 /* ---- opening ------------------------------------------------------------ */
 

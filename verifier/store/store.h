@@ -246,6 +246,9 @@ MUST_CHECK enum status store_contacts(struct store *store, struct store_contacts
 
 /* ---- parts of store_take() ---- */
 
+/* All seats of a segment have ended: it is final, or the panel was asked about it and has said. */
+MUST_CHECK enum status store_end_seats(struct store *store, const struct hash32 *job,
+                                       uint32_t index, struct error *error);
 MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
 MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,

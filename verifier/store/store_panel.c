@@ -187,22 +187,43 @@ static enum status take_disproved(struct store *store, const struct game_event *
                         (int64_t)event->index);
 }
 
-/* With an amount the segment is final; without one it may be void, and the oldest is meant. */
+/* The event does not say which generation it is about. The oldest that is not settled is taken;
+ * where that was void and the segment that stands was meant, store_end_seats() corrects it. */
 static enum status take_settled(struct store *store, const struct ledger_entry *entry,
                                 const struct address *own, struct error *error)
 {
     const struct game_event *event = &entry->event;
 
     TRY(database_run(&store->sql, error,
-                     "UPDATE seats SET phase = :seat_closed WHERE rowid = (SELECT p.rowid FROM"
-                     " seats p JOIN segments s ON s.hash = p.segment WHERE s.job = ? AND s.idx = ?"
-                     " AND p.place = ? AND p.owner = ? AND p.phase IN (:seat_sealed,"
+                     "UPDATE seats SET phase = :seat_closed, settled = ? WHERE rowid = (SELECT"
+                     " p.rowid FROM seats p JOIN segments s ON s.hash = p.segment WHERE s.job = ?"
+                     " AND s.idx = ? AND p.place = ? AND p.owner = ? AND p.phase IN (:seat_sealed,"
                      " :seat_revealed) ORDER BY s.generation LIMIT 1)",
-                     "biib", BLOB(event->job), (int64_t)event->index, (int64_t)event->place,
-                     BLOB(event->account)));
+                     "ibiib", (int64_t)entry->number, BLOB(event->job), (int64_t)event->index,
+                     (int64_t)event->place, BLOB(event->account)));
     return event->amount > 0 && address_equal(&event->account, own)
                ? store_take_payment(store, entry, "seat", event->amount, error)
                : STATUS_OK;
+}
+
+#define STILL_REVEALED                                                                             \
+    " FROM seats p JOIN segments s ON s.hash = p.segment WHERE s.job = ? AND s.idx = ? AND NOT"    \
+    " s.void AND p.phase = :seat_revealed"
+
+enum status store_end_seats(struct store *store, const struct hash32 *job, uint32_t index,
+                            struct error *error)
+{
+    TRY(database_run(&store->sql, error,
+                     "UPDATE seats SET phase = :seat_revealed WHERE rowid IN (SELECT (SELECT"
+                     " v.rowid FROM seats v JOIN segments w ON w.hash = v.segment WHERE w.job ="
+                     " s.job AND w.idx = s.idx AND w.void AND v.place = p.place AND v.owner ="
+                     " p.owner AND v.settled > 0 ORDER BY v.settled DESC LIMIT 1)" STILL_REVEALED
+                     ")",
+                     "bi", BLOB(*job), (int64_t)index));
+    return database_run(
+        &store->sql, error,
+        "UPDATE seats SET phase = :seat_closed WHERE rowid IN (SELECT p.rowid" STILL_REVEALED ")",
+        "bi", BLOB(*job), (int64_t)index);
 }
 
 enum status store_take_panel(struct store *store, const struct ledger_entry *entry,

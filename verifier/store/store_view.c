@@ -136,9 +136,25 @@ static enum status take_committed(struct store *store, const struct game_event *
 static enum status take_finalized(struct store *store, const struct ledger_entry *entry,
                                   struct error *error)
 {
+    TRY(store_end_seats(store, &entry->event.job, entry->event.index, error));
     return database_run(
         &store->sql, error, "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
         (int64_t)entry->event.index + 1, (int64_t)entry->time_s, BLOB(entry->event.job));
+}
+
+/* Where the panel was asked once more, its seats end with the delivery. */
+static enum status take_delivered(struct store *store, const struct game_event *event,
+                                  struct error *error)
+{
+    int64_t finalized = 0;
+
+    TRY(database_number(&store->sql, &finalized, 0, error,
+                        "SELECT finalized FROM jobs WHERE key = ?", "b", BLOB(event->job)));
+    if (finalized > 0) {
+        TRY(store_end_seats(store, &event->job, (uint32_t)finalized - 1, error));
+    }
+    return database_run(&store->sql, error, "UPDATE jobs SET delivered = 1 WHERE key = ?", "b",
+                        BLOB(event->job));
 }
 
 static enum status take_rewound(struct store *store, const struct game_event *event,
@@ -231,8 +247,7 @@ static enum status take_of_job(struct store *store, const struct ledger_entry *e
     case GAME_ASKED:
         return take_asked(store, entry, error);
     case GAME_DELIVERED:
-        return database_run(&store->sql, error, "UPDATE jobs SET delivered = 1 WHERE key = ?", "b",
-                            BLOB(event->job));
+        return take_delivered(store, event, error);
     case GAME_PAID:
         return take_paid(store, entry, own, error);
     case GAME_WITHDRAWN:

@@ -99,16 +99,24 @@ static void read_leaf(uint8_t leaf[MERKLE_LEAF_SIZE], uint32_t state,
            size - at < MERKLE_LEAF_SIZE ? size - at : MERKLE_LEAF_SIZE);
 }
 
+void made_right(struct game_right *right, uint8_t leaf[MERKLE_LEAF_SIZE], const struct hash32 *seed,
+                const struct game_hashes *states, uint32_t which)
+{
+    struct leaf_proof_place place = place_of(seed, states->count, which);
+
+    read_leaf(leaf, made_state_of(&states->hashes[place.step]), &place);
+    *right = (struct game_right){place.step, place.tensor, place.leaf, leaf};
+}
+
 struct hash32 made_right_hash(const struct address *owner, const struct hash32 *seed,
                               const struct hash32 *segment_hash, const struct game_hashes *states,
                               uint32_t which)
 {
-    struct leaf_proof_place place = place_of(seed, states->count, which);
     uint8_t leaf[MERKLE_LEAF_SIZE];
+    struct game_right right;
 
-    read_leaf(leaf, made_state_of(&states->hashes[place.step]), &place);
-    return game_right_hash(owner, seed, segment_hash,
-                           &(struct game_right){place.step, place.tensor, place.leaf, leaf});
+    made_right(&right, leaf, seed, states, which);
+    return game_right_hash(owner, seed, segment_hash, &right);
 }
 
 static void add_path(struct buffer *bytes, const struct merkle_path *path)

@@ -16,7 +16,11 @@
 struct digest made_state_root(uint32_t state);
 uint32_t made_state_of(const struct digest *root);
 
-/* What an honest verdict says of the leaf `which`: states of the segment, of made states. */
+/* The leaf `which` that a seed draws of a segment of made states. */
+void made_right(struct game_right *right, uint8_t leaf[MERKLE_LEAF_SIZE], const struct hash32 *seed,
+                const struct game_hashes *states, uint32_t which);
+
+/* And what an honest verdict says of it. */
 struct hash32 made_right_hash(const struct address *owner, const struct hash32 *seed,
                               const struct hash32 *segment_hash, const struct game_hashes *states,
                               uint32_t which);

@@ -1,0 +1,164 @@
+/*
+ * Goal: the record of a job says what the ledger holds, also where an event leaves open which
+ * segment it is about, and where a job ends before its time.
+ * Method: events in the order in which a ledger tells them, made by hand.
+ */
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "chain/job/job_record.h"
+
+enum {
+    SEGMENTS = 2,
+    DEADLINE_S = 100000,
+};
+
+static const struct hash32 job = {{7}};
+static const struct address client = {{1}};
+static const struct address solver = {{2}};
+static const struct address verifier = {{3}};
+
+struct telling {
+    struct job_record record;
+    uint64_t number;
+};
+
+static void tell(struct telling *telling, struct game_event event)
+{
+    struct ledger_entry entry = {.kind = LEDGER_EVENT,
+                                 .number = ++telling->number,
+                                 .height = telling->number,
+                                 .time_s = telling->number};
+    struct error error;
+
+    error_init(&error);
+    event.job = job;
+    entry.event = event;
+    assert_int_equal(job_record_take(&telling->record, &entry, &error), STATUS_OK);
+}
+
+/* A job whose only entry is the verifier's. */
+static void begin(struct telling *telling)
+{
+    memset(telling, 0, sizeof(*telling));
+    job_record_init(&telling->record, &job, &verifier);
+    tell(telling, (struct game_event){.kind = GAME_OPENED,
+                                      .account = client,
+                                      .terms = {.steps = SEGMENTS,
+                                                .segment_steps = 1,
+                                                .seats = 1,
+                                                .held_ppm = 1000,
+                                                .deadline_s = DEADLINE_S}});
+    tell(telling, (struct game_event){.kind = GAME_ENLISTED, .account = verifier, .count = 1});
+}
+
+static void commit(struct telling *telling, uint32_t index, uint32_t generation)
+{
+    tell(telling, (struct game_event){.kind = GAME_COMMITTED,
+                                      .index = index,
+                                      .segment = {.index = index,
+                                                  .generation = generation,
+                                                  .root = {{(uint8_t)generation}},
+                                                  .steps = 1,
+                                                  .solver = solver,
+                                                  .panel = 1}});
+}
+
+/* Drawn, sealed and revealed in place 0. */
+static void seat(struct telling *telling, uint32_t index)
+{
+    struct game_event event = {.index = index, .account = verifier};
+
+    event.kind = GAME_DRAWN;
+    event.seal = (struct hash32){{9}};
+    event.flag = true;
+    tell(telling, event);
+    event.kind = GAME_ROUND;
+    event.to = 1;
+    tell(telling, event);
+    event.kind = GAME_SEALED_VERDICT;
+    tell(telling, event);
+    event.kind = GAME_REVEALED;
+    event.verdict = GAME_VERDICT_UNAVAILABLE;
+    tell(telling, event);
+}
+
+static uint32_t unsettled(const struct telling *telling, bool is_void)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < telling->record.seat_count; i++) {
+        count += telling->record.seats[i].is_void == is_void &&
+                 telling->record.seats[i].phase == GAME_SEAT_REVEALED;
+    }
+    return count;
+}
+
+/* The same place of a void segment and of the one that stands: both are settled by events that look
+ * alike. first: the void one is, before the other becomes final. */
+static void see_settled(bool first)
+{
+    struct telling telling;
+
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    seat(&telling, 0);
+    tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
+    assert_int_equal(unsettled(&telling, true), 1);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 1);
+    seat(&telling, 0);
+    assert_int_equal(unsettled(&telling, false), 1);
+    if (first) {
+        tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
+        assert_int_equal(unsettled(&telling, true), 0);
+    }
+    tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
+    tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
+    assert_int_equal(unsettled(&telling, true), first ? 0 : 1);
+    job_record_free(&telling.record);
+}
+
+static void test_the_end_of_a_segment_ends_no_duty_of_a_void_one(void **state)
+{
+    (void)state;
+    see_settled(false);
+    see_settled(true);
+}
+
+static void test_a_job_that_expires_holds_nothing_back(void **state)
+{
+    struct telling telling;
+
+    (void)state;
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
+    assert_int_equal(telling.record.held, 1);
+    tell(&telling, (struct game_event){.kind = GAME_CLOSED, .index = 1});
+    assert_int_equal(telling.record.held, 0); /* it left with the solver */
+    job_record_free(&telling.record);
+
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    for (uint32_t i = 0; i < SEGMENTS; i++) {
+        commit(&telling, i, 0);
+        tell(&telling, (struct game_event){.kind = GAME_FINALIZED, .index = i});
+    }
+    tell(&telling, (struct game_event){.kind = GAME_CLOSED, .index = SEGMENTS});
+    assert_int_equal(telling.record.held, SEGMENTS); /* until delivery */
+    job_record_free(&telling.record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_end_of_a_segment_ends_no_duty_of_a_void_one),
+        cmocka_unit_test(test_a_job_that_expires_holds_nothing_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
