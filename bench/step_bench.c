@@ -10,7 +10,7 @@
  *     STEP_CASE=10M        only cases whose name holds this
  *     STEP_THREADS=1       only that many threads
  *     STEP_ROUNDS=3        timed steps of each, instead of the case's own number
- *     STEP_EQUILIBRATE=1   gradients of weights shift their tokens
+ *     STEP_PLAIN=1         gradients of weights do not shift their tokens
  *     STEP_PROFILE=1       where the time of our steps goes; the hook costs a clock per operation
  */
 #include <math.h>

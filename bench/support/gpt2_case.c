@@ -44,7 +44,7 @@ enum status gpt2_case_init(struct gpt2_case *one, const struct gpt2_size *size, 
     options.schedule = SCHEDULE_CONSTANT;
     options.warmup = 0;
     options.rate = 3e-4;
-    options.equilibrate = getenv("STEP_EQUILIBRATE") != NULL;
+    options.equilibrate = getenv("STEP_PLAIN") == NULL; /* as 'job new' does */
     *one = (struct gpt2_case){.name = size->name};
     status = model_build(&one->model, &options, error);
     if (status != STATUS_OK) {

@@ -4,8 +4,8 @@
  * written.
  *
  * Method: each model, with and without micro-batches, after recompute.h and without it; random
- * tapes; states and traces against those of the tape. A machine with a frozen weight, whose steps are counted by
- * operation.
+ * tapes; states and traces against those of the tape. A machine with a frozen weight, whose
+ * operations are counted in each step.
  */
 #include <stdlib.h>
 #include <string.h>

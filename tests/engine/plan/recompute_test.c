@@ -3,9 +3,9 @@
  * makes the same tensors, and needs less memory.
  *
  * Method: each model, with and without micro-batches and shifted tokens, cut into several numbers
- * of parts; random tapes. Steps of the rewrite and of the tape are compared state for state; in trace mode, each
- * tensor of the rewrite is compared with that of the operation that it repeats. The memory of a GPT
- * is compared with that of its rewrites.
+ * of parts; random tapes. Steps of the rewrite and of the tape are compared state for state; in
+ * trace mode, each tensor of the rewrite is compared with that of the operation that it repeats.
+ * The memory of a GPT is compared with that of its rewrites.
  */
 #include <stdio.h>
 #include <stdlib.h>
