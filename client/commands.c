@@ -8,6 +8,7 @@
 #include "client/job_new.h"
 #include "client/job_new_options.h"
 #include "client/job_open.h"
+#include "client/job_serve.h"
 
 static const struct command commands[] = {
     {.name = "new",
@@ -45,6 +46,18 @@ static const struct command commands[] = {
      .options = job_open_options,
      .option_count = JOB_OPEN_OPTIONS,
      .run = job_open_run},
+    {.name = "serve",
+     .summary = "offer a job file and its data to solvers and verifiers",
+     .description =
+         "Serves the job file and the data by their roots, so that 'prover run KEY' and 'verifier "
+         "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
+         "address. With --push-token it also takes in and serves what solvers behind a router "
+         "push ('prover publish --push').",
+     .arguments = "JOB",
+     .example = "lockstep job serve text.job --data text.u8 --at 0.0.0.0:7572",
+     .options = job_serve_options,
+     .option_count = JOB_SERVE_OPTIONS,
+     .run = job_serve_run},
     {.name = "list",
      .summary = "the jobs on a ledger, newest first",
      .example = "lockstep job list --open --ledger local:try.ledger",

@@ -13,9 +13,9 @@
 #include "base/io/whole_file.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
+#include "chain/commands/job_source.h"
 #include "chain/job/job_states.h"
 #include "client/job_moves.h"
-#include "client/job_source.h"
 #include "proofs/bundle/checkpoint_file.h"
 #include "proofs/mirror/piece_fetch.h"
 

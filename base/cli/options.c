@@ -627,3 +627,23 @@ size_t options_list(const char *items[OPTION_LIST_MAX], const struct options *op
     }
     return count;
 }
+
+enum status options_set(struct options *options, const char *name, const char *text,
+                        struct error *error)
+{
+    struct option_value *value = find_value(options, name, strlen(name));
+
+    assert(value != NULL && (value->spec->kind == OPTION_TEXT || value->spec->kind == OPTION_LIST));
+    if (value->spec->kind == OPTION_LIST) {
+        if (options->item_count == OPTION_LIST_MAX) {
+            return error_set(error, STATUS_OVER_LIMIT, "more values of --%s than there can be",
+                             name);
+        }
+        options->items[options->item_count++] =
+            (struct option_item){.spec = value->spec, .text = text};
+    } else {
+        value->text = text;
+    }
+    value->origin = OPTION_FROM_FLAG;
+    return STATUS_OK;
+}

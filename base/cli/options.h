@@ -122,6 +122,11 @@ MUST_CHECK enum status options_parse(struct options *options, struct error *erro
 
 void options_release(struct options *options);
 
+/* As if it were given on the command line: the value of a text option, or one more of a list. text
+ * is borrowed. STATUS_OVER_LIMIT: the lists are full. */
+MUST_CHECK enum status options_set(struct options *options, const char *name, const char *text,
+                                   struct error *error);
+
 /* A name that is in no table, or of another kind, is a bug and asserts. */
 bool options_given(const struct options *options, const char *name);   /* not from the fallback */
 bool options_flagged(const struct options *options, const char *name); /* on the command line */

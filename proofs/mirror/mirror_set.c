@@ -86,8 +86,6 @@ static enum status get_from_any(struct mirror_set *set, struct fetch_http *http,
                                 const struct mirror_wanted *wanted, const char *path,
                                 struct error *error)
 {
-    bool unreachable = false;
-
     for (uint32_t i = 0; i < set->count; i++) {
         struct mirror *mirror = &set->mirrors[i];
         char trouble[MIRROR_SET_TROUBLE_MAX];
@@ -109,7 +107,6 @@ static enum status get_from_any(struct mirror_set *set, struct fetch_http *http,
         if (is_false_content(status)) {
             mirror_drop(mirror, trouble);
         } else if (status == STATUS_UNREACHABLE) {
-            unreachable = true;
             mirror_note(mirror, why.text);
         } else if (status == STATUS_NOT_FOUND) {
             (void)snprintf(trouble, sizeof(trouble), "has no %s", wanted->what);
@@ -119,8 +116,7 @@ static enum status get_from_any(struct mirror_set *set, struct fetch_http *http,
             return status;
         }
     }
-    return error_set(error, unreachable ? STATUS_UNREACHABLE : STATUS_NOT_FOUND,
-                     "no mirror gives the %s", wanted->what);
+    return error_set(error, STATUS_UNREACHABLE, "no mirror gives the %s", wanted->what);
 }
 
 enum status mirror_set_get(struct mirror_set *set, const struct mirror_wanted *wanted,

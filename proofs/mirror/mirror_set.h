@@ -52,8 +52,8 @@ struct mirror_wanted {
 
 /*
  * Gets a file into path from the first mirror that gives it; an existing one that passes the check
- * is taken as it is. Nothing that failed the check is left at path. STATUS_NOT_FOUND: no mirror has
- * it; STATUS_UNREACHABLE: one at least did not answer.
+ * is taken as it is. Nothing that failed the check is left at path. STATUS_UNREACHABLE: no mirror
+ * gives it; what each said is noted. STATUS_REFUSED: another file is at path.
  */
 MUST_CHECK enum status mirror_set_get(struct mirror_set *set, const struct mirror_wanted *wanted,
                                       const char *path, struct error *error);

@@ -87,7 +87,7 @@ static enum status get_hashes(struct fetch_work *work, struct error *error)
         (void)unlink(path); /* of another state, or cut short */
     }
     status = mirror_set_get(fetch->mirrors, &wanted, path, error);
-    if (status == STATUS_NOT_FOUND) {
+    if (status == STATUS_UNREACHABLE) {
         error_advise(error, "does a mirror have this state? 'lockstep prover serve' and 'publish' "
                             "show the checkpoints that a bundle keeps");
     }

@@ -28,7 +28,7 @@ struct piece_fetch {
 
 /*
  * Makes the file at path. A file that is there already must hold this state: else STATUS_REFUSED.
- * STATUS_NOT_FOUND, STATUS_UNREACHABLE: the mirrors do not give all of it; what came waits for the
+ * STATUS_UNREACHABLE: the mirrors do not give all of it; what came waits for the
  * next call. STATUS_STOPPED: the same.
  */
 MUST_CHECK enum status piece_fetch_run(struct piece_fetch *fetch, const char *path,

@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/io/file.h"
 #include "base/io/listen.h"
 #include "base/io/log.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "chain/commands/job_source.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_file.h"
 #include "prover/commands/access.h"
@@ -22,6 +24,7 @@
 #include "prover/commands/ledger_commands.h"
 #include "prover/commands/node_commands.h"
 #include "prover/commands/probe_commands.h"
+#include "prover/commands/run_by_key.h"
 #include "prover/commands/serve_commands.h"
 #include "prover/post/session.h"
 #include "prover/train/device_lock.h"
@@ -35,6 +38,7 @@ static const struct option_spec run_options[] = {
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "where to keep the run (default: the job's name with .run)"},
+    JOB_SOURCE_OPTIONS,
     {.name = "encrypt",
      .kind = OPTION_FLAG,
      .help = "encrypt checkpoints, losses and times under a key (made in --key FILE where there is "
@@ -97,7 +101,7 @@ static const struct option_spec run_options[] = {
 };
 #define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
 /* Options that only a new bundle has stand first. */
-#define NEW_OPTION_COUNT 2
+#define NEW_OPTION_COUNT 4
 
 /* ---- progress ---------------------------------------------------------- */
 
@@ -514,7 +518,7 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
 }
 
 /* Everything that can fail comes before the bundle is made: a mistake leaves none behind. */
-static int run_run(struct command_context *context)
+static int run_job(struct command_context *context)
 {
     const char *job_path = context->options->arguments[0];
     const char *given = options_text(context->options, "bundle");
@@ -550,6 +554,12 @@ static int run_run(struct command_context *context)
     attempt.job = NULL;
 out:
     return end_attempt(&attempt, context, status, &error);
+}
+
+/* Of a job file; or of a key, whose files are fetched. */
+static int run_run(struct command_context *context)
+{
+    return run_by_key_wanted(context) ? run_by_key(context, run_job) : run_job(context);
 }
 
 /* A run that knows its job goes on without the ledger; one that has begun, without money too. */
@@ -604,11 +614,14 @@ static const struct command commands[] = {
                     "named, it accepts the job with its stake, commits each segment while the next "
                     "is trained, and stays until everything is final and paid. Verifiers must be "
                     "able to fetch what it committed to, or the job is voided: --serve does that "
-                    "from here, 'lockstep prover publish' by any web server.",
+                    "from here, 'lockstep prover publish' by any web server. With the key of a job "
+                    "in place of its file, job file and data are fetched: from the addresses that "
+                    "the ledger's events give, and from --mirror.",
      .arguments = "JOB",
      .example = "lockstep prover run text.job --data text.u8\n"
                 "lockstep prover run text.job --data text.u8 --ledger local:try.ledger "
                 "--serve 127.0.0.1:7570\n"
+                "lockstep prover run 0x51dc0a7f --ledger local:try.ledger --serve 127.0.0.1:7570\n"
                 "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,
@@ -716,7 +729,8 @@ static const struct command commands[] = {
          "element without a server.",
      .arguments = "BUNDLE...",
      .example = "lockstep prover publish text.run --to /srv/www/lockstep\n"
-                "lockstep prover publish text.run --to /srv/www/lockstep --trace 513",
+                "lockstep prover publish text.run --to /srv/www/lockstep --trace 513\n"
+                "lockstep prover publish text.run --push https://client.example --push-token token",
      .options = serve_commands_publish_options,
      .option_count = SERVE_COMMANDS_PUBLISH_OPTIONS,
      .run = serve_commands_publish},

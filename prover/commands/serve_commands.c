@@ -11,10 +11,11 @@
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "proofs/mirror/push_http.h"
+#include "proofs/mirror/serve.h"
 #include "prover/commands/access.h"
 #include "prover/post/session.h"
 #include "prover/serve/publish.h"
-#include "prover/serve/serve.h"
 
 #define WAIT_MS_MAX 3600000
 
@@ -68,6 +69,14 @@ const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIO
 const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PUBLISH_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
     {.name = "to", .kind = OPTION_TEXT, .value = "FOLDER", .help = "where the tree goes"},
+    {.name = "push",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .help = "put the tree into this mirror by HTTP ('lockstep job serve --push-token')"},
+    {.name = "push-token",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "with --push: the mirror's token, in the file's first line"},
     {.name = "trace",
      .kind = OPTION_LIST,
      .value = "STEP",
@@ -212,12 +221,13 @@ static enum status serve_until_stopped(struct command_context *context, struct c
         .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
         .idle_s = (uint32_t)options_number(given, "idle-timeout"),
     };
+    const struct serve_source source = content_tree_source(tree);
     struct serve *serve;
     struct serve_counts counts;
 
     (void)snprintf(options.place.address, sizeof(options.place.address), "%s",
                    options_text(given, "bind"));
-    TRY(serve_open(&serve, tree, &options, error));
+    TRY(serve_open(&serve, &source, &options, error));
     *code = show_address(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");
     while (*code == COMMAND_OK &&
@@ -326,13 +336,15 @@ static void *serve_beside(void *context)
                                           .idle_s = BESIDE_IDLE_S};
     struct content_tree *tree = NULL;
     struct guards guards = {0};
+    struct serve_source source;
     struct serve *serve = NULL;
     enum status status;
 
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     TRY_OUT(content_tree_open(&tree, &tree_options, &beside->error));
     TRY_OUT(open_guards(&guards, beside->context, tree, &beside->error));
-    TRY_OUT(serve_open(&serve, tree, &options, &beside->error));
+    source = content_tree_source(tree);
+    TRY_OUT(serve_open(&serve, &source, &options, &beside->error));
     beside->place.port = serve_port(serve);
     listen_place_url(beside->url, &beside->place, false);
     tell_begun(beside, STATUS_OK);
@@ -466,9 +478,26 @@ static enum status publish_all(struct publish_result *result, struct content_tre
     return publish(result, tree, folder, error);
 }
 
+static enum status push(struct publish_result *result, struct content_tree *tree,
+                        const struct options *options, struct error *error)
+{
+    struct file_bytes token = {0};
+    enum status status;
+
+    TRY(file_read(&token, error, options_text(options, "push-token"), PUSH_HTTP_TOKEN_MAX - 1));
+    token.data[strcspn((const char *)token.data, "\r\n")] = '\0';
+    status =
+        publish_push(result, tree, options_text(options, "push"), (const char *)token.data, error);
+    explicit_bzero(token.data, token.size);
+    file_bytes_release(&token);
+    return status;
+}
+
 int serve_commands_publish(struct command_context *context)
 {
     const char *folder = options_text(context->options, "to");
+    const char *url = options_text(context->options, "push");
+    const char *place = folder != NULL ? folder : url;
     struct content_tree_options options = {
         .traces = options_list_count(context->options, "trace") > 0, .as_files = true};
     struct publish_result result = {0};
@@ -476,8 +505,12 @@ int serve_commands_publish(struct command_context *context)
     struct error error;
     enum status status;
 
-    if (folder == NULL) {
-        return command_usage(context, "where to? name the folder with --to");
+    if ((folder == NULL) == (url == NULL)) {
+        return command_usage(context, "where to? name the folder with --to, or a mirror with "
+                                      "--push");
+    }
+    if (url != NULL && (options.traces || options_text(context->options, "push-token") == NULL)) {
+        return command_usage(context, "--push needs --push-token, and takes no --trace");
     }
     if (options.traces && context->options->argument_count > 1) {
         return command_usage(context, "--trace is of one bundle: publish it alone");
@@ -487,7 +520,8 @@ int serve_commands_publish(struct command_context *context)
         TRY_OUT(access_machine(&options.machine, context->options, &error));
     }
     TRY_OUT(open_tree(&tree, context, &options, &error));
-    TRY_OUT(publish_all(&result, tree, context, &error));
+    TRY_OUT(url != NULL ? push(&result, tree, context->options, &error)
+                        : publish_all(&result, tree, context, &error));
 out:
     content_tree_close(tree);
     if (status != STATUS_OK) {
@@ -495,11 +529,11 @@ out:
     }
     if (context->json) {
         return command_emit(context,
-                            json_pack("{s:s, s:I, s:I, s:I}", "folder", folder, "written",
-                                      (json_int_t)result.written, "kept", (json_int_t)result.kept,
-                                      "bytes", (json_int_t)result.bytes));
+                            json_pack("{s:s, s:I, s:I, s:I}", url != NULL ? "mirror" : "folder",
+                                      place, "written", (json_int_t)result.written, "kept",
+                                      (json_int_t)result.kept, "bytes", (json_int_t)result.bytes));
     }
     fprintf(context->out, "%s: %" PRIu64 " files written (%.1f MB), %" PRIu64 " were there\n",
-            folder, result.written, (double)result.bytes / 1e6, result.kept);
+            place, result.written, (double)result.bytes / 1e6, result.kept);
     return COMMAND_OK;
 }

@@ -67,15 +67,6 @@ void content_tree_close(struct content_tree *tree)
     free(tree);
 }
 
-void content_tree_content_release(struct content_tree_content *content)
-{
-    if (content->descriptor >= 0) {
-        (void)close(content->descriptor);
-    }
-    free(content->bytes);
-    *content = (struct content_tree_content){.descriptor = -1};
-}
-
 static enum status open_bundle(struct content_tree *tree, const char *path,
                                const struct content_tree_options *options, struct error *error)
 {
@@ -156,7 +147,7 @@ static enum status not_found(struct error *error, const char *path)
     return error_set(error, STATUS_NOT_FOUND, "there is no %.200s", path);
 }
 
-static enum status file_content(struct content_tree_content *content, const char *path,
+static enum status file_content(struct serve_content *content, const char *path,
                                 const struct digest *root, struct error *error)
 {
     struct stat facts;
@@ -169,23 +160,23 @@ static enum status file_content(struct content_tree_content *content, const char
         (void)close(descriptor);
         return error_set(error, STATUS_NOT_FOUND, "%s is no file", path);
     }
-    *content = (struct content_tree_content){.descriptor = descriptor,
-                                             .size = (uint64_t)facts.st_size,
-                                             .type = BYTES_TYPE,
-                                             .fixed = true,
-                                             .root = *root};
+    *content = (struct serve_content){.descriptor = descriptor,
+                                      .size = (uint64_t)facts.st_size,
+                                      .type = BYTES_TYPE,
+                                      .fixed = true,
+                                      .root = *root};
     return STATUS_OK;
 }
 
-static enum status data_content(struct content_tree_content *content,
-                                const struct content_datum *data, struct error *error)
+static enum status data_content(struct serve_content *content, const struct content_datum *data,
+                                struct error *error)
 {
     TRY(file_content(content, data->path, &data->root, error));
     if (data->size == 0) {
         return STATUS_OK;
     }
     if (data->offset + data->size > content->size) {
-        content_tree_content_release(content);
+        serve_content_release(content);
         return error_set(error, STATUS_NOT_FOUND, "%s was cut", data->path);
     }
     content->offset = data->offset;
@@ -193,7 +184,7 @@ static enum status data_content(struct content_tree_content *content,
     return STATUS_OK;
 }
 
-static enum status job_content(struct content_tree_content *content, const struct job *job,
+static enum status job_content(struct serve_content *content, const struct job *job,
                                struct error *error)
 {
     struct buffer bytes;
@@ -205,12 +196,12 @@ static enum status job_content(struct content_tree_content *content, const struc
         buffer_release(&bytes);
         return status;
     }
-    *content = (struct content_tree_content){.descriptor = -1,
-                                             .size = bytes.size,
-                                             .bytes = bytes.data,
-                                             .type = BYTES_TYPE,
-                                             .fixed = true,
-                                             .root = job->id};
+    *content = (struct serve_content){.descriptor = -1,
+                                      .size = bytes.size,
+                                      .bytes = bytes.data,
+                                      .type = BYTES_TYPE,
+                                      .fixed = true,
+                                      .root = job->id};
     return STATUS_OK;
 }
 
@@ -242,9 +233,8 @@ static enum status grow(struct content_tree_bundle *entry, struct error *error)
     return STATUS_OK;
 }
 
-static enum status segment_content(struct content_tree_content *content,
-                                   struct content_tree_bundle *entry, uint64_t segment,
-                                   struct error *error)
+static enum status segment_content(struct serve_content *content, struct content_tree_bundle *entry,
+                                   uint64_t segment, struct error *error)
 {
     const struct job *job = bundle_job(entry->bundle);
     uint64_t first = segment * job->segment_length;
@@ -262,12 +252,12 @@ static enum status segment_content(struct content_tree_content *content,
     if ((end - first) * DIGEST_SIZE > CONTENT_TREE_SEGMENT_MAX) {
         return error_set(error, STATUS_NOT_FOUND, "the segment is too long to be shown");
     }
-    *content = (struct content_tree_content){.descriptor = -1,
-                                             .size = (end - first) * DIGEST_SIZE,
-                                             .bytes = malloc((end - first) * DIGEST_SIZE),
-                                             .type = BYTES_TYPE,
-                                             .fixed = true,
-                                             .root = entry->segments[segment]};
+    *content = (struct serve_content){.descriptor = -1,
+                                      .size = (end - first) * DIGEST_SIZE,
+                                      .bytes = malloc((end - first) * DIGEST_SIZE),
+                                      .type = BYTES_TYPE,
+                                      .fixed = true,
+                                      .root = entry->segments[segment]};
     if (content->bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a segment");
     }
@@ -278,7 +268,7 @@ static enum status segment_content(struct content_tree_content *content,
         memcpy(content->bytes + (step - first) * DIGEST_SIZE, root.bytes, DIGEST_SIZE);
     }
     if (status != STATUS_OK) {
-        content_tree_content_release(content);
+        serve_content_release(content);
     }
     return status;
 }
@@ -298,7 +288,7 @@ static enum status find_checkpoint(char path[FILE_PATH_MAX], struct digest *root
     return bundle_checkpoint_path(path, entry->bundle, step, error);
 }
 
-static enum status checkpoint_content(struct content_tree_content *content,
+static enum status checkpoint_content(struct serve_content *content,
                                       struct content_tree_bundle *entry, uint64_t step,
                                       struct error *error)
 {
@@ -372,7 +362,7 @@ static enum status list_jobs(json_t **list, struct content_tree *tree, struct er
     return status;
 }
 
-static enum status list_content(struct content_tree_content *content, struct content_tree *tree,
+static enum status list_content(struct serve_content *content, struct content_tree *tree,
                                 struct error *error)
 {
     json_t *list = NULL;
@@ -384,16 +374,16 @@ static enum status list_content(struct content_tree_content *content, struct con
     if (text == NULL) {
         TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for the list of jobs"));
     }
-    *content = (struct content_tree_content){.descriptor = -1,
-                                             .size = strlen(text),
-                                             .bytes = (uint8_t *)text,
-                                             .type = "application/json"};
+    *content = (struct serve_content){.descriptor = -1,
+                                      .size = strlen(text),
+                                      .bytes = (uint8_t *)text,
+                                      .type = "application/json"};
 out:
     json_decref(list);
     return status;
 }
 
-static enum status page_content(struct content_tree_content *content, struct content_tree *tree,
+static enum status page_content(struct serve_content *content, struct content_tree *tree,
                                 struct error *error)
 {
     json_t *list = NULL;
@@ -404,10 +394,10 @@ static enum status page_content(struct content_tree_content *content, struct con
     TRY_OUT(list_jobs(&list, tree, error));
     content_page_write(&page, list);
     TRY_OUT(buffer_check(&page, error, "the page of the jobs"));
-    *content = (struct content_tree_content){.descriptor = -1,
-                                             .size = page.size,
-                                             .bytes = page.data,
-                                             .type = "text/html; charset=utf-8"};
+    *content = (struct serve_content){.descriptor = -1,
+                                      .size = page.size,
+                                      .bytes = page.data,
+                                      .type = "text/html; charset=utf-8"};
     page = (struct buffer){0};
 out:
     buffer_release(&page);
@@ -491,7 +481,7 @@ struct later {
     struct content_pieces_request pieces;
 };
 
-static enum status find_of_checkpoint(struct content_tree_content *content, struct later *later,
+static enum status find_of_checkpoint(struct serve_content *content, struct later *later,
                                       struct content_tree_bundle *entry, const char *rest,
                                       struct error *error)
 {
@@ -509,7 +499,7 @@ static enum status find_of_checkpoint(struct content_tree_content *content, stru
                : not_found(error, "such checkpoint");
 }
 
-static enum status find_in_job(struct content_tree_content *content, struct later *later,
+static enum status find_in_job(struct serve_content *content, struct later *later,
                                struct content_tree *tree, struct content_tree_bundle *entry,
                                const char *rest, struct error *error)
 {
@@ -530,7 +520,7 @@ static enum status find_in_job(struct content_tree_content *content, struct late
     return not_found(error, "such part of a job");
 }
 
-static enum status find_in_bundle_by_root(struct content_tree_content *content,
+static enum status find_in_bundle_by_root(struct serve_content *content,
                                           struct content_tree_bundle *entry,
                                           const struct digest *root, struct error *error)
 {
@@ -558,7 +548,7 @@ static enum status find_in_bundle_by_root(struct content_tree_content *content,
     return not_found(error, "content of that root");
 }
 
-static enum status find_by_root(struct content_tree_content *content, struct content_tree *tree,
+static enum status find_by_root(struct serve_content *content, struct content_tree *tree,
                                 const struct digest *root, struct error *error)
 {
     enum status status = STATUS_NOT_FOUND;
@@ -574,7 +564,7 @@ static enum status find_by_root(struct content_tree_content *content, struct con
     return status == STATUS_NOT_FOUND ? not_found(error, "content of that root") : status;
 }
 
-static enum status find(struct content_tree *tree, struct content_tree_content *content,
+static enum status find(struct content_tree *tree, struct serve_content *content,
                         struct later *later, const char *path, struct error *error)
 {
     const char *rest = path;
@@ -602,13 +592,13 @@ static enum status find(struct content_tree *tree, struct content_tree_content *
     return not_found(error, "such job");
 }
 
-enum status content_tree_find(struct content_tree *tree, struct content_tree_content *content,
+enum status content_tree_find(struct content_tree *tree, struct serve_content *content,
                               const char *path, const char *ask, struct error *error)
 {
     struct later later = {.pieces = {.job = NULL}};
     enum status status;
 
-    *content = (struct content_tree_content){.descriptor = -1};
+    *content = (struct serve_content){.descriptor = -1};
     (void)pthread_mutex_lock(&tree->lock);
     status = find(tree, content, &later, path, error);
     (void)pthread_mutex_unlock(&tree->lock);
@@ -632,14 +622,25 @@ enum status content_tree_find(struct content_tree *tree, struct content_tree_con
     return status;
 }
 
+static enum status find_for_server(void *context, struct serve_content *content, const char *path,
+                                   const char *header, struct error *error)
+{
+    return content_tree_find(context, content, path, header, error);
+}
+
+struct serve_source content_tree_source(struct content_tree *tree)
+{
+    return (struct serve_source){.context = tree, .header = ASK_HEADER, .find = find_for_server};
+}
+
 /* ---- walks ------------------------------------------------------------- */
 
 /* root: NULL where the content has no name by a root. */
 static enum status visit(const struct content_tree_visitor *visitor, const struct digest *job,
                          const char *place, const struct digest *root, struct error *error)
 {
-    char path[CONTENT_TREE_PATH_MAX];
-    char root_path[CONTENT_TREE_PATH_MAX];
+    char path[SERVE_PATH_MAX];
+    char root_path[SERVE_PATH_MAX];
     char text[HEX_SIZE(DIGEST_SIZE)];
 
     hex_encode(text, job->bytes, DIGEST_SIZE);
@@ -689,7 +690,7 @@ enum status content_tree_walk(struct content_tree *tree, const struct content_tr
     }
     for (size_t i = 0; i < tree->data.count; i++) {
         char root[HEX_SIZE(DIGEST_SIZE)];
-        char path[CONTENT_TREE_PATH_MAX];
+        char path[SERVE_PATH_MAX];
         hex_encode(root, tree->data.of[i].root.bytes, DIGEST_SIZE);
         (void)snprintf(path, sizeof(path), "v1/roots/%s", root);
         TRY(visitor->visit(visitor->context, path, NULL, error));
@@ -706,7 +707,7 @@ struct trace_visit {
 static enum status visit_query(void *context, const struct trace_query *query, struct error *error)
 {
     const struct trace_visit *walk = context;
-    char path[CONTENT_TREE_PATH_MAX];
+    char path[SERVE_PATH_MAX];
     char text[TRACE_QUERY_TEXT_MAX];
 
     trace_query_text(text, query);

@@ -19,10 +19,10 @@
 #ifndef PROVER_SERVE_CONTENT_TREE_H
 #define PROVER_SERVE_CONTENT_TREE_H
 
+#include "proofs/mirror/serve.h"
 #include "proofs/run/replay.h"
 #include "prover/serve/askers.h"
 
-#define CONTENT_TREE_PATH_MAX        256
 #define CONTENT_TREE_SEGMENT_MAX     (UINT64_C(64) << 20) /* bytes of one segment's roots */
 #define CONTENT_TREE_BUNDLES_MAX     1024
 #define CONTENT_TREE_CHECKPOINT_NAME "%012" PRIu64 ".safetensors"
@@ -45,17 +45,6 @@ size_t content_tree_bundle_count(const struct content_tree *tree);
 struct bundle *content_tree_bundle(struct content_tree *tree, size_t number);
 void content_tree_guard(struct content_tree *tree, size_t number, struct askers *askers);
 
-/* Either a part of a file, or bytes. */
-struct content_tree_content {
-    int descriptor;  /* of a file; -1: bytes */
-    uint64_t offset; /* of the part in the file */
-    uint64_t size;
-    uint8_t *bytes;
-    const char *type;
-    bool fixed;         /* a root fixes the bytes: they never change */
-    struct digest root; /* that root */
-};
-
 MUST_CHECK enum status content_tree_open(struct content_tree **tree,
                                          const struct content_tree_options *options,
                                          struct error *error);
@@ -66,10 +55,11 @@ void content_tree_close(struct content_tree *tree); /* NULL is fine */
  * STATUS_NOT_FOUND: there is none. STATUS_REFUSED: who asks may not know it. STATUS_OVER_LIMIT:
  * busy with other queries; try again. The caller releases content.
  */
-MUST_CHECK enum status content_tree_find(struct content_tree *tree,
-                                         struct content_tree_content *content, const char *path,
-                                         const char *ask, struct error *error);
-void content_tree_content_release(struct content_tree_content *content);
+MUST_CHECK enum status content_tree_find(struct content_tree *tree, struct serve_content *content,
+                                         const char *path, const char *ask, struct error *error);
+
+/* The tree for a server; borrows it. */
+struct serve_source content_tree_source(struct content_tree *tree);
 
 /* Receives a name, and the same content's name by its root or NULL. A failure ends the walk. */
 struct content_tree_visitor {

@@ -10,8 +10,10 @@
 
 #include "base/io/file.h"
 #include "base/io/whole_file.h"
+#include "proofs/mirror/push_http.h"
 
-#define COPY_SIZE (1u << 20)
+#define COPY_SIZE      (1u << 20)
+#define PUSH_TIMEOUT_S 30 /* of silence */
 
 struct publisher {
     struct publish_result *result;
@@ -44,7 +46,7 @@ static enum status make_folder_of(const char *path, struct error *error)
     return file_make_folder(folder, error, 0755);
 }
 
-static enum status copy(struct publisher *publisher, const struct content_tree_content *content,
+static enum status copy(struct publisher *publisher, const struct serve_content *content,
                         const char *path, struct error *error)
 {
     struct whole_file file = {.descriptor = -1};
@@ -70,9 +72,8 @@ out:
 }
 
 /* Puts the same bytes under a second name: a hard link where the file system can. */
-static enum status name_again(struct publisher *publisher,
-                              const struct content_tree_content *content, const char *path,
-                              const char *name, struct error *error)
+static enum status name_again(struct publisher *publisher, const struct serve_content *content,
+                              const char *path, const char *name, struct error *error)
 {
     if (is_there(name, content->size)) {
         return STATUS_OK;
@@ -94,7 +95,7 @@ static bool is_list_of_pieces(const char *name)
 static enum status put(void *context, const char *name, const char *root_name, struct error *error)
 {
     struct publisher *publisher = context;
-    struct content_tree_content content;
+    struct serve_content content;
     char path[FILE_PATH_MAX];
     char root_path[FILE_PATH_MAX];
     enum status status = STATUS_OK;
@@ -121,7 +122,7 @@ static enum status put(void *context, const char *name, const char *root_name, s
         TRY_OUT(name_again(publisher, &content, path, root_path, error));
     }
 out:
-    content_tree_content_release(&content);
+    serve_content_release(&content);
     return status;
 }
 
@@ -153,6 +154,51 @@ enum status publish(struct publish_result *result, struct content_tree *tree, co
     TRY_OUT(content_tree_walk(tree, &visitor, error));
 out:
     free(publisher);
+    return status;
+}
+
+/* ---- mirrors ------------------------------------------------------------- */
+
+struct pusher {
+    struct publish_result *result;
+    struct content_tree *tree;
+    struct push_http *push;
+};
+
+static enum status push_one(void *context, const char *name, const char *root_name,
+                            struct error *error)
+{
+    struct pusher *pusher = context;
+    struct serve_content content;
+    enum status status;
+
+    (void)root_name; /* whoever has the job knows the other name */
+    if (strcmp(name, "v1/jobs.json") == 0) {
+        return STATUS_OK;
+    }
+    TRY(content_tree_find(pusher->tree, &content, name, NULL, error));
+    if (push_http_has(pusher->push, name, content.size)) {
+        pusher->result->kept++;
+        status = STATUS_OK;
+    } else {
+        status = push_http_put(pusher->push, name, &content, error);
+        pusher->result->written += status == STATUS_OK;
+        pusher->result->bytes += status == STATUS_OK ? content.size : 0;
+    }
+    serve_content_release(&content);
+    return status;
+}
+
+enum status publish_push(struct publish_result *result, struct content_tree *tree, const char *url,
+                         const char *token, struct error *error)
+{
+    struct pusher pusher = {.result = result, .tree = tree};
+    const struct content_tree_visitor visitor = {.visit = push_one, .context = &pusher};
+    enum status status;
+
+    TRY(push_http_open(&pusher.push, url, token, PUSH_TIMEOUT_S, error));
+    status = content_tree_walk(tree, &visitor, error);
+    push_http_close(pusher.push);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /*
- * publish.h - writes the content tree as files, for any web server or object store.
+ * publish.h - writes the content tree as files, for any web server or object store, or puts it into
+ * a mirror.
  */
 #ifndef PROVER_SERVE_PUBLISH_H
 #define PROVER_SERVE_PUBLISH_H
@@ -19,6 +20,13 @@ struct publish_result {
  */
 MUST_CHECK enum status publish(struct publish_result *result, struct content_tree *tree,
                                const char *folder, struct error *error);
+
+/*
+ * Puts the same tree into a mirror by HTTP, but for jobs.json, which is the mirror's own. What the
+ * mirror has already is not sent again.
+ */
+MUST_CHECK enum status publish_push(struct publish_result *result, struct content_tree *tree,
+                                    const char *url, const char *token, struct error *error);
 
 /*
  * Writes all trace replies about a step of the tree's first bundle in the same way: as many bytes

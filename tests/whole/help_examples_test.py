@@ -36,6 +36,7 @@ NOT_HERE = {
     "job new --base": "tests/client/job_base_test.py",
     "bundle export tune.run --hf": "tests/oracle/base_test.py",
     "job new --tape": "a tape of another program",
+    "prover run 0x": "tests/whole/by_ledger_test.py",
     "ledger deploy": "tests/chain has chains",
 }
 # A job that is small enough to be trained here; the examples name no size.

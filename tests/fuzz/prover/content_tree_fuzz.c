@@ -9,8 +9,8 @@
 
 #include "engine/models/model.h"
 #include "proofs/job/job_make.h"
+#include "proofs/mirror/serve.h"
 #include "prover/serve/content_tree.h"
-#include "prover/serve/serve.h"
 #include "tests/support/folder.h"
 
 #define CONTENT_MAX (1u << 20)
@@ -69,9 +69,9 @@ static struct content_tree *the_site(void)
 }
 
 /* Where the name says "JOB", the id of the job that is there: no fuzzer would find it. */
-static void name_of(char name[CONTENT_TREE_PATH_MAX], struct content_tree *tree, const char *text)
+static void name_of(char name[SERVE_PATH_MAX], struct content_tree *tree, const char *text)
 {
-    struct content_tree_content list;
+    struct serve_content list;
     struct error error;
     const char *mark = strstr(text, "JOB");
     const char *id;
@@ -80,17 +80,16 @@ static void name_of(char name[CONTENT_TREE_PATH_MAX], struct content_tree *tree,
     insist(content_tree_find(tree, &list, "v1/jobs.json", NULL, &error) == STATUS_OK, "no list");
     id = strstr((const char *)list.bytes, "\"job\": \"");
     insist(id != NULL, "no job in the list");
-    (void)snprintf(name, CONTENT_TREE_PATH_MAX, "%.*s%.64s%s",
-                   mark == NULL ? 0 : (int)(mark - text), text, mark == NULL ? "" : id + 8,
-                   mark == NULL ? text : mark + 3);
-    content_tree_content_release(&list);
+    (void)snprintf(name, SERVE_PATH_MAX, "%.*s%.64s%s", mark == NULL ? 0 : (int)(mark - text), text,
+                   mark == NULL ? "" : id + 8, mark == NULL ? text : mark + 3);
+    serve_content_release(&list);
 }
 
 static void find(const char *text)
 {
     struct content_tree *tree = the_site();
-    struct content_tree_content content;
-    char name[CONTENT_TREE_PATH_MAX];
+    struct serve_content content;
+    char name[SERVE_PATH_MAX];
     struct error error;
     enum status status;
 
@@ -101,7 +100,7 @@ static void find(const char *text)
     if (status == STATUS_OK) {
         insist((content.bytes == NULL) == (content.descriptor >= 0) && content.size < CONTENT_MAX,
                "content that is none");
-        content_tree_content_release(&content);
+        serve_content_release(&content);
     }
 }
 

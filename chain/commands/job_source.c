@@ -1,14 +1,22 @@
 /* job_source.c - see job_source.h. */
-#include "client/job_source.h"
+#include "chain/commands/job_source.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
 #include "chain/job/job_states.h"
+#include "proofs/commit/commit.h"
 #include "proofs/job/job_file.h"
+#include "proofs/run/run.h"
+
+enum {
+    DATA_HEADER_MAX = 65536, /* of a .npy */
+};
 
 static enum status add_mirrors(struct job_source *source, const struct options *options,
                                struct error *error)
@@ -93,6 +101,102 @@ enum status job_source_get(struct job_source *source, const char *path, struct e
         return STATUS_NOT_FOUND;
     }
     return mirror_set_get(&source->mirrors, &wanted, path, error);
+}
+
+/* ---- the data ---------------------------------------------------------------- */
+
+#define NPY_ENDING ".npy" /* by which a dataset is known */
+
+struct source_data {
+    const struct tensor *tensor;
+    const struct digest *root;
+};
+
+static enum status take_data(void *context, const char *path, struct error *error)
+{
+    const struct source_data *wanted = context;
+    struct dataset dataset;
+    struct digest root;
+
+    TRY(run_data_open(&dataset, &root, wanted->tensor, path, error));
+    dataset_close(&dataset);
+    return digest_equal(&root, wanted->root)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "it has another root");
+}
+
+static bool is_npy(const char *path)
+{
+    static const char magic[] = "\x93NUMPY";
+    char start[sizeof(magic) - 1];
+    FILE *file = fopen(path, "rb");
+    bool found = file != NULL && fread(start, 1, sizeof(start), file) == sizeof(start) &&
+                 memcmp(start, magic, sizeof(start)) == 0;
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return found;
+}
+
+/* What came from a mirror has no ending of its own: a .npy is looked at under a second name. */
+static enum status take_fetched(void *context, const char *path, struct error *error)
+{
+    char named[FILE_PATH_MAX];
+    enum status status;
+
+    if (!is_npy(path)) {
+        return take_data(context, path, error);
+    }
+    if (snprintf(named, sizeof(named), "%s" NPY_ENDING, path) >= (int)sizeof(named)) {
+        return error_set(error, STATUS_USAGE, "the path %.80s... is too long", path);
+    }
+    if (link(path, named) != 0) {
+        return error_set_errno(error, "cannot name %s", named);
+    }
+    status = take_data(context, named, error);
+    (void)unlink(named);
+    return status;
+}
+
+static const struct tensor *data_tensor(const struct tape *tape, uint32_t at)
+{
+    const struct tensor *tensor = tape->tensors;
+
+    while (tensor->role != ROLE_DATA || at-- > 0) {
+        tensor++;
+    }
+    return tensor;
+}
+
+enum status job_source_get_data(char *path, struct job_source *source, uint32_t at,
+                                const char *prefix, struct error *error)
+{
+    const struct job *job = source->job;
+    struct source_data data = {.root = &job->data_roots[at]};
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    char name[160];
+    struct mirror_wanted wanted = {
+        .name = name, .what = "data", .check = take_fetched, .context = &data};
+    char plain[FILE_PATH_MAX];
+
+    data.tensor = data_tensor(job->tape, at);
+    wanted.size_max = commit_tensor_size(data.tensor) + DATA_HEADER_MAX;
+    hex_encode(root, data.root->bytes, DIGEST_SIZE);
+    (void)snprintf(name, sizeof(name), "v1/roots/%s", root);
+    if (snprintf(path, FILE_PATH_MAX, "%s.%.16s" NPY_ENDING, prefix, root) >= FILE_PATH_MAX) {
+        return error_set(error, STATUS_USAGE, "the path %.80s... is too long", prefix);
+    }
+    if (file_exists(path)) {
+        return take_data(&data, path, error);
+    }
+    (void)snprintf(plain, sizeof(plain), "%.*s", (int)(strlen(path) - strlen(NPY_ENDING)), path);
+    TRY(mirror_set_get(&source->mirrors, &wanted, plain, error));
+    if (!is_npy(plain)) {
+        (void)snprintf(path, FILE_PATH_MAX, "%s", plain);
+        return STATUS_OK;
+    }
+    return rename(plain, path) == 0 ? STATUS_OK : error_set_errno(error, "cannot keep %s", path);
 }
 
 /* ---- what was found of the mirrors ------------------------------------------- */

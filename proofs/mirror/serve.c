@@ -1,5 +1,5 @@
 /* serve.c - see serve.h. */
-#include "prover/serve/serve.h"
+#include "proofs/mirror/serve.h"
 
 #include <inttypes.h>
 #include <microhttpd.h>
@@ -11,19 +11,29 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "base/secret.h"
 
 #define PEM_SIZE_MAX      (1u << 20)
 #define REQUEST_SIZE_MAX  (16u << 10) /* line and headers */
 #define CONNECTIONS_LEAST 8
 
 struct serve {
-    struct content_tree *tree;
+    struct serve_source source;
     struct MHD_Daemon *daemon;
     struct file_bytes certificate;
     struct file_bytes key;
     pthread_mutex_t lock;
     struct serve_counts counts;
 };
+
+void serve_content_release(struct serve_content *content)
+{
+    if (content->descriptor >= 0) {
+        (void)close(content->descriptor);
+    }
+    free(content->bytes);
+    *content = (struct serve_content){.descriptor = -1};
+}
 
 /* ---- ranges ------------------------------------------------------------- */
 
@@ -88,8 +98,9 @@ static void count(struct serve *serve, bool refused, uint64_t bytes)
     (void)pthread_mutex_unlock(&serve->lock);
 }
 
-static enum MHD_Result refuse(struct serve *serve, struct MHD_Connection *connection,
-                              unsigned int code, const char *words)
+/* A response of one line. */
+static enum MHD_Result say(struct serve *serve, struct MHD_Connection *connection,
+                           unsigned int code, const char *words)
 {
     char text[ERROR_TEXT_MAX + 2];
     struct MHD_Response *response;
@@ -106,16 +117,17 @@ static enum MHD_Result refuse(struct serve *serve, struct MHD_Connection *connec
         (void)MHD_add_response_header(response, "Retry-After", "1");
     }
     if (code == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
+        (void)MHD_add_response_header(response, "Allow",
+                                      serve->source.take != NULL ? "GET, HEAD, PUT" : "GET, HEAD");
     }
     result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
-    count(serve, true, 0);
+    count(serve, code >= MHD_HTTP_BAD_REQUEST, 0);
     return result;
 }
 
 /* The response of a part of the content; takes its descriptor or its bytes. */
-static struct MHD_Response *response_of(struct content_tree_content *content, uint64_t first,
+static struct MHD_Response *response_of(struct serve_content *content, uint64_t first,
                                         uint64_t size)
 {
     struct MHD_Response *response;
@@ -131,7 +143,7 @@ static struct MHD_Response *response_of(struct content_tree_content *content, ui
     return MHD_create_response_from_buffer(size, content->bytes + first, MHD_RESPMEM_MUST_COPY);
 }
 
-static void add_headers(struct MHD_Response *response, const struct content_tree_content *content)
+static void add_headers(struct MHD_Response *response, const struct serve_content *content)
 {
     char tag[HEX_SIZE(DIGEST_SIZE) + 2];
 
@@ -151,7 +163,7 @@ static void add_headers(struct MHD_Response *response, const struct content_tree
 }
 
 static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connection,
-                            struct content_tree_content *content)
+                            struct serve_content *content)
 {
     const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Range");
     struct MHD_Response *response;
@@ -162,7 +174,7 @@ static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connecti
     enum serve_range range = serve_read_range(&first, &size, header, content->size);
 
     if (range == SERVE_OUTSIDE) {
-        return refuse(serve, connection, MHD_HTTP_RANGE_NOT_SATISFIABLE, "there is no such range");
+        return say(serve, connection, MHD_HTTP_RANGE_NOT_SATISFIABLE, "there is no such range");
     }
     response = response_of(content, first, size);
     if (response == NULL) {
@@ -194,45 +206,152 @@ static unsigned int code_of(enum status status)
                : MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
 
+static enum MHD_Result refuse_for(struct serve *serve, struct MHD_Connection *connection,
+                                  enum status status, const struct error *error)
+{
+    /* An internal error may name our files: strangers see no details. */
+    bool internal = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
+
+    return say(serve, connection, code_of(status), internal ? "internal error" : error->text);
+}
+
+static enum MHD_Result show(struct serve *serve, struct MHD_Connection *connection,
+                            const char *path)
+{
+    const struct serve_source *source = &serve->source;
+    const char *header =
+        source->header == NULL
+            ? NULL
+            : MHD_lookup_connection_value(connection, MHD_HEADER_KIND, source->header);
+    struct serve_content content;
+    enum MHD_Result result;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = source->find(source->context, &content, path, header, &error);
+    if (status != STATUS_OK) {
+        return refuse_for(serve, connection, status, &error);
+    }
+    result = give(serve, connection, &content);
+    serve_content_release(&content);
+    return result;
+}
+
+/* ---- what is taken in --------------------------------------------------- */
+
+/* A PUT under way; one that failed reads on, so that the client hears why. */
+struct serve_intake {
+    const struct serve_source *source;
+    void *intake; /* NULL: refused, or over */
+    enum status status;
+    struct error error;
+};
+
+static bool has_token(const struct serve *serve, struct MHD_Connection *connection)
+{
+    static const char bearer[] = "Bearer ";
+    const char *shown = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+    const char *token = serve->source.token;
+    size_t size = token == NULL ? 0 : strlen(token);
+
+    return size > 0 && shown != NULL && strncmp(shown, bearer, sizeof(bearer) - 1) == 0 &&
+           strlen(shown) == sizeof(bearer) - 1 + size &&
+           secret_equal(shown + sizeof(bearer) - 1, token, size);
+}
+
+static enum MHD_Result begin_intake(struct serve *serve, struct MHD_Connection *connection,
+                                    const char *path, void **state)
+{
+    struct serve_intake *intake;
+
+    if (!has_token(serve, connection)) {
+        return say(serve, connection, MHD_HTTP_FORBIDDEN, "the token is not ours");
+    }
+    intake = calloc(1, sizeof(*intake));
+    if (intake == NULL) {
+        return MHD_NO;
+    }
+    intake->source = &serve->source;
+    error_init(&intake->error);
+    intake->status =
+        serve->source.take_begin(serve->source.context, &intake->intake, path, &intake->error);
+    if (intake->status != STATUS_OK) {
+        enum MHD_Result result = refuse_for(serve, connection, intake->status, &intake->error);
+
+        free(intake);
+        return result;
+    }
+    *state = intake;
+    return MHD_YES;
+}
+
+static enum MHD_Result go_on_with_intake(struct serve *serve, struct MHD_Connection *connection,
+                                         struct serve_intake *intake, const char *upload,
+                                         size_t *upload_size)
+{
+    if (*upload_size > 0) {
+        if (intake->status == STATUS_OK) {
+            intake->status =
+                intake->source->take(intake->intake, upload, *upload_size, &intake->error);
+        }
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (intake->intake != NULL) {
+        enum status ended =
+            intake->source->take_end(intake->intake, intake->status == STATUS_OK, &intake->error);
+
+        intake->status = intake->status == STATUS_OK ? ended : intake->status;
+        intake->intake = NULL;
+    }
+    return intake->status == STATUS_OK
+               ? say(serve, connection, MHD_HTTP_CREATED, "kept")
+               : refuse_for(serve, connection, intake->status, &intake->error);
+}
+
+/* When a request is over, however it ended. */
+static void forget(void *context, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode code)
+{
+    struct serve *serve = context;
+    struct serve_intake *intake = *state == serve ? NULL : *state;
+
+    (void)connection;
+    (void)code;
+    if (intake != NULL && intake->intake != NULL) {
+        (void)!intake->source->take_end(intake->intake, false, &intake->error);
+    }
+    free(intake);
+    *state = NULL;
+}
+
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **state)
 {
     struct serve *serve = context;
-    struct content_tree_content content;
-    const char *ask;
-    enum MHD_Result result;
-    struct error error;
-    enum status status;
+    bool takes = serve->source.take != NULL;
+    bool puts = takes && strcmp(method, "PUT") == 0;
 
     (void)version;
-    (void)upload;
-    error_init(&error);
     /* A response before the end of a request closes the connection, as it should here. */
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        return refuse(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+    if (!puts && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        return say(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                   takes ? "only GET, HEAD and PUT" : "only GET and HEAD");
+    }
+    if (url[0] != '/' || strnlen(url, SERVE_PATH_MAX) >= SERVE_PATH_MAX) {
+        return say(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
+    }
+    if (puts) {
+        return *state == NULL ? begin_intake(serve, connection, url + 1, state)
+                              : go_on_with_intake(serve, connection, *state, upload, upload_size);
     }
     if (*state == NULL) {
         *state = serve;
         return MHD_YES;
     }
-    if (*upload_size != 0) {
-        return MHD_NO;
-    }
-    if (url[0] != '/' || strnlen(url, CONTENT_TREE_PATH_MAX) >= CONTENT_TREE_PATH_MAX) {
-        return refuse(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
-    }
-    ask = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, ASK_HEADER);
-    status = content_tree_find(serve->tree, &content, url + 1, ask, &error);
-    if (status != STATUS_OK) {
-        /* An internal error may name our files: strangers see no details. */
-        bool internal = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
-
-        return refuse(serve, connection, code_of(status), internal ? "internal error" : error.text);
-    }
-    result = give(serve, connection, &content);
-    content_tree_content_release(&content);
-    return result;
+    return *upload_size != 0 ? MHD_NO : show(serve, connection, url + 1);
 }
 
 /* ---- the server --------------------------------------------------------- */
@@ -275,8 +394,9 @@ static enum status start(struct serve *serve, const struct serve_options *option
         flags, options->place.port, NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned int)options->connections_per_client, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)options->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX,
-        MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);
+        (unsigned int)options->idle_s, MHD_OPTION_NOTIFY_COMPLETED, forget, serve,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX, MHD_OPTION_ARRAY,
+        tls ? pems : pems + 2, MHD_OPTION_END);
     if (serve->daemon == NULL) {
         (void)error_set_errno(error, "cannot serve on %s, port %u", options->place.address,
                               options->place.port);
@@ -287,7 +407,7 @@ static enum status start(struct serve *serve, const struct serve_options *option
     return STATUS_OK;
 }
 
-enum status serve_open(struct serve **serve, struct content_tree *tree,
+enum status serve_open(struct serve **serve, const struct serve_source *source,
                        const struct serve_options *options, struct error *error)
 {
     struct serve *made = calloc(1, sizeof(*made));
@@ -298,7 +418,7 @@ enum status serve_open(struct serve **serve, struct content_tree *tree,
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "no memory to serve");
     }
-    made->tree = tree;
+    made->source = *source;
     TRY_OUT(read_pems(made, options, error));
     TRY_OUT(start(made, options, error));
 out:

@@ -1,9 +1,9 @@
 /*
- * job_source.h - a job on a ledger, where its parts can be had, and its job file. For the commands
- * that fetch.
+ * job_source.h - a job on a ledger, where its parts can be had, its job file and its data. For the
+ * commands that fetch.
  */
-#ifndef CLIENT_JOB_SOURCE_H
-#define CLIENT_JOB_SOURCE_H
+#ifndef CHAIN_COMMANDS_JOB_SOURCE_H
+#define CHAIN_COMMANDS_JOB_SOURCE_H
 
 #include "base/cli/command.h"
 #include "chain/job/job_record.h"
@@ -41,7 +41,12 @@ void job_source_close(struct job_source *source);
 MUST_CHECK enum status job_source_get(struct job_source *source, const char *path,
                                       struct error *error);
 
+/* Fetches data number `at` of the job, which was got before, to a file whose name begins with
+ * prefix; path has room for FILE_PATH_MAX. A file that is there already and right is taken. */
+MUST_CHECK enum status job_source_get_data(char *path, struct job_source *source, uint32_t at,
+                                           const char *prefix, struct error *error);
+
 /* Prints each mirror that gave something false or nothing, on stderr; adds all to the JSON. */
 void job_source_report(const struct job_source *source, json_t *json);
 
-#endif /* CLIENT_JOB_SOURCE_H */
+#endif /* CHAIN_COMMANDS_JOB_SOURCE_H */

@@ -1,0 +1,239 @@
+/* job_serve.c - see job_serve.h. */
+#include "client/job_serve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "base/io/notify.h"
+#include "base/io/stop.h"
+#include "proofs/job/job_file.h"
+#include "proofs/mirror/depot.h"
+#include "proofs/run/run.h"
+
+enum {
+    WAIT_MS_MAX = 3600000,
+    TOKEN_LEAST = 16,
+    TOKEN_FILE_MAX = 4096,
+};
+
+const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "the job's data, for each data tensor; found by its root"},
+    {.name = "at",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .fallback = "127.0.0.1:7572",
+     .help = "where to listen; 0.0.0.0:7572 for everybody"},
+    {.name = "folder",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .fallback = "served",
+     .help = "what is pushed lies here, and is served too"},
+    {.name = "push-token",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "whoever shows the first line of this file may push ('prover publish --push'); "
+             "without it nobody may"},
+    {.name = "most",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .fallback = "64G",
+     .help = "bytes that the folder may hold"},
+    {.name = "certificate",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "serve by TLS: the certificate, and those above it, as PEM"},
+    {.name = "tls-key", .kind = OPTION_TEXT, .value = "FILE", .help = "its key, as PEM"},
+    {.name = "connections",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .fallback = "256",
+     .help = "connections at a time"},
+    {.name = "connections-per-client",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .fallback = "16",
+     .help = "of them, from one address"},
+};
+
+struct serving {
+    struct command_context *context;
+    struct job *job;
+    struct depot *depot;
+    struct serve *serve;
+    struct stop stop;
+    struct notify notify;
+    char token[TOKEN_FILE_MAX]; /* empty: nothing is taken in */
+};
+
+/* ---- what is shown ------------------------------------------------------------------------- */
+
+/* Shows the data tensor by its root. False: the file does not hold it. */
+static bool show_data(struct serving *serving, const struct tensor *tensor,
+                      const struct digest *wanted, const char *path)
+{
+    struct dataset dataset;
+    struct digest root;
+    struct error none;
+    char text[HEX_SIZE(DIGEST_SIZE)];
+    char name[SERVE_PATH_MAX];
+    uint64_t offset;
+
+    error_init(&none);
+    if (run_data_open(&dataset, &root, tensor, path, &none) != STATUS_OK) {
+        return false;
+    }
+    offset = dataset.offset;
+    dataset_close(&dataset);
+    hex_encode(text, root.bytes, DIGEST_SIZE);
+    (void)snprintf(name, sizeof(name), "v1/roots/%s", text);
+    return digest_equal(&root, wanted) &&
+           depot_show(serving->depot, name, path, offset,
+                      dataset_is_named(path) ? tensor_size(tensor) : 0, &none) == STATUS_OK;
+}
+
+/* Every data tensor of the job, from one of the files. */
+static enum status show_all_data(struct serving *serving, struct error *error)
+{
+    const struct options *options = serving->context->options;
+    const struct tape *tape = serving->job->tape;
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        bool found = tape->tensors[id].role != ROLE_DATA;
+
+        for (size_t i = 0; i < options_list_count(options, "data") && !found; i++) {
+            found = show_data(serving, &tape->tensors[id], &serving->job->data_roots[at],
+                              options_list_item(options, "data", i));
+        }
+        if (!found) {
+            (void)error_set(error, STATUS_REFUSED, "no file of --data holds the job's data '%s'",
+                            tape->tensors[id].name);
+            error_advise(error, "name the files that 'lockstep job new' was given");
+            return STATUS_REFUSED;
+        }
+        at += tape->tensors[id].role == ROLE_DATA;
+    }
+    return STATUS_OK;
+}
+
+static enum status show_job(struct serving *serving, struct error *error)
+{
+    const char *path = serving->context->options->arguments[0];
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char name[SERVE_PATH_MAX];
+
+    hex_encode(id, serving->job->id.bytes, DIGEST_SIZE);
+    (void)snprintf(name, sizeof(name), "v1/jobs/%s/job", id);
+    TRY(depot_show(serving->depot, name, path, 0, 0, error));
+    (void)snprintf(name, sizeof(name), "v1/roots/%s", id);
+    TRY(depot_show(serving->depot, name, path, 0, 0, error));
+    return show_all_data(serving, error);
+}
+
+static enum status read_token(struct serving *serving, struct error *error)
+{
+    const char *path = options_text(serving->context->options, "push-token");
+    struct file_bytes bytes = {0};
+    size_t size;
+
+    if (path == NULL) {
+        return STATUS_OK;
+    }
+    TRY(file_read(&bytes, error, path, sizeof(serving->token) - 1));
+    size = strcspn((const char *)bytes.data, "\r\n");
+    memcpy(serving->token, bytes.data, size);
+    explicit_bzero(bytes.data, bytes.size);
+    file_bytes_release(&bytes);
+    if (size < TOKEN_LEAST) {
+        (void)error_set(error, STATUS_USAGE, "%s: a token has at least %d characters", path,
+                        TOKEN_LEAST);
+        error_advise(error, "head -c 24 /dev/urandom | base64 >%.200s", path);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static enum status open_all(struct serving *serving, struct listen_place *place,
+                            struct error *error)
+{
+    const struct options *given = serving->context->options;
+    struct serve_options options = {
+        .certificate = options_text(given, "certificate"),
+        .key = options_text(given, "tls-key"),
+        .connections_max = (uint32_t)options_number(given, "connections"),
+        .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
+        .idle_s = 30,
+    };
+    struct serve_source source;
+
+    TRY(listen_place_read(place, options_text(given, "at"), error));
+    TRY(read_token(serving, error));
+    TRY(job_read(&serving->job, given->arguments[0], error));
+    TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
+                   error));
+    TRY(show_job(serving, error));
+    TRY(stop_open(&serving->stop, error));
+    source = depot_source(serving->depot, serving->token[0] == '\0' ? NULL : serving->token);
+    options.place = *place;
+    TRY(serve_open(&serving->serve, &source, &options, error));
+    place->port = serve_port(serving->serve);
+    return STATUS_OK;
+}
+
+static int show_address(struct serving *serving, const struct listen_place *place)
+{
+    struct command_context *context = serving->context;
+    char url[LISTEN_URL_MAX];
+    int code = COMMAND_OK;
+
+    listen_place_url(url, place, options_text(context->options, "certificate") != NULL);
+    if (context->json) {
+        code = command_emit(context, json_pack("{s:s, s:b}", "serving", url, "takes_pushes",
+                                               serving->token[0] != '\0'));
+    } else {
+        fprintf(context->out,
+                "serving the job%s at %s%s\n"
+                "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
+                options_list_count(context->options, "data") > 0 ? " and its data" : "", url,
+                serving->token[0] != '\0' ? ", and taking in what is pushed" : "");
+    }
+    (void)fflush(context->out);
+    return code;
+}
+
+int job_serve_run(struct command_context *context)
+{
+    struct serving serving = {.context = context, .stop = {.descriptor = -1}};
+    struct listen_place place;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    notify_open(&serving.notify);
+    TRY_OUT(open_all(&serving, &place, &error));
+    code = show_address(&serving, &place);
+    notify_ready(&serving.notify, "serving");
+    while (code == COMMAND_OK &&
+           !stop_wait(&serving.stop, (double)notify_wait_ms(&serving.notify, WAIT_MS_MAX) / 1000)) {
+        notify_alive(&serving.notify);
+    }
+    notify_stopping(&serving.notify);
+out:
+    serve_close(serving.serve);
+    depot_close(serving.depot);
+    job_free(serving.job);
+    stop_close(&serving.stop);
+    notify_close(&serving.notify);
+    explicit_bzero(serving.token, sizeof(serving.token));
+    return status == STATUS_OK ? code : command_fail(context, &error);
+}
