@@ -277,8 +277,10 @@ static void apply_to_seat(struct job_record *record, struct job_record_segment *
         break;
     }
     if (seat != NULL) {
+        bool stays = event->kind == GAME_REVEALED && event->verdict != GAME_VERDICT_FALSE;
+
         seat->phase = event->kind == GAME_SEALED_VERDICT ? GAME_SEAT_SEALED
-                      : event->kind == GAME_REVEALED     ? GAME_SEAT_REVEALED
+                      : stays                            ? GAME_SEAT_REVEALED
                                                          : GAME_SEAT_CLOSED;
         seat->verdict =
             event->kind == GAME_REVEALED ? (enum game_verdict)event->verdict : seat->verdict;

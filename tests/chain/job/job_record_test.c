@@ -66,7 +66,7 @@ static void commit(struct telling *telling, uint32_t index, uint32_t generation)
 }
 
 /* Drawn, sealed and revealed in place 0. */
-static void seat(struct telling *telling, uint32_t index)
+static void seat(struct telling *telling, uint32_t index, enum game_verdict verdict)
 {
     struct game_event event = {.index = index, .account = verifier};
 
@@ -80,7 +80,7 @@ static void seat(struct telling *telling, uint32_t index)
     event.kind = GAME_SEALED_VERDICT;
     tell(telling, event);
     event.kind = GAME_REVEALED;
-    event.verdict = GAME_VERDICT_UNAVAILABLE;
+    event.verdict = verdict;
     tell(telling, event);
 }
 
@@ -104,12 +104,12 @@ static void see_settled(bool first)
     begin(&telling);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
-    seat(&telling, 0);
+    seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
     tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
     assert_int_equal(unsettled(&telling, true), 1);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 1);
-    seat(&telling, 0);
+    seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
     assert_int_equal(unsettled(&telling, false), 1);
     if (first) {
         tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
@@ -126,6 +126,27 @@ static void test_the_end_of_a_segment_ends_no_duty_of_a_void_one(void **state)
     (void)state;
     see_settled(false);
     see_settled(true);
+}
+
+/* An alarm has ended when it is raised: the end of its segment is about no void seat. */
+static void test_an_alarm_leaves_no_duty(void **state)
+{
+    struct telling telling;
+
+    (void)state;
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
+    tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
+    tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 1);
+    seat(&telling, 0, GAME_VERDICT_FALSE);
+    assert_int_equal(unsettled(&telling, false), 0);
+    tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
+    assert_int_equal(unsettled(&telling, true), 0);
+    job_record_free(&telling.record);
 }
 
 static void test_a_job_that_expires_holds_nothing_back(void **state)
@@ -157,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_end_of_a_segment_ends_no_duty_of_a_void_one),
+        cmocka_unit_test(test_an_alarm_leaves_no_duty),
         cmocka_unit_test(test_a_job_that_expires_holds_nothing_back),
     };
 
