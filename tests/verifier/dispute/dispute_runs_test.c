@@ -1,6 +1,7 @@
 /*
  * Goal: from the first difference to the conviction a verifier computes the disputed step at most
- * three times: the replay that finds it, the second replay with other instructions, and the trace.
+ * three times: the replay that finds it, the second replay with other instructions, and the trace;
+ * and once more for the micro-batch in which the difference lies.
  * Method: a small job whose very first step is false, on the embedded ledger, against a solver that
  * serves nothing but what the ledger makes it reply; the node checks in this process and every
  * result says how many steps it ran. The whole walk goes over the ledger, a child for each turn.
@@ -148,11 +149,47 @@ static void test_a_false_end_of_a_true_trace_costs_no_more(void **state)
     scene_close(&scene);
 }
 
+/* A contraction of a micro-batch. */
+static uint32_t contraction_of(const struct tape *tape, uint32_t batch)
+{
+    uint32_t op = 0;
+
+    while (tape->origins[op].instance != batch || tape->ops[op].kind != OP_CONTRACT) {
+        op++;
+        assert_true(op < tape->op_count);
+    }
+    return trace_item_of_output(tape, op, 0);
+}
+
+/* The file of the trace has one micro-batch, and the step is run once more to turn to it. */
+static void test_a_lie_in_a_micro_batch_costs_one_run_more(void **state)
+{
+    uint64_t random = 5;
+    struct small_job_options options;
+    struct defendant_lie lie;
+    struct scene scene;
+    struct job *job;
+
+    (void)state;
+    small_job_of_kind(&options, MODEL_MLP);
+    options.model.accumulate = 4;
+    options.model.group = 2;
+    job = defendant_job_of(&options, 63);
+    lie = defendant_choose(job, 0, &random);
+    lie.trace = (struct lie){.item = contraction_of(job->tape, 3)};
+    scene_open(&scene, "batch", job, &lie);
+    play(&scene);
+    assert_true(scene.counter.disputes >= 3);
+    assert_in_range(scene.counter.runs, RUNS_MAX + 1, RUNS_MAX + 1);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_conviction_runs_the_disputed_step_three_times),
         cmocka_unit_test(test_a_false_end_of_a_true_trace_costs_no_more),
+        cmocka_unit_test(test_a_lie_in_a_micro_batch_costs_one_run_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
