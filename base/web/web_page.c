@@ -103,17 +103,26 @@ static void add_style(struct buffer *page)
         ".k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
         ".k2{background:var(--good)}.k3{background:var(--loss)}.k4{background:var(--open)}"
         ".k5{background:var(--bad)}\n"
+        "h1+.cards{margin-top:1rem}.facts{display:grid;grid-template-columns:repeat(auto-fit,"
+        "minmax(15rem,1fr));gap:0 1rem;"
+        "font-size:.9rem;margin:.3rem 0 .5rem}"
+        ".ask{display:flex;flex-wrap:wrap;gap:.5rem;margin:1.5rem 0 .6rem}.ask input{flex:1 1 "
+        "12rem}"
+        ".ask input,.ask select,.ask button{font:inherit;color:inherit;background:var(--card);"
+        "border:1px solid var(--line);border-radius:.3rem;padding:.3rem .5rem;max-width:100%}\n"
         "footer{color:var(--dim);margin:2.5rem 0 1rem;font-size:.85rem}\n"
         /* Small screens: plots keep the size of their words. */
         "@media(max-width:36rem){svg text{font-size:20px}svg circle{display:none}}\n"
         "</style>\n");
 }
 
-/* Fetches the page every five seconds; the title says when that fails. */
+/* Fetches the page every five seconds, unless somebody fills in its form; the title says when that
+ * fails. */
 static void add_script(struct buffer *page)
 {
     buffer_add_text(page, "<script>\n"
-                          "setInterval(async()=>{try{const r=await fetch(location.pathname+"
+                          "setInterval(async()=>{if(document.activeElement.form)return;try{const "
+                          "r=await fetch(location.pathname+"
                           "location.search,{cache:'no-store'});if(!r.ok)throw r;const d=new "
                           "DOMParser().parseFromString("
                           "await r.text(),'text/html');document.querySelector('main').replaceWith("

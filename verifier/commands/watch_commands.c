@@ -10,7 +10,7 @@
 #include "base/io/stop.h"
 #include "chain/commands/commands.h"
 #include "verifier/commands/commands.h"
-#include "verifier/status/watch.h"
+#include "verifier/status/board_page.h"
 
 enum {
     SEGMENTS_SHOWN_MAX = 32, /* of one job */
@@ -34,6 +34,18 @@ static const struct option_spec watch_options[] = {
      .minimum = 1,
      .maximum = 86400,
      .help = "how often to look"},
+    {.name = "status",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "serve all jobs as a page at /, and /health; with a port alone to this machine only "
+             "(default: not at all)"},
+    {.name = "device",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .fallback = "cpu",
+     .choices = "cpu|cuda|auto",
+     .help = "the device that 'prover probe JOB --data FILE' measured, by which the page says what "
+             "an hour would earn"},
 };
 
 struct watching {
@@ -43,6 +55,8 @@ struct watching {
     struct ledger *ledger;
     struct watch watch;
     struct ledger_clock clock;
+    struct board_view view;
+    struct board_page *page; /* NULL: none is served */
     struct watch_alarm alarms[WATCH_ALARMS_MAX];
     struct watch_alarm before[WATCH_ALARMS_MAX];
     uint32_t alarm_count;
@@ -271,16 +285,30 @@ static void print_view(const struct watching *watching)
 
 /* ---- looking ------------------------------------------------------------ */
 
-static enum status look(struct watching *watching, struct error *error)
+static enum status read_events(struct watching *watching, struct error *error)
 {
-    TRY(ledger_catch_up(watching->ledger, error));
-    TRY(ledger_get_clock(watching->ledger, &watching->clock, error));
     TRY(watch_follow(&watching->watch, watching->ledger, error));
     memcpy(watching->before, watching->alarms, sizeof(watching->before));
     watching->before_count = watching->alarm_count;
     watching->alarm_count = watch_alarms(watching->alarms, &watching->watch, watching->clock.time_s,
                                          options_number(watching->context->options, "warn"));
+    watching->view.alarm_count = watching->alarm_count;
+    watching->view.clock = watching->clock;
+    watching->view.followed_s = (uint64_t)time(NULL);
     return STATUS_OK;
+}
+
+/* What waits for endpoints does not hold the page up. */
+static enum status look(struct watching *watching, struct error *error)
+{
+    enum status status;
+
+    TRY(ledger_catch_up(watching->ledger, error));
+    TRY(ledger_get_clock(watching->ledger, &watching->clock, error));
+    (void)pthread_mutex_lock(&watching->view.lock);
+    status = read_events(watching, error);
+    (void)pthread_mutex_unlock(&watching->view.lock);
+    return status;
 }
 
 static bool has(const struct watch_alarm *alarms, uint32_t count, const struct watch_alarm *alarm)
@@ -377,6 +405,22 @@ static enum status open_ledger(struct watching *watching, struct error *error)
     return status == STATUS_OK ? ledger_open(&watching->ledger, &options, error) : status;
 }
 
+static enum status open_page(struct watching *watching, struct error *error)
+{
+    const char *text = options_text(watching->context->options, "status");
+    char url[WEB_SERVER_URL_MAX];
+    struct listen_place place;
+
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    TRY(listen_place_read(&place, text, error));
+    TRY(board_page_open(&watching->page, &watching->view, &place, error));
+    board_page_url(url, watching->page, &place);
+    log_info(watching->context->log, "watch", "all jobs at %s", url);
+    return STATUS_OK;
+}
+
 static int watch_until_stopped(struct watching *watching)
 {
     struct command_context *context = watching->context;
@@ -390,8 +434,12 @@ static int watch_until_stopped(struct watching *watching)
     if (status == STATUS_OK && once) {
         status = look(watching, &error);
     } else if (status == STATUS_OK) {
-        notify_ready(&watching->notify, "watching");
-        status = follow(watching, &error);
+        status = open_page(watching, &error);
+        if (status == STATUS_OK) {
+            notify_ready(&watching->notify, "watching");
+            status = follow(watching, &error);
+        }
+        board_page_close(watching->page);
     }
     ledger_close(watching->ledger);
     if (status != STATUS_OK) {
@@ -420,6 +468,10 @@ static int run_watch(struct command_context *context)
         return command_fail(context, &error);
     }
     watching->context = context;
+    watching->view = (struct board_view){.lock = PTHREAD_MUTEX_INITIALIZER,
+                                         .watch = &watching->watch,
+                                         .alarms = watching->alarms,
+                                         .device = options_text(context->options, "device")};
     notify_open(&watching->notify);
     if (stop_open(&watching->stop, &error) == STATUS_OK) {
         watch_init(&watching->watch);
@@ -445,7 +497,8 @@ static const struct command commands[] = {
          "when "
          "it begins and when it ends, with --json as one object on each line.",
      .example = "lockstep watch --ledger local:try.ledger --once\n"
-                "lockstep watch --json --warn 6h",
+                "lockstep watch --json --warn 6h\n"
+                "lockstep watch --status 7573 --ledger local:try.ledger",
      .options = watch_options,
      .option_count = sizeof(watch_options) / sizeof(watch_options[0]),
      .run = run_watch},

@@ -1,0 +1,541 @@
+/* board_page.c - see board_page.h. */
+#include "verifier/status/board_page.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/web/web_page.h"
+#include "chain/game/policy.h"
+#include "chain/game/terms.h"
+#include "chain/job/board.h"
+#include "proofs/run/known_pace.h"
+
+#define PAGE_SIZE_MAX ((size_t)16 << 20)
+#define SILENT_S      300
+#define SQUARES_MAX   160 /* of a job: more segments share one */
+#define COLUMNS       40
+#define CELL          12
+#define WORDS_MAX     100 /* of a search */
+
+struct board_page {
+    struct web_server *web;
+    struct board_view *view;
+    uint64_t now_s;
+};
+
+/* A job that is shown, and what it is sorted by. */
+struct shown_job {
+    const struct job_record *job;
+    wei reward; /* of a segment, today */
+    wei hour;   /* of this machine; 0: not known */
+    wei million;
+    uint64_t number; /* in the order of opening */
+};
+
+/* ---- choosing ------------------------------------------------------------------------- */
+
+static bool has_words(const char *text, const char *words)
+{
+    size_t length = strlen(words);
+
+    for (; strlen(text) >= length; text++) {
+        if (strncasecmp(text, words, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Words are the first digits, or any, of a key, a job id or an address. */
+static bool is_found(const struct job_record *job, const char *words)
+{
+    char text[HEX_SIZE(HASH32_SIZE)];
+    char address[ADDRESS_TEXT_SIZE];
+
+    words += strncmp(words, "0x", 2) == 0 ? 2 : 0;
+    hex_encode(text, job->key.bytes, HASH32_SIZE);
+    if (has_words(text, words)) {
+        return true;
+    }
+    hex_encode(text, job->terms.job_id.bytes, DIGEST_SIZE);
+    if (has_words(text, words)) {
+        return true;
+    }
+    address_print(address, &job->client);
+    if (has_words(address, words)) {
+        return true;
+    }
+    address_print(address, &job->solver);
+    return has_words(address, words);
+}
+
+static bool is_wanted(const struct job_record *job, const char *is, uint64_t now_s)
+{
+    const char *phase = board_phase(job, now_s);
+
+    return strcmp(is, "open") == 0      ? strcmp(phase, "open") == 0
+           : strcmp(is, "running") == 0 ? job->phase == GAME_PHASE_RUNNING
+           : strcmp(is, "over") == 0
+               ? job->phase == GAME_PHASE_CLOSED || strcmp(phase, "expired") == 0
+               : true;
+}
+
+static struct shown_job look_at(const struct job_record *job, uint64_t number, uint64_t now_s,
+                                const char *device)
+{
+    struct shown_job shown = {.job = job, .number = number, .reward = board_reward(job, now_s)};
+    const struct game_terms *terms = &job->terms;
+    struct known_pace known;
+    struct policy_pace pace;
+    struct error none;
+
+    error_init(&none);
+    if (known_pace_find(&known, &terms->job_id, device, &none) == STATUS_OK && known.step_ns > 0) {
+        pace.segment_ms = (uint64_t)((double)known.step_ns * terms->segment_steps / 1e6) + 1;
+        shown.hour = policy_hour(shown.reward, &pace);
+        shown.million = known.tokens == 0 || known.tokens > UINT64_MAX / terms->segment_steps
+                            ? 0
+                            : shown.reward * 1000000 / (known.tokens * terms->segment_steps);
+    }
+    return shown;
+}
+
+static int order(wei left, wei right)
+{
+    return (left < right) - (left > right); /* most first */
+}
+
+static int by_newest(const void *left, const void *right)
+{
+    return order(((const struct shown_job *)left)->number,
+                 ((const struct shown_job *)right)->number);
+}
+
+static int by_hour(const void *left, const void *right)
+{
+    int first =
+        order(((const struct shown_job *)left)->hour, ((const struct shown_job *)right)->hour);
+
+    return first != 0 ? first : by_newest(left, right);
+}
+
+static int by_reward(const void *left, const void *right)
+{
+    const struct shown_job *a = left;
+    const struct shown_job *b = right;
+    int first = order(a->reward * a->job->segment_count, b->reward * b->job->segment_count);
+
+    return first != 0 ? first : by_newest(left, right);
+}
+
+/* Least first: who has little finds what it can afford. */
+static int by_stake(const void *left, const void *right)
+{
+    int first = order(((const struct shown_job *)right)->job->terms.stake,
+                      ((const struct shown_job *)left)->job->terms.stake);
+
+    return first != 0 ? first : by_newest(left, right);
+}
+
+static int by_deadline(const void *left, const void *right)
+{
+    int first = order(((const struct shown_job *)right)->job->terms.deadline_s,
+                      ((const struct shown_job *)left)->job->terms.deadline_s);
+
+    return first != 0 ? first : by_newest(left, right);
+}
+
+static const struct {
+    const char *name;
+    const char *words;
+    int (*compare)(const void *left, const void *right);
+} sorts[] = {{"newest", "newest", by_newest},
+             {"hour", "an hour earns most", by_hour},
+             {"reward", "highest reward", by_reward},
+             {"stake", "smallest stake", by_stake},
+             {"deadline", "nearest deadline", by_deadline}};
+#define SORT_COUNT (sizeof(sorts) / sizeof(sorts[0]))
+
+static const struct {
+    const char *name;
+    const char *words;
+} kinds[] = {{"", "all"}, {"open", "open"}, {"running", "running"}, {"over", "over"}};
+#define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
+
+/* What the query asks for; unknown words mean the first of their kind. */
+struct wish {
+    char words[WORDS_MAX];
+    size_t kind;
+    size_t sort;
+};
+
+static struct wish read_wish(const struct web_query *query)
+{
+    const char *words = web_query_text(query, "q");
+    const char *is = web_query_text(query, "is");
+    const char *sort = web_query_text(query, "sort");
+    struct wish wish = {.kind = 0};
+
+    (void)snprintf(wish.words, sizeof(wish.words), "%s", words == NULL ? "" : words);
+    for (size_t i = 0; i < KIND_COUNT && is != NULL; i++) {
+        wish.kind = strcmp(kinds[i].name, is) == 0 ? i : wish.kind;
+    }
+    for (size_t i = 0; i < SORT_COUNT && sort != NULL; i++) {
+        wish.sort = strcmp(sorts[i].name, sort) == 0 ? i : wish.sort;
+    }
+    return wish;
+}
+
+/* ---- a job -------------------------------------------------------------------------------- */
+
+static void add_fact(struct buffer *page, const char *what, const char *is)
+{
+    buffer_add_format(page, "<div><span class=\"dim\">%s</span> ", what);
+    web_page_text(page, is);
+    buffer_add_text(page, "</div>\n");
+}
+
+/* People compare the first digits; who wants all of them asks 'lockstep job show'. */
+static void print_amount(char text[TERMS_AMOUNT_SIZE], wei amount)
+{
+    if (amount < WEI_PER_ETHER / 100000) {
+        terms_amount(text, amount);
+    } else {
+        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.6g eth", (double)amount / (double)WEI_PER_ETHER);
+    }
+}
+
+static void add_reward(struct buffer *page, const struct shown_job *shown)
+{
+    const struct job_record *job = shown->job;
+    char now[TERMS_AMOUNT_SIZE];
+    char to[TERMS_AMOUNT_SIZE];
+    char text[2 * TERMS_AMOUNT_SIZE + 32];
+
+    print_amount(now, shown->reward * job->segment_count);
+    print_amount(to, job->terms.reward_to * job->segment_count);
+    if (job->phase == GAME_PHASE_OPEN && shown->reward < job->terms.reward_to) {
+        (void)snprintf(text, sizeof(text), "%s today, rising to %s", now, to);
+    } else {
+        (void)snprintf(text, sizeof(text), "%s", now);
+    }
+    add_fact(page, "Reward", text);
+    if (shown->hour > 0) {
+        print_amount(text, shown->hour);
+        add_fact(page, "An hour of this machine", text);
+    }
+    if (shown->million > 0) {
+        print_amount(text, shown->million);
+        add_fact(page, "A million tokens", text);
+    }
+}
+
+static void add_terms(struct buffer *page, const struct job_record *job)
+{
+    const struct game_terms *terms = &job->terms;
+    char period[TERMS_PERIOD_SIZE];
+    char clock[TERMS_PERIOD_SIZE];
+    char text[3 * TERMS_AMOUNT_SIZE];
+
+    print_amount(text, terms->stake);
+    add_fact(page, "Stake", text);
+    (void)snprintf(text, sizeof(text), "%" PRIu64 " in %u segments", terms->steps,
+                   job->segment_count);
+    add_fact(page, "Steps", text);
+    if (terms->seats == 0) {
+        add_fact(page, "Verified", "by nobody who is paid");
+    } else {
+        (void)snprintf(text, sizeof(text), "%.3g %% by %u; panel %u of %u",
+                       terms->coverage_ppm / 1e4, terms->seats, job_record_panel(job),
+                       terms->panel_least);
+        add_fact(page, "Verified", text);
+    }
+    terms_period(period, terms->segment_period_s);
+    terms_period(clock, terms->clock_s);
+    (void)snprintf(text, sizeof(text), "%s for a segment, %s in a dispute", period, clock);
+    add_fact(page, "Time", text);
+}
+
+static const char *segment_words(const struct job_record *job, uint32_t index, uint64_t now_s,
+                                 int *mark)
+{
+    enum job_segment_wait wait;
+
+    if (index >= job->committed) {
+        *mark = 0;
+        return "to come";
+    }
+    wait = job_record_waits_for(job, index, now_s);
+    *mark = wait == JOB_SEGMENT_FINAL                                  ? 2
+            : wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_LOST ? 5
+            : wait == JOB_SEGMENT_SEALING || wait == JOB_SEGMENT_REVEALING ||
+                    wait == JOB_SEGMENT_RENEWAL
+                ? 3
+                : 1;
+    return job_segment_wait_word(wait);
+}
+
+static void add_squares(struct buffer *page, const struct job_record *job, uint64_t now_s)
+{
+    uint32_t each = job->segment_count / SQUARES_MAX + 1;
+    uint32_t squares = (job->segment_count + each - 1) / each;
+
+    buffer_add_format(page, "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"segments\">",
+                      COLUMNS * CELL, (squares + COLUMNS - 1) / COLUMNS * CELL);
+    for (uint32_t i = 0; i < squares; i++) {
+        int mark = 0;
+        const char *words = segment_words(job, i * each, now_s, &mark);
+
+        buffer_add_format(page,
+                          "<rect class=\"m%d\" x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\">"
+                          "<title>segment %u: %s</title></rect>",
+                          mark, i % COLUMNS * CELL, i / COLUMNS * CELL, CELL - 2, CELL - 2,
+                          i * each, words);
+    }
+    buffer_add_text(page, "</svg>\n");
+}
+
+static void add_progress(struct buffer *page, const struct job_record *job, uint64_t now_s)
+{
+    uint64_t forecast_s =
+        job->finalized < job->committed ? watch_forecast(job, job->finalized, now_s) : 0;
+    char solver[ADDRESS_TEXT_SIZE];
+
+    address_print(solver, &job->solver);
+    buffer_add_format(
+        page, "<p class=\"dim\">%u of %u segments committed, %u final; %u claims open. ",
+        job->committed, job->segment_count, job->finalized, job_record_open_claims(job));
+    if (job->phase == GAME_PHASE_RUNNING && job->committed < job->segment_count && !job->ended) {
+        buffer_add_text(page, "The next commit is due ");
+        web_page_when(page, job->due_s, now_s);
+        buffer_add_text(page, ". ");
+    }
+    if (job->finalized < job->committed) {
+        buffer_add_format(page, "Segment %u is final ", job->finalized);
+        if (forecast_s == 0) {
+            buffer_add_text(page, "nobody can say when. ");
+        } else {
+            web_page_when(page, forecast_s, now_s);
+            buffer_add_text(page, " at the earliest. ");
+        }
+    }
+    buffer_add_text(page, "Solver ");
+    web_page_text(page, solver);
+    buffer_add_text(page, "</p>\n");
+    add_squares(page, job, now_s);
+}
+
+static void add_job(struct buffer *page, const struct shown_job *shown, uint64_t now_s)
+{
+    const struct job_record *job = shown->job;
+    char client[ADDRESS_TEXT_SIZE];
+
+    address_print(client, &job->client);
+    buffer_add_text(page, "<section class=\"job\"><h3>");
+    web_page_key(page, job->key.bytes, HASH32_SIZE);
+    buffer_add_format(page, " %s</h3>\n<div class=\"facts\">\n", board_phase(job, now_s));
+    add_reward(page, shown);
+    add_terms(page, job);
+    if (job->phase == GAME_PHASE_OPEN) {
+        buffer_add_text(page, "<div><span class=\"dim\">Deadline</span> ");
+        web_page_when(page, job->terms.deadline_s, now_s);
+        buffer_add_text(page, "</div>\n");
+    }
+    buffer_add_text(page, "</div>\n<p class=\"dim\">Client ");
+    web_page_text(page, client);
+    buffer_add_text(page, "</p>\n");
+    if (job->phase == GAME_PHASE_RUNNING || job->committed > 0) {
+        add_progress(page, job, now_s);
+    }
+    buffer_add_text(page, "</section>\n");
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void add_choices(struct buffer *page, const struct wish *wish)
+{
+    buffer_add_text(page, "<form method=\"get\" class=\"ask\"><input type=\"search\" name=\"q\" "
+                          "placeholder=\"key, job id or address\" aria-label=\"search\" value=\"");
+    web_page_text(page, wish->words);
+    buffer_add_text(page, "\"> <select name=\"is\" aria-label=\"which\">");
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        buffer_add_format(page, "<option value=\"%s\"%s>%s</option>", kinds[i].name,
+                          i == wish->kind ? " selected" : "", kinds[i].words);
+    }
+    buffer_add_text(page, "</select> <select name=\"sort\" aria-label=\"order\">");
+    for (size_t i = 0; i < SORT_COUNT; i++) {
+        buffer_add_format(page, "<option value=\"%s\"%s>%s</option>", sorts[i].name,
+                          i == wish->sort ? " selected" : "", sorts[i].words);
+    }
+    buffer_add_text(page, "</select> <button>Show</button></form>\n");
+}
+
+static void add_card(struct buffer *page, uint64_t number, const char *words)
+{
+    buffer_add_format(page, "<div class=\"card\"><b>%" PRIu64 "</b><span>%s</span></div>\n", number,
+                      words);
+}
+
+static void add_top(struct buffer *page, const struct board_view *view)
+{
+    uint64_t counts[4] = {0};
+
+    for (uint32_t i = 0; i < view->watch->job_count; i++) {
+        const struct job_record *job = &view->watch->jobs[i];
+
+        counts[0] += strcmp(board_phase(job, view->clock.time_s), "open") == 0;
+        counts[1] += job->phase == GAME_PHASE_RUNNING;
+        counts[2] += job->phase == GAME_PHASE_CLOSED;
+    }
+    buffer_add_text(page, "<h1>Lockstep jobs</h1>\n<div class=\"cards\">\n");
+    add_card(page, counts[0], "open");
+    add_card(page, counts[1], "running");
+    add_card(page, counts[2], "over");
+    add_card(page, view->alarm_count, "alarms");
+    buffer_add_text(page, "</div>\n");
+}
+
+static void add_alarms(struct buffer *page, const struct board_view *view)
+{
+    for (uint32_t i = 0; i < view->alarm_count && i < BOARD_PAGE_JOBS_MAX; i++) {
+        const struct watch_alarm *alarm = &view->alarms[i];
+
+        buffer_add_text(page, "<p class=\"word ill\">");
+        web_page_key(page, alarm->job.bytes, HASH32_SIZE);
+        buffer_add_format(page, " segment %u: ", alarm->index);
+        web_page_text(page, alarm->text);
+        buffer_add_text(page, "</p>\n");
+    }
+}
+
+static void add_key(struct buffer *page)
+{
+    static const char *const words[] = {"to come",        "committed", "final",
+                                        "being verified", NULL,        "disputed or lost"};
+
+    buffer_add_text(page, "<p class=\"dim\">");
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (words[i] != NULL) {
+            buffer_add_format(page,
+                              "<span class=\"mark\"><span class=\"key k%zu\"></span>%s</span> ", i,
+                              words[i]);
+        }
+    }
+    buffer_add_text(page, "</p>\n");
+}
+
+static void add_jobs(struct buffer *page, const struct board_view *view, const struct wish *wish,
+                     struct shown_job *shown)
+{
+    uint64_t now_s = view->clock.time_s;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < view->watch->job_count; i++) {
+        const struct job_record *job = &view->watch->jobs[i];
+
+        if (is_wanted(job, kinds[wish->kind].name, now_s) && is_found(job, wish->words)) {
+            shown[count++] = look_at(job, i, now_s, view->device);
+        }
+    }
+    qsort(shown, count, sizeof(*shown), sorts[wish->sort].compare);
+    if (count == 0) {
+        buffer_add_text(page, "<p class=\"dim\">No such job is on the ledger.</p>\n");
+    }
+    for (uint32_t i = 0; i < count && i < BOARD_PAGE_JOBS_MAX; i++) {
+        add_job(page, &shown[i], now_s);
+    }
+    if (count > BOARD_PAGE_JOBS_MAX) {
+        buffer_add_format(page, "<p class=\"dim\">and %u others: search for them</p>\n",
+                          count - BOARD_PAGE_JOBS_MAX);
+    }
+}
+
+static void write_page(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const struct board_page *page = context;
+    struct wish wish = read_wish(query);
+    struct shown_job *shown;
+
+    (void)pthread_mutex_lock(&page->view->lock);
+    shown = calloc((size_t)page->view->watch->job_count + 1, sizeof(*shown));
+    web_page_begin(answer, "Lockstep jobs");
+    add_top(answer, page->view);
+    add_alarms(answer, page->view);
+    add_choices(answer, &wish);
+    add_key(answer);
+    if (shown != NULL) {
+        add_jobs(answer, page->view, &wish, shown);
+    }
+    web_page_end(answer, page->view->clock.time_s,
+                 "Everything here follows from the events of the ledger.");
+    (void)pthread_mutex_unlock(&page->view->lock);
+    free(shown);
+}
+
+/* ---- the site ------------------------------------------------------------------- */
+
+static enum status look(void *context, uint64_t now_ms, struct error *error)
+{
+    struct board_page *page = context;
+
+    (void)error;
+    page->now_s = now_ms / 1000;
+    return STATUS_OK;
+}
+
+static const char *trouble(void *context)
+{
+    const struct board_page *page = context;
+    uint64_t followed_s;
+
+    (void)pthread_mutex_lock(&page->view->lock);
+    followed_s = page->view->followed_s;
+    (void)pthread_mutex_unlock(&page->view->lock);
+    return followed_s + SILENT_S < page->now_s ? "the ledger is not followed" : NULL;
+}
+
+static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page}};
+
+enum status board_page_open(struct board_page **page, struct board_view *view,
+                            const struct listen_place *place, struct error *error)
+{
+    struct board_page *made = calloc(1, sizeof(*made));
+    const struct web_site site = {.routes = routes,
+                                  .route_count = sizeof(routes) / sizeof(routes[0]),
+                                  .size_max = PAGE_SIZE_MAX,
+                                  .look = look,
+                                  .trouble = trouble,
+                                  .context = made};
+    enum status status;
+
+    *page = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to serve the jobs");
+    }
+    made->view = view;
+    status = web_server_open(&made->web, &site, place, error);
+    if (status != STATUS_OK) {
+        board_page_close(made);
+        return status;
+    }
+    *page = made;
+    return STATUS_OK;
+}
+
+void board_page_close(struct board_page *page)
+{
+    if (page != NULL) {
+        web_server_close(page->web);
+        free(page);
+    }
+}
+
+void board_page_url(char url[WEB_SERVER_URL_MAX], const struct board_page *page,
+                    const struct listen_place *place)
+{
+    web_server_url(url, page->web, place);
+}
