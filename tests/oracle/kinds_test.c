@@ -108,6 +108,113 @@ static uint32_t write_instance_norm(struct net *net)
     return build_group_norm(net->builder, x, gain, net_vector(net, 6), 10, 6, 1e-3f);
 }
 
+static uint32_t write_gather(struct net *net)
+{
+    return build_gather(net->builder, net_matrix(net, 7, 5), net_index(net, 12, 7));
+}
+
+/* What casts to 16 bits and back leaves, whose gradient passes straight through. */
+static uint32_t write_cast_to(struct net *net, enum dtype dtype)
+{
+    return build_cast(net->builder, build_cast(net->builder, net_matrix(net, 9, 11), dtype),
+                      DTYPE_F32);
+}
+
+static uint32_t write_cast_f16(struct net *net)
+{
+    return write_cast_to(net, DTYPE_F16);
+}
+
+static uint32_t write_cast_bf16(struct net *net)
+{
+    return write_cast_to(net, DTYPE_BF16);
+}
+
+static uint32_t write_split(struct net *net)
+{
+    uint32_t x = net_matrix(net, 6, 12);
+    uint32_t parts[3];
+
+    build_split(net->builder, parts, 3, x);
+    return build_mul(net->builder, parts[2], build_add(net->builder, parts[0], parts[2], 1), 1);
+}
+
+static uint32_t write_expand(struct net *net)
+{
+    static const uint64_t dims[3] = {3, 5, 4};
+
+    return build_expand(net->builder, net_vector(net, 5), 4, 3, dims);
+}
+
+static uint32_t write_relu(struct net *net)
+{
+    return build_unary(net->builder, OP_RELU, net_matrix(net, 9, 11));
+}
+
+static uint32_t write_gelu(struct net *net)
+{
+    return build_unary(net->builder, OP_GELU, net_matrix(net, 9, 11));
+}
+
+static uint32_t write_silu(struct net *net)
+{
+    return build_unary(net->builder, OP_SILU, net_matrix(net, 9, 11));
+}
+
+static uint32_t write_layer_norm(struct net *net)
+{
+    uint32_t x = net_matrix(net, 4, 1100);
+    uint32_t gain = net_vector(net, 1100);
+
+    return build_layer_norm(net->builder, x, gain, net_vector(net, 1100), 1e-3f);
+}
+
+static uint32_t write_rms_norm(struct net *net)
+{
+    uint32_t x = net_matrix(net, 4, 1100);
+
+    return build_rms_norm(net->builder, x, net_vector(net, 1100), 1e-3f);
+}
+
+static uint32_t write_softmax_causal(struct net *net)
+{
+    return build_softmax(net->builder, net_parameter(net, 4, 2, 3, 6, 6), 1.5f, 6, TENSOR_NONE);
+}
+
+static uint32_t write_cross_entropy(struct net *net)
+{
+    return build_cross_entropy(net->builder, net_matrix(net, 9, 11), net_index(net, 9, 11));
+}
+
+static uint32_t write_linear(struct net *net)
+{
+    uint32_t x = net_matrix(net, 9, 130);
+
+    return build_linear(net->builder, x, net_matrix(net, 7, 130));
+}
+
+/* Sums over the middle axis, which are exact contractions with ones. */
+static uint32_t write_sums(struct net *net)
+{
+    return build_reduce(net->builder, net_cube(net, 3, 5, 4), 4, 5);
+}
+
+static uint32_t write_rotary_neighbours(struct net *net)
+{
+    uint64_t dims[2] = {5, 6};
+    uint32_t table = build_tensor(net->builder, "table", DTYPE_F32, ROLE_CONSTANT, 2, dims);
+
+    return build_rotary(net->builder, net_cube(net, 2, 5, 18), table, 5, 3, false);
+}
+
+/* Of 2 pictures of 6 by 5 with 3 channels, by windows as in write_windows(). */
+static uint32_t write_col2im(struct net *net)
+{
+    static const int64_t image[IMAGE_ATTRIBUTES] = {2, 6, 5, 3, 3, 2, 2, 1, 2, 0, 1, 1, 2, 3};
+
+    return build_image_op(net->builder, OP_COL2IM, net_matrix(net, 18, 18), image);
+}
+
 static const struct kind_case {
     const char *name;
     write_case *write;
@@ -125,6 +232,22 @@ static const struct kind_case {
     {"batch-norm", write_batch_norm},
     {"group-norm", write_group_norm},
     {"instance-norm", write_instance_norm},
+    {"gather", write_gather},
+    {"cast-f16", write_cast_f16},
+    {"cast-bf16", write_cast_bf16},
+    {"split", write_split},
+    {"expand", write_expand},
+    {"relu", write_relu},
+    {"gelu", write_gelu},
+    {"silu", write_silu},
+    {"layer-norm", write_layer_norm},
+    {"rms-norm", write_rms_norm},
+    {"softmax-causal", write_softmax_causal},
+    {"cross-entropy", write_cross_entropy},
+    {"linear", write_linear},
+    {"sums", write_sums},
+    {"rotary-neighbours", write_rotary_neighbours},
+    {"col2im", write_col2im},
 };
 #define CASE_COUNT (sizeof(cases) / sizeof(cases[0]))
 

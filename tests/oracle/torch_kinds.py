@@ -78,7 +78,56 @@ def norm(groups):
     return normed
 
 
+def rotary_neighbours(case, x):
+    cos, sin = case.real("table", 5, 3, 2)[:, None].unbind(-1)
+    first, second = x.view(2, 5, 3, 3, 2).unbind(-1)
+    return torch.stack((first * cos - second * sin, first * sin + second * cos), -1)
+
+
+def cast(dtype):
+    """Rounded; the gradient passes straight through."""
+    return lambda case, x: x + (x.float().to(dtype).double() - x).detach()
+
+
+def split(case, x):
+    first, _, last = x.chunk(3, 1)
+    return last * (first + last)
+
+
+def softmax_causal(case, x):
+    hidden = torch.ones(6, 6).triu(1).bool()
+    return (x * 1.5).masked_fill(hidden, -math.inf).softmax(-1)
+
+
+def rms_norm(case, x, gain):
+    return x * (x.square().mean(-1, keepdim=True) + 1e-3).rsqrt() * gain
+
+
+def col2im(case, x):
+    """The adjoint of im2col: its gradient."""
+    picture = torch.zeros(2, 6, 5, 3, dtype=torch.float64, requires_grad=True)
+    columns = im2col(case, picture)
+    return torch.autograd.grad(columns, picture, x.view(columns.shape), create_graph=True)[0]
+
+
 CASES = {
+    "gather": (lambda case, x: x[case.words("index", 12)], [(7, 5)]),
+    "cast-f16": (cast(torch.float16), [(9, 11)]),
+    "cast-bf16": (cast(torch.bfloat16), [(9, 11)]),
+    "split": (split, [(6, 12)]),
+    "expand": (lambda case, x: x[None, :, None].expand(3, 5, 4), [(5,)]),
+    "relu": (lambda case, x: F.relu(x), [(9, 11)]),
+    "gelu": (lambda case, x: F.gelu(x, approximate="tanh"), [(9, 11)]),
+    "silu": (lambda case, x: F.silu(x), [(9, 11)]),
+    "layer-norm": (lambda case, x, g, b: F.layer_norm(x, (1100,), g, b, 1e-3),
+                   [(4, 1100), (1100,), (1100,)]),
+    "rms-norm": (rms_norm, [(4, 1100), (1100,)]),
+    "softmax-causal": (softmax_causal, [(2, 3, 6, 6)]),
+    "cross-entropy": (lambda case, x: F.cross_entropy(x, case.words("index", 9)), [(9, 11)]),
+    "linear": (lambda case, x, w: x @ w.T, [(9, 130), (7, 130)]),
+    "sums": (lambda case, x: x.sum((0, 2)), [(3, 5, 4)]),
+    "rotary-neighbours": (rotary_neighbours, [(2, 5, 18)]),
+    "col2im": (col2im, [(18, 18)]),
     "rotary": (rotary, [(2, 5, 18)]),
     "softmax-reach": (softmax_reach, [(2, 3, 6, 6)]),
     "cross-entropy-masked": (cross_entropy_masked, [(9, 11)]),
