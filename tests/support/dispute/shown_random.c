@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/ops/contraction.h"
+#include "engine/ops/element.h"
 #include "engine/ops/image.h"
 #include "tests/support/numeric/float_operands.h"
 #include "tests/support/test.h"
@@ -54,6 +55,23 @@ static uint32_t *floats(struct shown_case *shown, uint32_t number, uint64_t *see
 
     fill_floats(seed, elements, count);
     return elements;
+}
+
+/* What quantize and gather read: floats of 32 or of 16 bits. */
+static void reals(struct shown_case *shown, uint32_t number, uint64_t *seed, uint64_t count)
+{
+    const enum dtype dtype = chance(seed, 2) ? DTYPE_F16 : DTYPE_BF16;
+    uint16_t *elements;
+
+    if (chance(seed, 2)) {
+        (void)floats(shown, number, seed, count);
+        return;
+    }
+    elements = shown_case_tensor(shown, number, dtype, count);
+    for (uint64_t i = 0; i < count; i++) {
+        elements[i] = chance(seed, 8) ? (uint16_t)test_random(seed)
+                                      : (uint16_t)element_cast(DTYPE_F32, dtype, ordinary(seed));
+    }
 }
 
 /* Numbers mostly below limit. */
@@ -187,7 +205,7 @@ static void make_witness(struct shown_case *shown, uint64_t *seed)
     shown_case_init(shown, OP_GATHER, 2, 1);
     attribute(shown, vocabulary);
     attribute(shown, width);
-    (void)floats(shown, 0, seed, (uint64_t)(vocabulary * width));
+    reals(shown, 0, seed, (uint64_t)(vocabulary * width));
     numbers(shown, 1, seed, (uint64_t)rows, (uint64_t)vocabulary + 1);
     outputs(shown, (uint64_t)(rows * width), DTYPE_F32, DTYPE_F32);
 }
@@ -412,7 +430,7 @@ static void make_quantize(struct shown_case *shown, uint64_t *seed)
     uint64_t rows = (uint64_t)quantize_rows(&shown->op);
     enum dtype q = shape.bits == 22 ? DTYPE_I32 : DTYPE_I16;
 
-    (void)floats(shown, 0, seed, count);
+    reals(shown, 0, seed, count);
     if (shifted) {
         random_exponents(shown, 1, seed, (uint64_t)(dims[0] * dims[1] * dims[4] * dims[5]));
     }
