@@ -14,6 +14,7 @@
 #include "chain/commands/commands.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
+#include "proofs/format/channel_shifts.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
@@ -196,14 +197,11 @@ static enum dtype dtype_in(const void *weights, const char *name)
 }
 
 /* The weights of the base stay as and where they are. */
-static enum status freeze(struct lora *lora, struct weights *weights, const struct options *options,
-                          struct error *error)
+static void freeze(struct lora *lora, const struct weights *weights)
 {
-    TRY(weights_open(weights, options_text(options, "base"), error));
     lora->prefix = weights_find(weights, "transformer.wte.weight") != NULL ? "transformer" : "";
     lora->dtype_of = dtype_in;
     lora->files = weights;
-    return STATUS_OK;
 }
 
 static enum status job_of_model(struct job **job, struct job_terms *terms,
@@ -229,9 +227,13 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         files[count] = options_text(options, beside[i]);
         count += files[count] != NULL;
     }
+    if (options_text(options, "base") != NULL) {
+        TRY_OUT(weights_open(&weights, options_text(options, "base"), error));
+        model_options.shifts = (struct channel_shifts){channel_shifts_of, &weights};
+    }
     if (model_options.lora.rank != 0) {
         files[count++] = options_text(options, "base");
-        TRY_OUT(freeze(&model_options.lora, &weights, options, error));
+        freeze(&model_options.lora, &weights);
     }
     TRY_OUT(model_build(&model, &model_options, error));
     TRY_OUT(

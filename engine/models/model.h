@@ -59,6 +59,25 @@ struct lora {
     const void *files;
 };
 
+/* The matrices that read the same channels, by their names without a prefix. */
+#define CHANNEL_READERS_MAX 3
+struct channel_readers {
+    char gain[TENSOR_NAME_MAX + 1]; /* of the norm whose output they read; "": none */
+    char names[CHANNEL_READERS_MAX][TENSOR_NAME_MAX + 1];
+    uint32_t count;
+    uint64_t width; /* channels */
+    bool in_first;  /* the matrices are (in, out) */
+};
+
+/*
+ * By which powers of two the channels of a product are shifted: what they are multiplied with is
+ * shifted back. False: by none.
+ */
+struct channel_shifts {
+    bool (*shifts_of)(const void *files, int16_t *c, const struct channel_readers *readers);
+    const void *files;
+};
+
 enum optimizer {
     OPTIMIZER_ADAMW = 0,
     OPTIMIZER_SGD, /* with momentum */
@@ -107,6 +126,7 @@ struct model_options {
     double norm_epsilon;
     double dropout;
     struct lora lora;
+    struct channel_shifts shifts; /* shifts_of NULL: no product is shifted */
 
     /* Classifiers. */
     uint32_t image_height;

@@ -188,7 +188,8 @@ uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *
 }
 
 static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32_t weight,
-                                     const struct view *weight_view, uint64_t n, uint64_t k)
+                                     const struct view *weight_view, uint64_t n, uint64_t k,
+                                     struct shifts shifts)
 {
     struct output_shape shape = shape_like(builder, x);
     struct view x_view;
@@ -201,8 +202,8 @@ static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32
     }
     shape.dims[shape.rank - 1] = n;
     x_view = view_matrix(builder_tensor(builder, x)->count / k, k);
-    return build_contract(builder, x, &x_view, weight, weight_view, strides, 0, shape.rank,
-                          shape.dims);
+    return build_contract_shifted(builder, x, &x_view, weight, weight_view, strides, shifts,
+                                  shape.rank, shape.dims);
 }
 
 /* Fails the builder if the weight is no matrix. */
@@ -216,20 +217,25 @@ static const struct tensor *weight_shape(struct builder *builder, uint32_t weigh
     return tensor;
 }
 
-uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight)
+uint32_t build_linear_shifted(struct builder *builder, uint32_t x, uint32_t weight, bool transposed,
+                              struct shifts shifts)
 {
     const struct tensor *shape = weight_shape(builder, weight);
-    struct view view = view_matrix(shape->dims[0], shape->dims[1]);
+    uint64_t n = shape->dims[transposed ? 1 : 0];
+    uint64_t k = shape->dims[transposed ? 0 : 1];
+    struct view view = transposed ? view_transposed(n, k) : view_matrix(n, k);
 
-    return build_matrix_product(builder, x, weight, &view, shape->dims[0], shape->dims[1]);
+    return build_matrix_product(builder, x, weight, &view, n, k, shifts);
+}
+
+uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight)
+{
+    return build_linear_shifted(builder, x, weight, false, SHIFTS_NONE);
 }
 
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight)
 {
-    const struct tensor *shape = weight_shape(builder, weight);
-    struct view view = view_transposed(shape->dims[1], shape->dims[0]);
-
-    return build_matrix_product(builder, x, weight, &view, shape->dims[1], shape->dims[0]);
+    return build_linear_shifted(builder, x, weight, true, SHIFTS_NONE);
 }
 
 /* ---- sums --------------------------------------------------------------- */

@@ -216,6 +216,10 @@ uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);
 /* x (..., k) times weight (k, n), the layout of some published checkpoints: (..., n). */
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight);
 
+/* Either, with x's channels shifted down and the weight's up; transposed: the weight is (k, n). */
+uint32_t build_linear_shifted(struct builder *builder, uint32_t x, uint32_t weight, bool transposed,
+                              struct shifts shifts);
+
 /* Sum over the k axes of the view: one number for each of its rows, in their order. */
 uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view);
 

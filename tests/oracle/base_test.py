@@ -130,9 +130,8 @@ def check_step_0(family, outliers):
         apart = distance(state["answers"].view(logits.shape), logits)
         print("# %s%s at %d bits: loss %.2e apart, logits %.2e" % (
             family, " with outliers" if outliers else "", bits, abs(losses[0] - loss) / loss, apart))
-        if bits == 22 or not outliers:
-            near(losses[0], loss, within, (family, outliers, bits))
-            assert apart <= within, (family, outliers, bits, apart)
+        near(losses[0], loss, within, (family, outliers, bits))
+        assert apart <= within, (family, outliers, bits, apart)
 
 
 def check_training(family, outliers):
@@ -331,8 +330,11 @@ def case(check, family, outliers):
     return test
 
 
+# Step 0 tells of a family; of the training two of them tell as much. TEST_SOAK=1 takes all.
 TESTS = [case(check, family, outliers) for check in (check_step_0, check_training, check_lora)
-         for family in FAMILIES for outliers in (False, True)]
+         for family in FAMILIES for outliers in (False, True)
+         if check is check_step_0 or not outliers or family in ("gpt2", "qwen3")
+         or os.environ.get("TEST_SOAK")]
 TESTS += [one_batch_under_a_mask, micro_batches_under_a_mask]
 
 if __name__ == "__main__":
