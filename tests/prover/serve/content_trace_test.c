@@ -61,10 +61,10 @@ static void close_stand(struct stand *stand)
 
 static enum status ask(struct stand *stand, const struct address *party, uint64_t step)
 {
+    char *data = (char *)(uintptr_t)stand->data;
     const struct content_trace_request request = {
         .bundle = (char *)(uintptr_t)stand->path,
-        .data = {(char *)(uintptr_t)stand->data},
-        .data_count = 1,
+        .data = {.of = &data, .count = 1},
         .step = step,
         .party = *party,
         .query = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_TRACE}};

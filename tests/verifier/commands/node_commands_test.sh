@@ -83,7 +83,7 @@ run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/p
 check "what is checked besides is a fraction" 3 'says err "a fraction"'
 
 run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --status x
-check "a place to serve the status is one" 3 'says err "is no place to serve the status at"'
+check "a place to serve the status is one" 3 'says err "is no place to listen at"'
 command -v python3 >/dev/null 2>&1 && {
     # A service manager of one socket; the node must tell it, and go on SIGTERM. A socket holds few
     # messages: it is emptied before the last one.
