@@ -105,7 +105,7 @@ endef
 
 program := $(if $(wildcard lockstep.c),$(BUILD)/lockstep)
 ready := $(BUILD)/setup/build.ok
-include mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/bench.mk mk/lint.mk mk/install.mk
+include mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk
 
 # ---- the program --------------------------------------------------------------------------
 

@@ -123,14 +123,19 @@ static RULE inline void cluster_barrier(void)
                      : "memory");
 }
 
+/*
+ * The plain form is one instruction; with .release.cluster it is two barriers of memory, and a third
+ * of errors, more. Nothing that is written has to be seen behind it: it says that what wgmma read
+ * was read, and the wait for the products has made sure of that.
+ */
 static RULE inline void bring_arrive_pair(uint64_t *barrier)
 {
     asm volatile("{\n\t"
                  ".reg .b32 there;\n\t"
                  "mapa.shared::cluster.u32 there, %0, 0;\n\t"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n\t"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t"
                  "mapa.shared::cluster.u32 there, %0, 1;\n\t"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n\t"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t"
                  "}" ::"r"(shared_address(barrier))
                  : "memory");
 }

@@ -319,8 +319,15 @@ static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
         for (uint32_t i = 0; i < columns / 2; i++) {
             const int32_t shifted = (int32_t)((uint32_t)sums[i] << shifts->rows[i / 2 % 2]);
 
-            wide[i] =
-                (int64_t)((uint64_t)wide[i] + (uint64_t)((int64_t)shifted * by[i / 4 * 8 + i % 2]));
+            const int32_t factor = by[i / 4 * 8 + i % 2];
+
+            /* In C 128 columns cost 700 moves a piece; 64 cost 50, and 190 other instructions less:
+             * bench/results/kernel-loops.md. */
+            if (columns == 128) {
+                add_product(&wide[i], shifted, factor);
+            } else {
+                wide[i] = (int64_t)((uint64_t)wide[i] + (uint64_t)((int64_t)shifted * factor));
+            }
         }
         return;
     }

@@ -151,6 +151,7 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     emulator->arguments = arguments;
     emulator->grid = grid[0];
     emulator->threads = block;
+    emulator->shared_size = shared_size;
     /* Kept from grid to grid: fresh pages cost more than the kernels. */
     static uint8_t *stacks;
 

@@ -9,10 +9,14 @@
 #include "tests/support/device/coroutine.h"
 #include "tests/support/device/emulator.h"
 
-#define THREADS_MAX     1024
-#define WARP            32
-#define WARPS_MAX       (THREADS_MAX / WARP)
-#define STACK_SIZE      (128 << 10)
+#define THREADS_MAX 1024
+#define WARP        32
+#define WARPS_MAX   (THREADS_MAX / WARP)
+#ifdef PTXCHECK /* what was PTX keeps its registers on the stack */
+#define STACK_SIZE (512 << 10)
+#else
+#define STACK_SIZE (128 << 10)
+#endif
 #define SHARED_SIZE_MAX (48 << 10) /* of what is declared in a kernel */
 #define COPIES_MAX      64         /* unfinished, of one thread */
 #define POISON          0xa5
@@ -99,6 +103,7 @@ struct emulator {
     uint32_t grid;
     uint32_t cluster;                  /* blocks */
     uint32_t threads;                  /* of a block */
+    uint32_t shared_size;              /* of a block, dynamic */
     uint32_t current;                  /* of all blocks' threads */
     uint32_t arrived[CLUSTER_MAX + 1]; /* at the barrier of each block, and of all */
     uint32_t turn[CLUSTER_MAX + 1];

@@ -16,6 +16,11 @@
 #include "tests/race/race.h"
 #include "tests/support/device/emulator.h"
 
+#ifdef PTXCHECK
+/* The kernels that nvcc made, from tests/ptx. */
+#define KERNEL_MADE(number, function, arguments) extern emulated_kernel function;
+KERNEL_LIST(KERNEL_MADE)
+#else
 /* The kernels: they read what is above. */
 #include "engine/cuda/kernels/rule_body.h"
 
@@ -46,6 +51,7 @@
 #include "engine/cuda/kernels/attention_body.h"
 
 #include "engine/cuda/kernels/entropy_body.h"
+#endif
 
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Counts what the tensor cores' loops of the kernels consist of, in the machine code.
+
+usage: kernel_loops.py [--against TABLE.md] MODULE.cubin...
+
+Of each kernel with products of matrices: the instructions of the smallest loop that has the most of
+them, and among these the products, moves between registers, barriers of memory (with the error
+barrier that follows one), barriers of a block, shuffles, conversions and accesses to spilled
+registers. Prints a table. With --against it ends with 1 where a count is above that of the table.
+No disassembler is needed: an instruction has 16 bytes, whose low bits say what it is.
+"""
+import re
+import struct
+import sys
+
+# The low nine bits, whatever the operands are.
+PRODUCT = {0x1F1, 0x037}
+MEMORY_BARRIER = {0x192, 0x1AB}
+BLOCK_BARRIER = {0x11D}
+SHUFFLE = {0x189}
+CONVERSION = {0x105, 0x106}
+SPILL = {0x183, 0x187}
+MOVE, MULTIPLY_ADD, BRANCH = 0x002, 0x024, 0x147
+ZERO = 0xFF
+COLUMNS = ["loop", "products", "moves", "memory barriers", "block barriers", "shuffles", "conversions", "spills"]
+
+
+def sections(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    if data[:5] != b"\x7fELF\x02":
+        sys.exit(f"kernel_loops: {path} is no cubin")
+    at = struct.unpack_from("<Q", data, 0x28)[0]
+    count, names_index = struct.unpack_from("<HH", data, 0x3C)
+    heads = [struct.unpack_from("<IIQQQQIIQQ", data, at + 64 * i) for i in range(count)]
+    names = heads[names_index][4]
+    for head in heads:
+        name = data[names + head[0]:].split(b"\0", 1)[0].decode("ascii")
+        if name.startswith(".text."):
+            yield name[6:], data[head[4]:head[4] + head[5]]
+
+
+def target_of(at, low, high, short):
+    """Of a branch: a signed number in units of 4 bytes, from the next instruction on."""
+    offset, bits = (high & 0x3FFFF) << 30 | low >> 34, 48
+    if not short:
+        offset, bits = offset << 8 | (low >> 16 & 0xFF), 56
+    if offset >> (bits - 1):
+        offset -= 1 << bits
+    return at + 1 + offset // 4
+
+
+def is_short(code):
+    """Before 9.0 a branch has no low byte of its own. A kernel's last branch is to itself."""
+    at, low, high = [(at, low, high) for at, (low, high) in enumerate(code) if low & 0x1FF == BRANCH][-1]
+    for short in (False, True):
+        if target_of(at, low, high, short) == at:
+            return short
+    sys.exit("kernel_loops: machine code of a form that is not known here")
+
+
+def is_move(low, high):
+    kind = low & 0x1FF
+    zeros = low >> 24 & 0xFF == ZERO and (low >> 32 & 0xFF == ZERO or low >> 9 & 7 != 1)
+    return kind == MOVE or (kind == MULTIPLY_ADD and zeros and low >> 9 & 7 in (1, 7))
+
+
+def loop_of(code):
+    """The smallest run that a branch goes back over, of those with the most products."""
+    products = [0]
+    for low, _ in code:
+        products.append(products[-1] + ((low & 0x1FF) in PRODUCT))
+    best, short = None, is_short(code)
+    for at, (low, high) in enumerate(code):
+        if low & 0x1FF == BRANCH:
+            first = target_of(at, low, high, short)
+            if 0 <= first < at and products[at + 1] > products[first]:
+                found = (-(products[at + 1] - products[first]), at - first, first, at + 1)
+                best = min(best or found, found)
+    return None if best is None else code[best[2]:best[3]]
+
+
+def count(code):
+    kinds = [low & 0x1FF for low, _ in code]
+    of = lambda wanted: sum(kind in wanted for kind in kinds)
+    return [len(code), of(PRODUCT), sum(is_move(low, high) for low, high in code), of(MEMORY_BARRIER),
+            of(BLOCK_BARRIER), of(SHUFFLE), of(CONVERSION), of(SPILL)]
+
+
+def read_table(path):
+    rows = {}
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if re.fullmatch(r"`kernel_\w+`", cells[0]):
+                rows[cells[0].strip("`")] = [int(cell) for cell in cells[1:]]
+    return rows
+
+
+def main():
+    arguments = sys.argv[1:]
+    before = {}
+    if arguments[:1] == ["--against"]:
+        before = read_table(arguments[1])
+        arguments = arguments[2:]
+    worse = 0
+    print("| kernel | " + " | ".join(COLUMNS) + " |\n|---|" + "---:|" * len(COLUMNS))
+    for path in arguments:
+        for name, data in sorted(sections(path)):
+            code = [struct.unpack_from("<QQ", data, at) for at in range(0, len(data), 16)]
+            loop = loop_of(code)
+            if loop is None:
+                continue
+            counts = count(loop)
+            print(f"| `{name}` | " + " | ".join(map(str, counts)) + " |")
+            for column, now, then in zip(COLUMNS, counts, before.get(name, counts)):
+                if now > then and column != "products":
+                    worse += 1
+                    print(f"kernel_loops: {name}: {now} {column} in place of {then}", file=sys.stderr)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
