@@ -1,7 +1,7 @@
 // contracts.mjs - compiles the contracts with the pinned solc and writes their code as C headers.
 //
 //     node scripts/contracts.mjs          writes the headers
-//     node scripts/contracts.mjs fuzz     only those with this word in their path
+//     node scripts/contracts.mjs WORD...  only those with one of the words in their path
 //     node scripts/contracts.mjs --check  exit code 1 when a header is not what it would write
 //
 // The headers are committed: building and using the program needs no Node.js.
@@ -155,9 +155,9 @@ function header(entry) {
 }
 
 const check = process.argv.includes('--check');
-const word = check ? '' : process.argv[2] ?? '';
+const words = check || process.argv.length === 2 ? [''] : process.argv.slice(2);
 let stale = false;
-for (const entry of headers.filter(({ path }) => path.includes(word))) {
+for (const entry of headers.filter(({ path }) => words.some((word) => path.includes(word)))) {
   const text = header(entry);
   const path = join(root, entry.path);
   if (!check) {

@@ -53,29 +53,30 @@ abstract contract RegistryState is IRegistry {
         uint96 held;
         uint96 pool; // pays the fees
         uint24 finalized;
-        uint24 openClaims; // live disputes of this generation
         bool asked; // the client asked the panel for the last state
         // What draws and ends ask.
         uint96 reward; // of this solver
         uint96 rewardTo;
         uint24 coveragePpm;
         uint24 heldPpm;
-        uint16 active; // entries that may be drawn
+        uint8 panelLeast;
         address client;
         uint96 fee;
+        // What claims ask and change.
+        uint96 stake;
+        uint96 bond;
+        uint24 clock;
+        uint24 openClaims; // live disputes of this generation
+        uint16 active; // entries that may be drawn
+        uint96 queryFee;
+        uint40 acceptedAt; // of this solver, too
+        uint24 start; // the first segment that this solver could commit
         // The rest.
         uint96 rewardFrom;
         uint24 riseTime;
         uint40 openedAt; // also each return to Open
         uint40 closedAt;
         uint24 deliveryPeriod;
-        uint24 clock;
-        uint8 panelLeast;
-        uint96 stake;
-        uint96 bond;
-        uint40 acceptedAt; // of this solver, too
-        uint24 start; // the first segment that this solver could commit
-        uint96 queryFee;
         bytes32 solvers;
         bytes32 verifiers;
     }

@@ -68,6 +68,20 @@ contract Fuzz {
         bool covered;
         bytes32 seed;
         uint256 places;
+        int256 score;
+        uint256 rights;
+        bool asleep;
+    }
+
+    /// @dev What a move found.
+    struct Before {
+        Harness.Progress job;
+        Draw draw; // of the segment that the move shows
+        bytes32 hash; // ... its hash
+        HarnessReferee.Trial trial; // of the claim that the move is about
+        uint256 held; // there
+        uint256 burned;
+        uint256 owed; // to the solver
     }
 
     struct Dispute {
@@ -86,6 +100,7 @@ contract Fuzz {
         uint256 player;
         uint256 commit;
         uint256 step;
+        uint256 height;
     }
 
     error Broken(uint256 world, uint256 move, string what, uint256 a, uint256 b);
@@ -748,7 +763,7 @@ contract Fuzz {
             if (!commit.isLie) return false;
             position = commit.lie;
         }
-        seals.push(Seal(player, number, position));
+        seals.push(Seal(player, number, position, height));
         bytes32 value = keccak256(
             abi.encode(
                 address(players[player]), _subjectOf(number, position), bytes32(seals.length)
@@ -761,16 +776,23 @@ contract Fuzz {
         Seal memory sealed_ = seals[which];
         (,,, uint256 outsiders,) = referee.docketOf(job, registry.jobs(job).generation);
         bytes32 key = _keyOf(sealed_.commit, sealed_.step);
+        uint256 bond = terms.bond * (4 + outsiders) / 4;
+        // Somebody may try to pay less, or to claim again with a seal that is old.
+        bool pays = sealed_.player == VERIFIER || _below(8) != 0;
         if (
             !_judge(
                 sealed_.player,
-                terms.bond * (4 + outsiders) / 4,
+                pays ? bond : terms.bond,
                 abi.encodeCall(
                     referee.claim,
                     (job, _case(sealed_.commit, sealed_.step), bytes32(which + 1))
                 )
             )
         ) return false;
+        if (!pays && bond != terms.bond) _broken("bonds of outsiders rise", outsiders, 0);
+        if (height <= sealed_.height || height > sealed_.height + 32) {
+            _broken("a seal lives 32 blocks", height, sealed_.height);
+        }
         _know(key, sealed_.commit, sealed_.step);
         return true;
     }
@@ -917,6 +939,9 @@ contract Fuzz {
         found.covered = uint8(tally >> 128) != 0;
         found.seed = bytes32(uint256(uint64(tally >> 160)));
         found.places = places;
+        found.rights = uint8(tally >> 104);
+        found.score = int256(found.rights) - int256(uint256(uint8(tally >> 112)));
+        found.asleep = uint8(tally >> 144) != 0;
     }
 
     function _ownerAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (address) {
@@ -973,8 +998,187 @@ contract Fuzz {
         internal
         returns (bool ok)
     {
+        Before memory before = _look(target, data);
         (ok,) = players[player].spend(target, value, data);
         calls++;
-        if (ok) done[bytes4(data)]++;
+        if (!ok) return false;
+        done[bytes4(data)]++;
+        if (target == address(registry)) _checkMove(bytes4(data), data, before);
+        else _checkTrial(bytes4(data), data, before);
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                 What a move that was made had               //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev The word of an argument.
+    function _word(bytes memory data, uint256 which) internal pure returns (uint256 word) {
+        assembly ("memory-safe") {
+            word := mload(add(data, add(36, mul(32, which))))
+        }
+    }
+
+    function _look(address target, bytes memory data) internal view returns (Before memory found) {
+        found.job = registry.jobs(job);
+        found.burned = registry.burned();
+        found.owed = registry.owed(found.job.solver);
+        if (target == address(registry) && data.length >= 4 + 10 * 32) {
+            bytes32 hash;
+            assembly ("memory-safe") {
+                hash := keccak256(add(data, 36), 320) // the job, and the segment's nine words
+            }
+            found.hash = hash;
+            found.draw = _drawOf(hash);
+        } else if (target == address(referee)) {
+            bytes32 key = bytes32(_word(data, 0));
+            found.trial = referee.claims(key);
+            (found.held,,) = referee.heldOf(key, address(0));
+        }
+    }
+
+    function _within(string memory what, uint256 time_, uint256 after_, uint256 until) internal view {
+        if (time_ <= after_ || time_ > until) _broken(what, after_, until);
+    }
+
+    function _equal(string memory what, uint256 a, uint256 b) internal view {
+        if (a != b) _broken(what, a, b);
+    }
+
+    function _claimEnd(bytes memory data, Draw memory draw) internal view returns (uint256) {
+        uint256 began = terms.seats == 0 ? _word(data, 5) : draw.start;
+        return began + terms.sealPeriod + terms.revealPeriod + terms.claimPeriod;
+    }
+
+    function _checkMove(bytes4 move, bytes memory data, Before memory before) internal view {
+        Harness.Progress memory job_ = before.job;
+        uint256 sealEnd = before.draw.start + terms.sealPeriod;
+        uint256 burned = 0;
+        if (move == IRegistry.accept.selector) {
+            uint256 passed = time - job_.openedAt;
+            uint256 rise = passed < terms.riseTime ? passed : terms.riseTime;
+            _equal(
+                "the price of now",
+                registry.jobs(job).reward,
+                terms.rewardFrom + (terms.rewardTo - terms.rewardFrom) * rise / terms.riseTime
+            );
+            _within("accepted in time by a panel", time, 0, terms.deadline);
+            if (job_.active < terms.panelLeast) _broken("a panel is there", job_.active, 0);
+        } else if (move == IRegistry.commit.selector) {
+            _within("committed in time", time, 0, job_.due);
+        } else if (move == IRegistry.draw.selector) {
+            _checkDraw(data, before.hash);
+        } else if (move == IRegistry.seal.selector) {
+            _within("sealed in time", time, 0, sealEnd);
+        } else if (move == IRegistry.reveal.selector) {
+            _within("revealed in time", time, sealEnd, sealEnd + terms.revealPeriod);
+        } else if (move == IRegistry.renew.selector) {
+            _within("renewed after its round", time, sealEnd + terms.revealPeriod, time);
+        } else if (move == IRegistry.leave.selector) {
+            _checkLeft(_word(data, 1));
+        } else if (move == IRegistry.finalize.selector) {
+            _checkFinal(data, before);
+        } else if (move == IRegistry.forfeit.selector) {
+            _within("void after its claims", time, _claimEnd(data, before.draw), time);
+            Draw memory draw = _drawOf(before.hash);
+            if (draw.score <= -10) burned = terms.stake / 8;
+            else if (!draw.asleep || draw.rights != 0) _broken("nobody said right", draw.rights, 0);
+        } else if (move == IRegistry.release.selector) {
+            _within("released after its time", time, job_.due, terms.deadline);
+            burned = terms.stake / 8;
+        } else if (move == IRegistry.stepBack.selector) {
+            burned = terms.stake / 64;
+        } else if (move == IRegistry.expire.selector) {
+            _within("expired after the deadline", time, terms.deadline, time);
+            _equal("what was committed ends first", job_.committed, job_.finalized);
+        }
+        _equal("what is burned", registry.burned() - before.burned, burned);
+    }
+
+    /// @dev Nobody chooses a seed by waiting.
+    function _checkDraw(bytes memory data, bytes32 hash) internal view {
+        uint256 source = _word(data, 6) + 1;
+        bool late = height > source + 256;
+        if (late) source += (height - source - 1) / 256 * 256;
+        uint256 seed = uint64(
+            uint256(keccak256(abi.encode(keccak256(abi.encode(source)), hash)))
+        );
+        bool wanted = late || registry.jobs(job).phase == IRegistry.Phase.Closed
+            || _word(data, 9) != 0 || _word(data, 1) + 1 == registry.jobs(job).segments
+            || seed % 1_000_000 < terms.coveragePpm;
+        Draw memory draw = _drawOf(hash);
+        if (draw.covered != wanted) _broken("covered by its seed", seed, source);
+        if (wanted) _equal("the seed of its height", uint256(draw.seed), seed);
+    }
+
+    /// @dev A bond that was paid stands behind no verdict.
+    function _checkLeft(uint256 number) internal view {
+        (,,,, bool gone) = registry.entries(job, number);
+        if (!gone) return;
+        Harness.Progress memory found = registry.jobs(job);
+        if (found.phase == IRegistry.Phase.Closed) return;
+        for (uint256 i = 0; i < commits.length; i++) {
+            IRegistry.Segment memory segment = commits[i].segment;
+            bool stands = segment.index >= found.finalized && segment.index < found.committed
+                && registry.segments(job, segment.index) == commits[i].hash;
+            if (!stands) continue;
+            Draw memory draw = _drawOf(commits[i].hash);
+            for (uint256 place = 0; place < draw.to; place++) {
+                uint256 phase = (draw.places >> (4 * place)) & 15;
+                uint256 entry =
+                    uint256(keccak256(abi.encode(draw.seed, place))) % segment.panel;
+                if (entry == number && phase >= 2 && phase <= 4) {
+                    _broken("a verdict has its bond", number, place);
+                }
+            }
+        }
+    }
+
+    function _checkFinal(bytes memory data, Before memory before) internal view {
+        _within("final after its claims", time, _claimEnd(data, before.draw), time);
+        for (uint256 i = 0; i < disputes.length; i++) {
+            if (commits[disputes[i].commit].hash != before.hash) continue;
+            uint256 phase = uint256(referee.claims(disputes[i].key).phase);
+            if (phase != 0 && phase != 4) _broken("final without a claim", i, phase);
+        }
+        Draw memory draw = _drawOf(before.hash);
+        if (draw.covered && draw.score < int256(terms.seats)) {
+            bool enough = draw.asleep && draw.score > -10
+                && (draw.rights != 0 || terms.verifiers != 0);
+            if (!enough) _broken("final by its score", draw.rights, terms.seats);
+        }
+        uint256 pay = before.job.reward - before.job.reward * terms.heldPpm / 1_000_000;
+        if (registry.jobs(job).phase == IRegistry.Phase.Closed) pay += terms.stake;
+        _equal("what a solver earns", registry.owed(before.job.solver) - before.owed, pay);
+    }
+
+    function _checkTrial(bytes4 move, bytes memory data, Before memory before) internal view {
+        HarnessReferee.Trial memory trial = before.trial;
+        bool accused = trial.turn == IReferee.Turn.Accused;
+        uint256 left = accused ? trial.solverLeft : trial.leadLeft;
+        uint256 burned = registry.burned() - before.burned;
+        if (move == IReferee.pay.selector) {
+            _equal("a quarter twice", burned, terms.stake - 2 * (terms.stake / 4));
+        } else if (move == IReferee.timeout.selector) {
+            _within("a clock has run out", time, trial.since + left, time);
+            if (accused) return _equal("silence convicts", burned, 0);
+            (uint256 held,,) = referee.heldOf(bytes32(_word(data, 0)), address(0));
+            // After a conviction, whole.
+            if (trial.generation == registry.jobs(job).generation) {
+                (uint256 rest,) = trial.claimants == 1 ? (0, 0) : (held, 0);
+                _equal("half of a bond", burned, (before.held - rest) / 2);
+            }
+        } else if (move == IReferee.answer.selector || move == IReferee.reply.selector) {
+            _within("moved in time", time, 0, trial.since + left);
+            HarnessReferee.Trial memory now_ = referee.claims(bytes32(_word(data, 0)));
+            _equal("a clock goes on", now_.solverLeft, trial.since + left - time);
+        } else if (move == IReferee.challenge.selector) {
+            bytes32 hash;
+            assembly ("memory-safe") {
+                hash := keccak256(add(data, 36), 320)
+            }
+            if (verdicts[hash][_word(data, 10)].isTrue) _broken("a true right stands", 0, 0);
+        } else {
+            _equal("nothing is burned", burned, 0);
+        }
     }
 }

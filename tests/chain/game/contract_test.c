@@ -31,7 +31,7 @@ enum {
     SEAL_S = 100,
     REVEAL_S = 100,
     CLAIM_S = 100,
-    COVERED_GAS_MOST = 750000,
+    COVERED_GAS_MOST = 600000,
 };
 
 struct world {
