@@ -110,6 +110,26 @@ def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
         assert early["step"] == 4
         model_loads_strictly(here.path("out/model.safetensors"))
         checks(here, key)
+        reports(here)
+
+
+def reports(here):
+    """A signed report is what was signed; of another byte it is not."""
+    path = here.path("report.json")
+    here.run("client", "audit", here.path("solver.run"), "--threads", "1", "--report", path,
+             "--sign")
+    about = here.ask("client", "audit", "--verify-report", path)["reports"][0]
+    assert about["signer"] == here.people["client"], about
+    audit = about["report"]["audits"][0]
+    assert audit["result"]["answer"] == "proven" and audit["job"]["steps"] == 12, audit
+    with open(path, "rb") as file:
+        whole = file.read()
+    for at in range(0, len(whole), len(whole) // 10):
+        with open(path, "wb") as file:
+            file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        here.run("client", "audit", "--verify-report", path, wanted=1)
+    here.run("client", "audit", here.path("solver.run"), "--threads", "1", "--report", path)
+    here.run("client", "audit", "--verify-report", path, wanted=2)
 
 
 def model_loads_strictly(path):

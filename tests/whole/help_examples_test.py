@@ -37,6 +37,8 @@ NOT_HERE = {
     "bundle export tune.run --hf": "tests/oracle/base_test.py",
     "job new --tape": "a tape of another program",
     "prover run 0x": "tests/whole/by_ledger_test.py",
+    "audit --report text.json": "tests/whole/delivery_test.py",
+    "audit --verify-report": "tests/whole/delivery_test.py",
     "ledger deploy": "tests/chain has chains",
 }
 # A job that is small enough to be trained here; the examples name no size.

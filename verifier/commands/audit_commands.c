@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "chain/commands/commands.h"
 #include "proofs/run/data_paths.h"
 #include "verifier/audit/accused.h"
 #include "verifier/audit/audit_ranks.h"
 #include "verifier/audit/audit_views.h"
 #include "verifier/audit/report.h"
+#include "verifier/audit/signed_report.h"
 #include "verifier/commands/audit_evidence.h"
+#include "verifier/commands/audit_report.h"
 #include "verifier/commands/commands.h"
 
 static const struct option_spec options[] = {
@@ -67,8 +70,19 @@ static const struct option_spec options[] = {
              "the trace of a step: a difference is then followed to the operation and element"},
     {.name = "report",
      .kind = OPTION_TEXT,
-     .value = "FILE.html",
-     .help = "write a page with plots: verdict, loss, what was checked and what was not"},
+     .value = "FILE",
+     .help = "FILE.html: a page with plots: verdict, loss, what was checked and what was not; "
+             "FILE.json: the same to cite and to sign"},
+    {.name = "sign",
+     .kind = OPTION_FLAG,
+     .help = "sign the report FILE.json with your key",
+     .command_line_only = true},
+    {.name = "verify-report",
+     .kind = OPTION_FLAG,
+     .help = "the arguments are reports FILE.json: who signed them, and was a byte changed?",
+     .command_line_only = true},
+    CHAIN_KEY_OPTIONS,
+    CHAIN_ACCOUNT_OPTION,
 };
 
 /* ---- one bundle --------------------------------------------------------- */
@@ -217,8 +231,22 @@ struct audits {
     struct report *reports;   /* likewise; NULL: no page */
     size_t count;
     json_t *json;
+    json_t *entries; /* of a report FILE.json; NULL: none is wanted */
     int code;
 };
+
+static void add_entry(struct audits *audits, struct audit_view *view)
+{
+    struct bundle *bundle = NULL;
+    struct error none;
+    enum status opened;
+
+    error_init(&none);
+    opened = bundle_open(&bundle, view->path, BUNDLE_READ, &none);
+    (void)json_array_append_new(audits->entries,
+                                signed_report_entry(view, opened == STATUS_OK ? bundle : NULL));
+    bundle_close(bundle);
+}
 
 /* Prints the result of one bundle. */
 static void tell_one(struct audits *audits, size_t index)
@@ -229,6 +257,9 @@ static void tell_one(struct audits *audits, size_t index)
     audit_view_keep(view, options_text(context->options, "evidence-dir"));
     if (audits->reports != NULL) {
         report_end(&audits->reports[index], view);
+    }
+    if (audits->entries != NULL) {
+        add_entry(audits, view);
     }
     audits->code = worse(audits->code, view->result.answer);
     if (context->json) {
@@ -309,11 +340,16 @@ static void audits_close(struct audits *audits)
     free(audits->views);
     free(audits->reports);
     json_decref(audits->json);
+    json_decref(audits->entries);
 }
 
 static int run_audit(struct command_context *context)
 {
-    const char *page = options_text(context->options, "report");
+    const char *path = options_text(context->options, "report");
+    bool as_json = audit_report_is_json(path);
+    const char *page = as_json ? NULL : path;
+    bool signs = options_flag(context->options, "sign");
+    struct signer *signer = NULL;
     struct audit_ranks ranks = {0};
     struct audits audits;
     struct error error;
@@ -323,6 +359,12 @@ static int run_audit(struct command_context *context)
     if (options_flag(context->options, "evidence")) {
         return audit_evidence(context);
     }
+    if (options_flag(context->options, "verify-report")) {
+        return audit_report_verify(context);
+    }
+    if (signs && !as_json) {
+        return command_usage(context, "--sign signs a report: name it with --report FILE.json");
+    }
     error_init(&error);
     status = audits_open(&audits, context, page != NULL, &error);
     if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
@@ -331,10 +373,17 @@ static int run_audit(struct command_context *context)
     if (status != STATUS_OK) {
         goto out;
     }
+    audits.entries = as_json ? json_array() : NULL;
+    if (signs && ranks.rank == 0) { /* a passphrase is asked for before hours of work */
+        TRY_OUT(chain_unlock(&signer, context, &error));
+    }
     TRY_OUT(ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
                             : audit_here(&audits, &error));
     if (page != NULL && ranks.rank == 0) {
         TRY_OUT(report_write(page, audits.reports, audits.count, &error));
+    }
+    if (as_json && ranks.rank == 0) {
+        TRY_OUT(audit_report_write(path, audits.entries, signer, &error));
     }
 out:
     code = audits.code;
@@ -348,6 +397,7 @@ out:
         code = emitted == COMMAND_OK ? code : emitted;
     }
     audits_close(&audits);
+    signer_free(signer);
     return code;
 }
 
@@ -364,12 +414,16 @@ static const struct command commands[] = {
          "last checkpoint is broken or missing. Follows a difference to the "
          "tensor and element, and to the operation where the solver serves its trace "
          "(--trace-from); writes the evidence to a file that 'lockstep audit --evidence' and the "
-         "contract judge without the bundle. Under mpirun the ranks share the segments of each "
+         "contract judge without the bundle. A report FILE.json can be cited and, with --sign, "
+         "carries your signature, which --verify-report checks. Under mpirun the ranks share the "
+         "segments of each "
          "bundle, and the first rank reports for all.",
      .arguments = "BUNDLE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
-         "text.run\nmpirun -np 8 lockstep audit --threads 1 long.run",
+         "text.run\nlockstep audit --report text.json --sign text.run\n"
+         "lockstep audit --verify-report text.json\nmpirun -np 8 lockstep audit --threads 1 "
+         "long.run",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

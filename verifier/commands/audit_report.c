@@ -1,0 +1,121 @@
+/* audit_report.c - see audit_report.h. */
+#include "verifier/commands/audit_report.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/io/file.h"
+#include "verifier/audit/signed_report.h"
+
+bool audit_report_is_json(const char *path)
+{
+    size_t length = path == NULL ? 0 : strlen(path);
+
+    return length > 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
+enum status audit_report_write(const char *path, json_t *audits, const struct signer *signer,
+                               struct error *error)
+{
+    time_t now = time(NULL);
+    struct tm calendar;
+    struct buffer text;
+    char date[32] = "";
+    enum status status;
+
+    buffer_init(&text, SIGNED_REPORT_SIZE_MAX);
+    if (gmtime_r(&now, &calendar) != NULL) {
+        (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar);
+    }
+    TRY_OUT(signed_report_write(&text, audits, date, signer, error));
+    TRY_OUT(file_write(path, error, text.data, text.size, 0644));
+out:
+    buffer_release(&text);
+    return status;
+}
+
+/* ---- verify -------------------------------------------------------------- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text == NULL ? "?" : text;
+}
+
+static void print_report(FILE *out, const char *path, const json_t *report, const char *signer)
+{
+    const json_t *audits = json_object_get(report, "audits");
+    const json_t *audit;
+    size_t i;
+
+    fprintf(out, "%s: %s, of %s\n", path,
+            signer == NULL ? "not signed: anybody may have written it" : "as it was signed",
+            text_of(report, "date"));
+    if (signer != NULL) {
+        fprintf(out, "  signer       %s\n", signer);
+    }
+    json_array_foreach(audits, i, audit)
+    {
+        const json_t *result = json_object_get(audit, "result");
+
+        fprintf(out, "  job          %s\n  answer       %s\n  final state  %s\n",
+                text_of(json_object_get(audit, "job"), "id"), text_of(result, "answer"),
+                text_of(audit, "final_state_root"));
+    }
+}
+
+static int verify_one(struct command_context *context, const char *path, json_t *list)
+{
+    struct file_bytes bytes = {0};
+    json_t *report = NULL;
+    struct address signer;
+    char address[ADDRESS_TEXT_SIZE];
+    struct error error;
+    enum status status;
+    bool is_signed;
+
+    error_init(&error);
+    status = file_read(&bytes, &error, path, SIGNED_REPORT_SIZE_MAX);
+    if (status == STATUS_OK) {
+        status = signed_report_read(&report, &signer, bytes.data, bytes.size, &error);
+        status =
+            status == STATUS_BAD_FORMAT || status == STATUS_OVER_LIMIT ? STATUS_REFUSED : status;
+    }
+    file_bytes_release(&bytes);
+    if (status != STATUS_OK) {
+        error_wrap(&error, "%s", path);
+        error.status = status;
+        return command_fail(context, &error);
+    }
+    is_signed = !address_is_zero(&signer);
+    address_print(address, &signer);
+    if (context->json) {
+        (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "file", path, "signer",
+                                                    is_signed ? json_string(address) : json_null(),
+                                                    "report", report));
+    } else {
+        print_report(context->out, path, report, is_signed ? address : NULL);
+        json_decref(report);
+    }
+    return is_signed ? COMMAND_OK : COMMAND_UNKNOWN;
+}
+
+int audit_report_verify(struct command_context *context)
+{
+    json_t *list = json_array();
+    int code = COMMAND_OK;
+
+    for (size_t i = 0; i < context->options->argument_count && code != COMMAND_REFUSED; i++) {
+        int one = verify_one(context, context->options->arguments[i], list);
+
+        code = one == COMMAND_OK ? code : one;
+    }
+    if (context->json && code != COMMAND_REFUSED && json_array_size(list) > 0) {
+        int emitted = command_emit(context, json_pack("{s:O}", "reports", list));
+
+        code = emitted == COMMAND_OK ? code : emitted;
+    }
+    json_decref(list);
+    return code;
+}
