@@ -19,7 +19,8 @@
 #define COLUMNS 48
 #define LANES   32
 
-#define CHANNELS 768 /* of rows whose channels have their own sizes */
+#define CHANNELS   768  /* of rows whose channels have their own sizes */
+#define SINK_SCORE 8.0F /* how much more the first key of an attention sink is wanted */
 
 enum rows_kind {
     ROWS_NORMAL,
@@ -212,19 +213,25 @@ static void measure(struct bench *bench, enum rows_kind kind, int64_t k)
 
 /* ---- channels of their own sizes, and shifts ---- */
 
-/* Channel k of A is `sizes[k]` times as large as the others, and that of B as much smaller. */
+/* How much larger each element of K is in A and in B: channels, or tokens where these are summed. */
 struct channels {
     const char *name;
-    double sizes[CHANNELS];
+    bool sink; /* rows of A are probabilities, most of which go to the first element */
+    double a[CHANNELS];
+    double b[CHANNELS];
 };
 
 static void spread_channels(float *a, float *b, const struct channels *channels)
 {
+    for (int64_t row = 0; row < ROWS && channels->sink; row++) {
+        a[row * CHANNELS] += SINK_SCORE;
+        softmax(a + row * CHANNELS, CHANNELS);
+    }
     for (int64_t i = 0; i < ROWS * CHANNELS; i++) {
-        a[i] = (float)(a[i] * channels->sizes[i % CHANNELS]);
+        a[i] = (float)(a[i] * channels->a[i % CHANNELS]);
     }
     for (int64_t i = 0; i < COLUMNS * CHANNELS; i++) {
-        b[i] = (float)(b[i] / channels->sizes[i % CHANNELS]);
+        b[i] = (float)(b[i] * channels->b[i % CHANNELS]);
     }
 }
 
@@ -297,18 +304,39 @@ static void measure_all_channels(struct bench *bench)
 {
     static const struct {
         const char *name;
-        double few; /* six of the channels are so much larger; 0: all are log-normal */
-    } table[] = {{"6 channels x100", 100}, {"6 channels x1000", 1000}, {"log-normal channels", 0}};
+        uint32_t every; /* one element of so many has other sizes: */
+        uint32_t at;    /* the first of them */
+        double a;
+        double b;
+    } table[] = {
+        {"6 channels x10", 128, 17, 10, 0.1},
+        {"6 channels x100", 128, 17, 100, 0.01},
+        {"6 channels x1000", 128, 17, 1000, 0.001},
+        {"2 massive tokens x10", 500, 0, 10, 0.1},
+        {"2 massive tokens x100", 500, 0, 100, 0.01},
+        {"2 massive tokens x1000", 500, 0, 1000, 0.001},
+        {"6 channels' weights x10", 128, 17, 1, 10},
+        {"6 channels' weights x100", 128, 17, 1, 100},
+        {"6 channels' weights x1000", 128, 17, 1, 1000},
+        {"6 tokens' gradients x10", 128, 17, 10, 1},
+        {"6 tokens' gradients x100", 128, 17, 100, 1},
+        {"6 tokens' gradients x1000", 128, 17, 1000, 1},
+        {"attention sink", CHANNELS, 0, 1, 0.001},
+        {"log-normal channels", 0, 0, 0, 0},
+    };
     struct channels channels;
     float sizes[CHANNELS];
 
     fill_normal(sizes, CHANNELS, 77);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         channels.name = table[i].name;
-        for (int k = 0; k < CHANNELS; k++) {
-            channels.sizes[k] = table[i].few == 0 ? exp(2.0 * (double)sizes[k])
-                                : k % 128 == 17   ? table[i].few
-                                                  : 1.0;
+        channels.sink = table[i].every == CHANNELS;
+        for (uint32_t k = 0; k < CHANNELS; k++) {
+            const bool other = table[i].every != 0 && k % table[i].every == table[i].at;
+            const double size = table[i].every == 0 ? exp(2.0 * (double)sizes[k]) : 1.0;
+
+            channels.a[k] = other ? table[i].a : size;
+            channels.b[k] = other ? table[i].b : 1.0 / size;
         }
         measure_channels(bench, &channels);
     }

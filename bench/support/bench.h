@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-#define BENCH_ROWS_MAX 128
+#define BENCH_ROWS_MAX 256
 #define BENCH_NAME_MAX 96
 #define BENCH_UNIT_MAX 24
 

@@ -116,7 +116,9 @@ void contract_case_release(struct contract_case *one)
 void contract_case_quantize(struct contract_case *one)
 {
     for (int i = 0; i < 2; i++) {
+        static const struct tensor numbers = {.dtype = DTYPE_F32}; /* every operand has the id 0 */
         struct kernel_call call = {.op = &one->quantize[i],
+                                   .tensors = &numbers,
                                    .inputs = {one->x[i]},
                                    .outputs = {NULL, one->exponents[i], one->q[i]},
                                    .scratch = one->scratch,
