@@ -27,6 +27,7 @@ for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verif
     share/man/man1/lockstep-audit.1 share/bash-completion/completions/lockstep \
     share/zsh/site-functions/_lockstep share/fish/vendor_completions.d/lockstep.fish \
     lib/systemd/system/lockstep-verifier.service lib/systemd/system/lockstep-solver.service \
+    lib/systemd/system/lockstep-verifier-gpu.service \
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
     lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
     share/doc/lockstep/examples/verifier.conf; do
@@ -87,8 +88,19 @@ else
     skip "fish completes a command and its options" "fish is not installed"
 fi
 
+# What a driver of GPUs needs is all that the two units differ in.
+settings() {
+    grep -v '^#' "packaging/$1" | sed 's/ --device auto//; s/ on GPUs//' |
+        grep -Ev '^(Conflicts|PrivateDevices|MemoryDenyWriteExecute|DevicePolicy|DeviceAllow)='
+}
+settings lockstep-verifier.service >"$dir/cpu"
+settings lockstep-verifier-gpu.service >"$dir/gpu"
+diff "$dir/cpu" "$dir/gpu" >"$dir/told" && grep -q "^DevicePolicy=closed" packaging/lockstep-verifier-gpu.service
+result $? "the verifier on GPUs is as closed as the other, but for its devices and the driver's code"
+
 if command -v systemd-analyze >/dev/null 2>&1; then
-    for unit in lockstep-verifier.service lockstep-solver.service lockstep-prover-serve@.service; do
+    for unit in lockstep-verifier.service lockstep-verifier-gpu.service lockstep-solver.service \
+        lockstep-prover-serve@.service; do
         name=$(echo "$unit" | sed 's/@/@x/')
         sed "s|/usr/bin/lockstep|$dir/stage/usr/bin/lockstep|" \
             "$dir/stage/usr/lib/systemd/system/$unit" >"$dir/$name"
@@ -99,6 +111,9 @@ if command -v systemd-analyze >/dev/null 2>&1; then
     systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-verifier.service" \
         >"$dir/told" 2>&1
     result $? "the verifier's exposure is below 2.5 of 10"
+    systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-verifier-gpu.service" \
+        >"$dir/told" 2>&1
+    result $? "the exposure of the verifier on GPUs is below 2.5 of 10"
 else
     skip "systemd-analyze has nothing to say about the units" "systemd is not installed"
 fi

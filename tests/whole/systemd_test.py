@@ -60,9 +60,9 @@ class Manager:
         self.log.close()
         shutil.rmtree(RUN, ignore_errors=True)
 
-    def add(self, town, name, ledger):
-        """The packaged unit, with places of the town's."""
-        with open("packaging/lockstep-verifier.service", encoding="utf-8") as file:
+    def add(self, town, name, ledger, unit="lockstep-verifier"):
+        """A packaged unit, with places of the town's."""
+        with open("packaging/%s.service" % unit, encoding="utf-8") as file:
             lines = file.read().splitlines()
         config = town.path(name + ".conf")
         with open(config, "w", encoding="utf-8") as file:
@@ -123,6 +123,18 @@ def a_unit_whose_ledger_is_away_is_started_and_says_so():
         assert ends(town, "waiting")[-1] == "success exited 0", ends(town, "waiting")
 
 
+def the_unit_for_gpus_starts_on_a_device_and_without_one():
+    for plugin in (os.path.abspath("build/tests/emulated_cuda.so"), "off"):
+        with Town(("client",)) as town, Manager(town.path("manager")) as manager:
+            control("set-environment", "LOCKSTEP_CUDA=" + plugin)
+            manager.add(town, "gpu", town.url, "lockstep-verifier-gpu")
+            control("start", "gpu")
+            assert about("gpu", "StatusText") == "following the ledger"
+            assert "--device auto" in about("gpu", "ExecStart")
+            control("stop", "gpu")
+            assert ends(town, "gpu")[-1] == "success exited 0", ends(town, "gpu")
+
+
 def why_not():
     if not os.path.exists(SYSTEMD) or not shutil.which("systemctl"):
         return "systemd is not installed"
@@ -153,4 +165,5 @@ if "OWN_ROOM" not in os.environ:
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 stage.AT_ONCE = 1  # there is one manager at a time
 sys.exit(stage.main([a_unit_starts_hangs_is_started_anew_and_ends,
-                     a_unit_whose_ledger_is_away_is_started_and_says_so]))
+                     a_unit_whose_ledger_is_away_is_started_and_says_so,
+                     the_unit_for_gpus_starts_on_a_device_and_without_one]))
