@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -101,7 +102,6 @@ static const long denied[] = {
     SYS_pidfd_open,
     SYS_pidfd_getfd,
     SYS_pidfd_send_signal,
-    SYS_bind,
     SYS_listen,
     SYS_accept,
     SYS_accept4,
@@ -195,6 +195,7 @@ static void add_socket(struct filter *filter, bool network)
     if (!network) {
         give_if(filter, SYS_socket, SECCOMP_RET_KILL_PROCESS);
         give_if(filter, SYS_connect, SECCOMP_RET_KILL_PROCESS);
+        give_if(filter, SYS_bind, SECCOMP_RET_KILL_PROCESS);
         return;
     }
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 10);
@@ -289,10 +290,48 @@ static void allow_mirror(int rules, const char *mirror)
     }
 }
 
+/* Libraries, and what finding names and checking certificates reads. Not all of /etc: it may hold
+ * the node's own passphrase. */
+static void allow_system(int rules)
+{
+    static const char *const places[] = {
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/nix/store",
+        "/gnu/store",
+        "/proc",
+        "/sys",
+        "/dev",
+        "/etc/ld.so.cache",
+        "/etc/ld.so.preload",
+        "/etc/localtime",
+        "/etc/nsswitch.conf",
+        "/etc/hosts",
+        "/etc/host.conf",
+        "/etc/gai.conf",
+        "/etc/services",
+        "/etc/resolv.conf",
+        "/run/systemd/resolve",
+        "/etc/ssl",
+        "/etc/pki",
+        "/etc/ca-certificates",
+        "/etc/crypto-policies",
+    };
+    static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        allow(rules, places[i], MAY_READ);
+    }
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *place = getenv(variables[i]);
+
+        allow(rules, place == NULL ? "" : place, MAY_READ);
+    }
+}
+
 static void confine_files(const struct check_request *request)
 {
-    static const char *const system[] = {"/usr",  "/lib", "/lib64", "/etc",
-                                         "/proc", "/sys", "/dev",   "/run/systemd/resolve"};
     const struct landlock_ruleset_attr handled = {.handled_access_fs = HANDLED};
     int rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
     struct error ignored;
@@ -301,9 +340,7 @@ static void confine_files(const struct check_request *request)
     if (rules < 0 || file_make_folder(request->cache, &ignored, 0700) != STATUS_OK) {
         return; /* the check cannot use the folder either, and says so */
     }
-    for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++) {
-        allow(rules, system[i], MAY_READ);
-    }
+    allow_system(rules);
     for (uint32_t i = 0; i < request->data_count; i++) {
         allow(rules, request->data[i], MAY_READ);
     }

@@ -7,6 +7,7 @@
 #include "tests/support/test.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@ static enum status misbehave(struct check_step *step, struct error *error)
     const char *word = strrchr(step->request->folder, '/') + 1;
     char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
     char path[FILE_PATH_MAX + 8];
+    struct addrinfo *found;
     pthread_t thread;
 
     (void)snprintf(path, sizeof(path), "%s/file", step->request->folder);
@@ -75,6 +77,10 @@ static enum status misbehave(struct check_step *step, struct error *error)
                        pthread_join(thread, NULL) == 0
                    ? STATUS_OK
                    : STATUS_IO;
+    } else if (strcmp(word, "resolve") == 0) { /* by name: it has a mirror with a URL */
+        return getaddrinfo("localhost", "80", NULL, &found) == 0 ? STATUS_OK : STATUS_IO;
+    } else if (strcmp(word, "etc") == 0) {
+        return try_file("/etc/passwd", O_RDONLY, error);
     } else if (strcmp(word, "own") == 0) {
         return try_file(path, O_WRONLY | O_CREAT, error);
     }
@@ -146,6 +152,10 @@ static void ask(struct check_result *result, const char *word)
     request->data_count = 1;
     (void)snprintf(request->mirrors[0], FILE_PATH_MAX, "%s/mirror", test_temp_dir());
     make_mirror(request->mirrors[0], job);
+    if (strcmp(word, "resolve") == 0) {
+        (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX,
+                       "http://localhost:9");
+    }
     (void)snprintf(request->data[0], FILE_PATH_MAX, "%s", small_job_data(job, &count)[0]);
     (void)snprintf(request->cache, FILE_PATH_MAX, "%s/cache", test_temp_dir());
     (void)snprintf(request->folder, FILE_PATH_MAX, "%s/%s", test_temp_dir(), word);
@@ -158,8 +168,8 @@ static void ask(struct check_result *result, const char *word)
 static void test_a_child_that_wants_more_than_it_needs_is_ended_and_named(void **state)
 {
     static const char *const deadly[] = {"socket", "exec", "fork", "kill"};
-    static const char *const denied[] = {"secret", "outside"};
-    static const char *const good[] = {"thread", "own", "nothing"};
+    static const char *const denied[] = {"secret", "outside", "etc"};
+    static const char *const good[] = {"thread", "own", "resolve", "nothing"};
     const struct confine_means means = confine_means();
     struct check_result *result = malloc(sizeof(*result));
     char path[FILE_PATH_MAX];
