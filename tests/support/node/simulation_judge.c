@@ -139,7 +139,8 @@ static void judge_disproved(struct simulation *simulation, const struct game_eve
     }
 }
 
-/* Two fees, which are an honest party's loss by absence. */
+/* Two fees, which are an honest party's loss by absence. An entry whose bond is behind an alarm says
+ * nothing more elsewhere, and loses nothing by that. */
 static void count_absence(struct simulation *simulation, const struct game_event *event)
 {
     const struct simulation_job *job = job_of(simulation, &event->job);
@@ -149,7 +150,7 @@ static void count_absence(struct simulation *simulation, const struct game_event
             : NULL;
 
     simulation->result->absents++;
-    if (node != NULL) {
+    if (node != NULL && !job->record.entries[event->entry].gone) {
         node->lost += 2 * job->terms.fee;
         if (simulation->fair) {
             simulation_wrong(simulation, "node %u was absent in fair weather", node->number);
