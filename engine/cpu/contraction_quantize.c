@@ -87,9 +87,10 @@ struct panel_view {
 
 static struct panel_view panel_view(const struct quantizer *quantizer, int64_t panel)
 {
-    struct panel_view view = {.first_row = panel * PANEL_ROWS};
-    int64_t left = quantizer->layout.rows - view.first_row;
+    struct panel_view view; /* places and shifts of rows that there are */
+    int64_t left = quantizer->layout.rows - panel * PANEL_ROWS;
 
+    view.first_row = panel * PANEL_ROWS;
     view.row_count = left < PANEL_ROWS ? (int)left : PANEL_ROWS;
     row_places(view.places, quantizer->op, view.first_row, view.row_count);
     view.adjacent = view.row_count == PANEL_ROWS && quantizer->k_stride != 0;
@@ -504,8 +505,9 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
             int64_t first = task % parts * blocks;
             int64_t last = first + blocks < shape->blocks ? first + blocks : shape->blocks;
 
-            struct factors factors = {.shifts = NULL};
+            struct factors factors; /* the numbers are left as they are */
 
+            factors.shifts = NULL;
             for (; panel < end; panel++) {
                 quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last,
                                 &factors);
