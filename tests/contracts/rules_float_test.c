@@ -13,6 +13,7 @@
 
 #include "chain/contracts/compiled/rules_code.h"
 #include "tests/support/dispute/exhibit.h"
+#include "tests/support/dispute/shown_random.h"
 #include "tests/support/game/jury.h"
 
 enum {
@@ -219,6 +220,22 @@ static void test_elements_of_rows_agree(void **state)
     }
 }
 
+/* Each kind has a contract, and its outputs are tried here or in rules_test.c, of one alone. */
+static void test_every_kind_is_tried_by_one_test(void **state)
+{
+    (void)state;
+    for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
+        int tried = in_rows(kind) + in_elementwise(kind) + in_general(kind) + in_moves(kind);
+
+        for (size_t i = 0; i < SHOWN_RANDOM_KINDS; i++) {
+            tried += shown_random_kinds[i] == kind;
+        }
+        if (tried != 1) {
+            fail_msg("%s: elements are compared by %d tests", op_kind_name(kind), tried);
+        }
+    }
+}
+
 /* ---- refusals ------------------------------------------------------------- */
 
 static bool is_refused(struct court *court, const struct address *rules,
@@ -332,7 +349,8 @@ static void test_an_operand_that_is_withheld_is_missed(void **state)
 static void test_the_contracts_can_be_deployed(void **state)
 {
     struct court *court = *state;
-    const struct address *contracts[] = {&court->elementwise, &court->rows, &court->general};
+    const struct address *contracts[] = {&court->elementwise, &court->rows, &court->general,
+                                         &court->moves};
 
     for (size_t i = 0; i < sizeof(contracts) / sizeof(contracts[0]); i++) {
         char text[ADDRESS_TEXT_SIZE];
@@ -353,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_elements_of_elementwise_operations_and_updates_agree),
         cmocka_unit_test(test_elements_of_general_kinds_agree),
         cmocka_unit_test(test_elements_of_rows_agree),
+        cmocka_unit_test(test_every_kind_is_tried_by_one_test),
         cmocka_unit_test(test_operations_of_other_contracts_are_refused),
         cmocka_unit_test(test_an_operand_that_is_withheld_is_missed),
         cmocka_unit_test(test_the_contracts_can_be_deployed),
