@@ -221,7 +221,7 @@ struct remaining {
     const char *word;
     int64_t segment; /* -1: the job */
     uint64_t until_s;
-    char text[2 * JOB_STATUS_TEXT_SIZE];
+    char text[3 * JOB_STATUS_TEXT_SIZE];
 };
 
 /* The first segment that is not final holds up all later ones. */
@@ -260,6 +260,36 @@ static void describe_running(struct remaining *left, const struct job_record *re
                    time);
 }
 
+/* The client has the model fetched, or asks the panel in the first half of the period. */
+static void describe_delivery(struct remaining *left, const struct job_record *record,
+                              uint64_t now_s)
+{
+    uint64_t ask_until_s = record->closed_s + record->terms.delivery_period_s / 2;
+    wei held = record->reward * record->terms.held_ppm / 1000000 * record->held;
+    char amount[TERMS_AMOUNT_SIZE];
+    char cost[TERMS_AMOUNT_SIZE];
+    char period[TERMS_PERIOD_SIZE];
+    int written;
+
+    left->word = "delivery";
+    left->until_s = record->closed_s + record->terms.delivery_period_s;
+    terms_amount(amount, held);
+    terms_period(period, left->until_s > now_s ? left->until_s - now_s : 0);
+    written = snprintf(left->text, sizeof(left->text),
+                       "the client: %s are held for %s more; 'lockstep job fetch' brings the model "
+                       "and acknowledges it",
+                       amount, period);
+    if (record->asked || record->terms.seats == 0 || now_s > ask_until_s || written < 0) {
+        return;
+    }
+    terms_amount(cost, 2 * (wei)record->terms.seats * record->terms.fee);
+    terms_period(period, ask_until_s - now_s);
+    (void)snprintf(left->text + written, sizeof(left->text) - (size_t)written,
+                   ". If nobody has it, 'lockstep job ask-panel' may bring the held part back: it "
+                   "costs %s, for %s more",
+                   cost, period);
+}
+
 /* False: the job waits for nothing. */
 static bool describe(struct remaining *left, const struct collector *collector)
 {
@@ -277,13 +307,7 @@ static bool describe(struct remaining *left, const struct collector *collector)
                        "rest of the escrow before",
                        time);
     } else if (record->phase == GAME_PHASE_CLOSED && !is_over(record)) {
-        left->word = "delivery";
-        left->until_s = record->closed_s + record->terms.delivery_period_s;
-        terms_time(time, left->until_s);
-        (void)snprintf(left->text, sizeof(left->text),
-                       "the client, which has until %s to acknowledge the delivery "
-                       "('lockstep job acknowledge')",
-                       time);
+        describe_delivery(left, record, collector->clock.time_s);
     }
     return left->text[0] != '\0';
 }

@@ -90,6 +90,9 @@ def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
         done = here.until(lambda: subprocess.run(
             ["curl", "-sf", "http://127.0.0.1:%d/v1/jobs.json" % here.port],
             stdout=subprocess.DEVNULL, check=False).returncode == 0, "the solver serves")
+        waits = here.ask("client", "job", "collect", key)["waits_for"]
+        assert waits["for"] == "delivery" and "'lockstep job fetch'" in waits["text"], waits
+        assert "ask-panel" not in waits["text"], "without seats there is nobody to ask"
         done = fetch(here, key, "out")
         assert done["final"] and done["acknowledged"] and done["step"] == 12, done
         here.until_count(1, "delivered", key)
