@@ -330,11 +330,11 @@ def case(check, family, outliers):
     return test
 
 
-# Step 0 tells of a family; of the training two of them tell as much. TEST_SOAK=1 takes all.
+# Step 0 tells of a family; of the training two of them tell as much; make soak takes all.
 TESTS = [case(check, family, outliers) for check in (check_step_0, check_training, check_lora)
          for family in FAMILIES for outliers in (False, True)
          if check is check_step_0 or not outliers or family in ("gpt2", "qwen3")
-         or os.environ.get("TEST_SOAK")]
+         or int(os.environ.get("SOAK_MINUTES", "0")) > 0]
 TESTS += [one_batch_under_a_mask, micro_batches_under_a_mask]
 
 if __name__ == "__main__":
