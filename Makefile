@@ -128,7 +128,7 @@ $(BUILD)/lockstep $(BUILD)/asan/lockstep: %/lockstep: %/lockstep.o %/liblockstep
 
 # LEDGER=anvil plays on an EVM node of the tests' packages, GPU=1 trains on CUDA.
 demo: $(program) $(if $(filter anvil,$(LEDGER)),$(BUILD)/setup/evm.ok) ## a whole game with money: client, honest solver, cheat, verifier, auditor
-	$(Q)LEDGER=$(LEDGER) GPU=$(GPU) EVM=$(abspath tests/evm) scripts/demo $(abspath $(BUILD)/lockstep) $(abspath fixtures) $(abspath $(BUILD)/demo)
+	$(Q)LEDGER=$(LEDGER) GPU=$(GPU) PLAY=$(PLAY) EVM=$(abspath tests/evm) scripts/demo $(abspath $(BUILD)/lockstep) $(abspath fixtures) $(abspath $(BUILD)/demo)
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)

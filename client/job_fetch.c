@@ -17,6 +17,7 @@
 #include "chain/job/job_states.h"
 #include "client/job_moves.h"
 #include "proofs/bundle/checkpoint_file.h"
+#include "proofs/bundle/model_export.h"
 #include "proofs/mirror/piece_fetch.h"
 
 const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS] = {
@@ -36,6 +37,15 @@ const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS] = {
      .maximum = GAME_SEGMENTS_MAX,
      .help = "the state at the end of this segment (default: the last one that is final)",
      .command_line_only = true},
+    {.name = "hf",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .help = "also make a new folder of Hugging Face with the model, or with its adapters"},
+    {.name = "base",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .help = "with --hf: the folder that the training began with"},
+    {.name = "merge", .kind = OPTION_FLAG, .help = "with --hf: add adapters to the weights"},
     {.name = "with-optimizer",
      .kind = OPTION_FLAG,
      .help = "the whole state, as a checkpoint, to train on: three times as large with AdamW"},
@@ -205,6 +215,29 @@ static int report(const struct fetching *fetching)
     return COMMAND_OK;
 }
 
+/* Makes a folder of Hugging Face of what was fetched, where that is asked for. */
+static enum status export_model(const struct fetching *fetching, struct error *error)
+{
+    const struct options *options = fetching->context->options;
+    struct model_export wanted = {.folder = options_text(options, "hf"),
+                                  .base = options_text(options, "base"),
+                                  .merge = options_flag(options, "merge"),
+                                  .job = fetching->source.job,
+                                  .step = fetching->place.step,
+                                  .root = fetching->place.root};
+    struct safetensors state;
+    enum status status;
+
+    if (wanted.folder == NULL) {
+        return STATUS_OK;
+    }
+    TRY(safetensors_open(&state, error, fetching->path));
+    wanted.state = &state;
+    status = model_export(&wanted, error);
+    safetensors_close(&state);
+    return status;
+}
+
 int job_fetch_run(struct command_context *context)
 {
     struct fetching *fetching = calloc(1, sizeof(*fetching));
@@ -228,6 +261,7 @@ int job_fetch_run(struct command_context *context)
     TRY_OUT(stop_open(&fetching->stop, &error));
     fetching->source.mirrors.stop = &fetching->stop;
     TRY_OUT(fetch_state(fetching, &error));
+    TRY_OUT(export_model(fetching, &error));
     TRY_OUT(acknowledge(fetching, &error));
 out:
     if (status != STATUS_OK && !context->json) {

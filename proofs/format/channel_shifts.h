@@ -4,10 +4,10 @@
  * neighbours.
  *
  * With d = a - b - median(a - b), where a is log2 of a channel's gain in the norm before the
- * product and b that of its largest weight: h = 0 where |d| < 2, else (d + 1) >> 1. With r = log2 of the
- * root of the mean square of a channel's weights: w = -round(r - median(r)), 0 where that is below
- * 2. c is the larger of both where h is 0 or the signs agree, else h; at most 24. Channels of zeros
- * have no part in a median, and c = 0.
+ * product and b that of its largest weight: h = 0 where |d| < 2, else (d + 1) >> 1. With r = log2
+ * of the root of the mean square of a channel's weights: w = -round(r - median(r)), 0 where that is
+ * below 2. c is the larger of both where h is 0 or the signs agree, else h; at most 24. Channels of
+ * zeros have no part in a median, and c = 0.
  */
 #ifndef PROOFS_FORMAT_CHANNEL_SHIFTS_H
 #define PROOFS_FORMAT_CHANNEL_SHIFTS_H
