@@ -17,8 +17,8 @@
 
 enum {
     MUTANTS_LEAST = 10,
-    RUNS = 60, /* of a mutant, at most: 1.5 million calls */
-    WORLDS = 10,
+    RUNS = 150, /* of a mutant, at most: 1.5 million calls */
+    WORLDS = 4,
     STEPS = 400,
     CODE_MAX = 1 << 18,
     COUNT_MAX = 16,

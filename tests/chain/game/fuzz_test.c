@@ -17,10 +17,10 @@
 enum {
     CALLS = 200000,
     CALLS_OF_A_SOAK = 10000000,
-    WORLDS = 10, /* of one run */
+    WORLDS = 4,  /* of one run: an answer of the node takes seconds, on a busy machine too */
     STEPS = 400, /* of one world */
     RARE = 4,    /* kinds of moves that may not come up */
-    TOLD = 50,   /* runs from one line of a soak's progress to the next */
+    TOLD = 125,  /* runs from one line of a soak's progress to the next */
     WORD = 32,
     HEAD = 3, /* words before the counts */
 };
