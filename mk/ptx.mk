@@ -19,6 +19,7 @@ $(BUILD)/ptx/%.ptx: engine/cuda/kernels/%.cu
 	$(call say,PTX,$@)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) -arch=compute_$(ptx_arch) -I. -MMD -MF $@.d -ptx -o $@ $<
 
+.SECONDARY: $(BUILD)/ptx/kernels.ptx $(BUILD)/ptx/hopper.ptx
 $(BUILD)/ptx/%.made: $(BUILD)/ptx/%.ptx tests/ptx/translate.py
 	@mkdir -p $(ptx_code)
 	$(call say,MAKE C,$@)
@@ -60,7 +61,7 @@ $(BUILD)/ptx/ptx-proof: $(ptx_proof_parts)
 	$(link)
 
 planted := $(BUILD)/ptx/planted.txt
-$(planted): $(BUILD)/ptx/ptx-proof tests/ptx/planted.py
+$(planted): $(BUILD)/ptx/ptx-proof tests/ptx/planted.py $(BUILD)/ptx/kernels.ptx $(BUILD)/ptx/hopper.ptx
 	$(Q)python3 tests/ptx/planted.py $(BUILD) $(CC) $(ptx_flags) -O0 -- $(ptx_proof_parts) \
 	    $(ALL_CFLAGS) $(LDFLAGS) $(LDLIBS) && touch $@
 
