@@ -1,6 +1,7 @@
 /* node_commands.c - see node_commands.h. */
 #include "prover/commands/node_commands.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,6 +37,18 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "a data file of any job, found by its root; any number of times"},
+    {.name = "fetch-most",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "2G",
+     .help =
+         "policy: fetch job files and data that are not here from where the client serves them, "
+         "data of at most so much for a job; 0: fetch nothing"},
+    {.name = "mirror",
+     .kind = OPTION_LIST,
+     .value = "URL",
+     .help = "where to fetch, any number of times; asked before the addresses that the ledger's "
+             "events give"},
     {.name = "slot",
      .kind = OPTION_LIST,
      .value = "DEVICE",
@@ -104,7 +117,7 @@ struct running {
     struct notify notify;
     struct file_lock lock;
     struct node_page *page; /* NULL: none is served */
-    const char *lists[OPTION_LIST_MAX];
+    const char *lists[OPTION_LIST_MAX + 1];
     char folder[FILE_PATH_MAX];
     char jobs[FILE_PATH_MAX];
     char view[FILE_PATH_MAX];
@@ -182,13 +195,14 @@ static enum status read_options(struct running *running, struct error *error)
     if (stakes != NULL && wei_parse(&options->stakes_max, stakes) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--stakes-most: '%.60s' is not an amount", stakes);
     }
+    running->lists[used++] = options->fetched;
     read_list(running, &used, &options->shelf.places, &options->shelf.place_count, "jobs");
+    options->shelf.places = running->lists; /* and the folder of what is fetched */
+    options->shelf.place_count++;
     read_list(running, &used, &options->shelf.data, &options->shelf.data_count, "data");
-    if (options->shelf.place_count == 0) {
-        (void)error_set(error, STATUS_USAGE, "which jobs could it run?");
-        error_advise(error, "name a folder of job files with --jobs");
-        return STATUS_USAGE;
-    }
+    read_list(running, &used, &options->mirrors, &options->mirror_count, "mirror");
+    (void)snprintf(options->fetch_most, sizeof(options->fetch_most), "%" PRIu64,
+                   options_number(given, "fetch-most"));
     options->held_max = (uint32_t)options_number(given, "held-most");
     options->when_idle = options_flag(given, "when-idle");
     options->serve = options_text(given, "serve");
@@ -217,6 +231,9 @@ static enum status open_files(struct running *running, struct error *error)
     TRY(file_path_join(running->view, sizeof(running->view), error, running->folder, "node.json"));
     TRY(file_path_join(lock, sizeof(lock), error, running->folder, "lock"));
     TRY(file_make_folder(running->jobs, error, 0700));
+    TRY(file_path_join(running->node.options.fetched, FILE_PATH_MAX, error, running->folder,
+                       "fetched"));
+    TRY(file_make_folder(running->node.options.fetched, error, 0700));
     return file_lock_open(&running->lock, error, lock, "name another folder with --state");
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/host.h"
 #include "chain/codec/wei.h"
+#include "chain/commands/job_source.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/machine/machine_split.h"
@@ -22,6 +23,8 @@
 #include "proofs/run/known_pace.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
+#include "prover/commands/run_by_key.h"
+#include "prover/post/session.h"
 #include "prover/train/nvml.h"
 #include "prover/train/requirements.h"
 
@@ -58,6 +61,13 @@ const struct option_spec probe_commands_options[PROBE_COMMANDS_OPTIONS] = {
      .value = "GB/S",
      .fallback = "12",
      .help = "with --devices: bytes from one GPU to another, 10^9 a second"},
+    {.name = "fetch-most",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "20G",
+     .help = "with the KEY of a job on a ledger: refuse one whose data is more"},
+    SESSION_LEDGER_OPTIONS,
+    JOB_SOURCE_OPTIONS,
 };
 
 struct gpu {
@@ -573,7 +583,7 @@ static int report(struct command_context *context, const struct probe *probe)
     return code == COMMAND_OK && probe->job != NULL && !probe->fits ? COMMAND_REFUSED : code;
 }
 
-int probe_commands_probe(struct command_context *context)
+static int probe_files(struct command_context *context)
 {
     struct probe *probe = calloc(1, sizeof(*probe));
     struct error error;
@@ -589,4 +599,12 @@ int probe_commands_probe(struct command_context *context)
     job_free(probe->job);
     free(probe);
     return code;
+}
+
+int probe_commands_probe(struct command_context *context)
+{
+    bool by_key = context->options->argument_count > 0 && run_by_key_wanted(context);
+
+    return by_key ? run_by_key(context, probe_files, options_number(context->options, "fetch-most"))
+                  : probe_files(context);
 }

@@ -559,7 +559,7 @@ out:
 /* Of a job file; or of a key, whose files are fetched. */
 static int run_run(struct command_context *context)
 {
-    return run_by_key_wanted(context) ? run_by_key(context, run_job) : run_job(context);
+    return run_by_key_wanted(context) ? run_by_key(context, run_job, UINT64_MAX) : run_job(context);
 }
 
 /* A run that knows its job goes on without the ledger; one that has begun, without money too. */
@@ -636,14 +636,15 @@ static const struct command commands[] = {
     {.name = "node",
      .summary = "take jobs from the ledger by a policy, train them, and be paid",
      .description =
-         "Follows the ledger and looks at every open job of which it has the file and the data. "
+         "Follows the ledger and looks at every open job; job files and data that are not here are "
+         "fetched from where the client serves them. "
          "Those that its policy does not refuse are measured on this machine; of these it takes "
          "the one that earns most an hour, trains and commits it, answers claims, collects, and "
          "goes to the next. A device trains one job at a time and is locked against other runs of "
          "this machine. What it has begun goes on after a stop, a crash or a kill. 'lockstep "
          "prover "
          "jobs' shows what it does and why it refuses a job.",
-     .example = "lockstep prover node --jobs jobs --data text.u8 --hour-least 0.0005eth\n"
+     .example = "lockstep prover node --hour-least 0.0005eth\n"
                 "lockstep prover node --jobs jobs --data text.u8 --slot cuda:0 --slot cuda:1 "
                 "--price 0.0004eth --serve 0.0.0.0:7570",
      .options = node_commands_node_options,

@@ -1,6 +1,7 @@
 /* run_by_key.c - see run_by_key.h. */
 #include "prover/commands/run_by_key.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "base/io/file.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/job_source.h"
+#include "proofs/commit/commit.h"
 
 enum {
     DATA_MAX = 16,
@@ -26,8 +28,29 @@ struct picked_up {
     char data[DATA_MAX][FILE_PATH_MAX];
 };
 
+/* Before any of it is fetched. */
+static enum status check_size(const struct job *job, uint64_t data_most, struct error *error)
+{
+    uint64_t size = 0;
+
+    for (uint32_t i = 0; i < job->tape->tensor_count; i++) {
+        const struct tensor *tensor = &job->tape->tensors[i];
+        uint64_t more = tensor->role == ROLE_DATA ? commit_tensor_size(tensor) : 0;
+
+        size = more > UINT64_MAX - size ? UINT64_MAX : size + more;
+    }
+    if (size <= data_most) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "the job has %" PRIu64 " MiB of data, and %" PRIu64 " are fetched at most",
+                    size >> 20, data_most >> 20);
+    error_advise(error, "--fetch-most BYTES allows more");
+    return STATUS_REFUSED;
+}
+
 static enum status pick_up(struct picked_up *picked, struct command_context *context,
-                           struct error *error)
+                           uint64_t data_most, struct error *error)
 {
     const char *bundle = options_text(context->options, "bundle");
     struct job_source *source = &picked->source;
@@ -53,6 +76,7 @@ static enum status pick_up(struct picked_up *picked, struct command_context *con
         error_advise(error, "get the files from the client and name them with --data");
         return STATUS_OVER_LIMIT;
     }
+    TRY(check_size(source->job, data_most, error));
     for (uint32_t i = 0; i < source->job->data_count; i++) {
         log_info(context->log, "fetch", "data %u of %u", i + 1, source->job->data_count);
         TRY(job_source_get_data(picked->data[i], source, i, picked->prefix, error));
@@ -68,7 +92,8 @@ bool run_by_key_wanted(const struct command_context *context)
     return strncmp(text, "0x", 2) == 0 && !file_exists(text);
 }
 
-int run_by_key(struct command_context *context, int (*run)(struct command_context *context))
+int run_by_key(struct command_context *context, int (*run)(struct command_context *context),
+               uint64_t data_most)
 {
     struct command_context inner = *context;
     struct picked_up *picked;
@@ -79,7 +104,7 @@ int run_by_key(struct command_context *context, int (*run)(struct command_contex
     error_init(&error);
     picked = calloc(1, sizeof(*picked));
     status = picked == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory to fetch a job")
-                            : pick_up(picked, context, &error);
+                            : pick_up(picked, context, data_most, &error);
     if (picked != NULL) {
         job_source_report(&picked->source, NULL);
         job_source_close(&picked->source);

@@ -72,12 +72,22 @@ static wei stakes(const struct solver_node *node)
     return sum;
 }
 
-static bool has_files(struct offer *offer, const struct shelf_item *item)
+/* What is not here may be fetched, and is measured then. */
+static bool has_files(struct offer *offer, const struct solver_node *node,
+                      const struct shelf_item *item)
 {
+    bool fetches = strcmp(node->options.fetch_most, "0") != 0;
+
+    if (item == NULL || !item->has_data) {
+        offer->measured = 0;
+    }
+    if (item == NULL && fetches) {
+        return true;
+    }
     if (item == NULL) {
-        refuse(offer, "its job file is not here (--jobs)");
-    } else if (!item->has_data) {
-        refuse(offer, "its data is not here (--data)");
+        refuse(offer, "its job file is not here (--jobs, --fetch-most)");
+    } else if (!item->has_data && !fetches) {
+        refuse(offer, "its data is not here (--data, --fetch-most)");
     } else if (item->gives_state) {
         refuse(offer, "its first state is a file: 'lockstep prover run --first-state' takes it");
     }
@@ -161,12 +171,13 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
     }
     offer->refused = false;
     offer->why[0] = '\0';
-    if (!has_files(offer, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
+    if (!has_files(offer, node, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
         !is_admitted(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
         return;
     }
     error_init(&none);
-    if ((offer->looked & 1u << slot) == 0) {
+    if ((offer->looked & 1u << slot) == 0 &&
+        shelf_find(&node->options.shelf, &job->terms.job_id) != NULL) {
         offer->looked |= 1u << slot;
         (void)!node_offers_read_pace(node, slot, number, &none);
     }

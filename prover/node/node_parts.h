@@ -24,9 +24,13 @@ struct solver_node_options {
     char memory[24];
     char device_memory[24];
     char keep[24];
-    char measure[24];   /* seconds */
-    const char *folder; /* of all that it keeps */
-    const char *serve;  /* ADDRESS:PORT; NULL: it serves nothing */
+    char measure[24];            /* seconds */
+    const char *folder;          /* of all that it keeps */
+    char fetch_most[24];         /* bytes of data to fetch for one job; "0": nothing is fetched */
+    char fetched[FILE_PATH_MAX]; /* the folder, which the shelf looks into too */
+    const char *const *mirrors;  /* borrowed; asked before those that the ledger tells */
+    size_t mirror_count;
+    const char *serve; /* ADDRESS:PORT; NULL: it serves nothing */
     struct held_terms terms;
     struct shelf shelf; /* places and data */
 };

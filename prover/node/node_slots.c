@@ -1,6 +1,7 @@
 /* node_slots.c - see node_slots.h. */
 #include "prover/node/node_slots.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,32 +78,84 @@ static void add_machine(struct child_words *words, const struct solver_node_opti
     add_option(words, "--device-memory", options->device_memory);
 }
 
+/* Words about a job that is fetched by its key. */
+struct fetched {
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char prefix[FILE_PATH_MAX]; /* of the names of its files */
+    char state[FILE_PATH_MAX];  /* what the child keeps of a chain */
+    char registry[ADDRESS_TEXT_SIZE];
+    char first[24];
+    char depth[24];
+};
+
+static enum status name_fetched(struct fetched *fetched, const struct solver_node *node,
+                                const struct job_record *job, struct error *error)
+{
+    const struct ledger_options *ledger = &node->options.terms.account->ledger;
+    char name[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(fetched->key, job->key.bytes, HASH32_SIZE, true);
+    hex_write(name, job->key.bytes, HASH32_SIZE, false);
+    address_print(fetched->registry, &ledger->registry);
+    (void)snprintf(fetched->first, sizeof(fetched->first), "%" PRIu64, ledger->first_height);
+    (void)snprintf(fetched->depth, sizeof(fetched->depth), "%u", ledger->depth);
+    TRY(file_path_join(fetched->state, FILE_PATH_MAX, error, node->options.folder, "reader"));
+    return file_path_join(fetched->prefix, FILE_PATH_MAX, error, node->options.fetched, name);
+}
+
+/* The files of a job that is here, else its key and where it can be had. */
+static void add_files(struct child_words *words, const struct solver_node *node,
+                      const struct job_record *job, const struct fetched *fetched)
+{
+    const struct shelf_item *item = shelf_find(&node->options.shelf, &job->terms.job_id);
+    const struct ledger_options *ledger = &node->options.terms.account->ledger;
+
+    if (item != NULL && item->has_data) {
+        child_add(words, item->path);
+        for (uint32_t i = 0; i < item->data.count; i++) {
+            if (i == 0 || strcmp(item->data.of[i], item->data.of[i - 1]) != 0) {
+                add_option(words, "--data", item->data.of[i]);
+            }
+        }
+        add_option(words, "--bundle", node->options.folder);
+        return;
+    }
+    child_add(words, fetched->key);
+    add_option(words, "--bundle", fetched->prefix);
+    add_option(words, "--fetch-most", node->options.fetch_most);
+    add_option(words, "--ledger", ledger->url);
+    add_option(words, "--ledger-state", fetched->state);
+    add_option(words, "--depth", fetched->depth);
+    add_option(words, "--first-block", fetched->first);
+    if (!address_is_zero(&ledger->registry)) {
+        add_option(words, "--registry", fetched->registry);
+    }
+    for (size_t i = 0; i < node->options.mirror_count; i++) {
+        add_option(words, "--mirror", node->options.mirrors[i]);
+    }
+}
+
 static enum status measure(struct solver_node *node, uint32_t number, const struct job_record *job,
                            struct error *error)
 {
-    const struct shelf_item *item = shelf_find(&node->options.shelf, &job->terms.job_id);
     struct node_slot *slot = &node->slots[number];
     struct child_words words = {.count = 0};
     struct child_options options = {.yields = node->options.when_idle};
+    struct fetched fetched;
     char out[FILE_PATH_MAX];
     char log[FILE_PATH_MAX];
     char name[32];
 
     (void)snprintf(name, sizeof(name), "measured.%u", number);
+    TRY(name_fetched(&fetched, node, job, error));
     TRY(file_path_join(out, sizeof(out), error, node->options.folder, name));
     TRY(file_path_join(log, sizeof(log), error, node->options.folder, "measure.log"));
     options.out = out;
     options.log = log;
     child_add(&words, "prover");
     child_add(&words, "probe");
-    child_add(&words, item->path);
+    add_files(&words, node, job, &fetched);
     child_add(&words, "--json");
-    for (uint32_t i = 0; i < item->data.count; i++) {
-        if (i == 0 || strcmp(item->data.of[i], item->data.of[i - 1]) != 0) {
-            add_option(&words, "--data", item->data.of[i]);
-        }
-    }
-    add_option(&words, "--bundle", node->options.folder);
     add_option(&words, "--measure", node->options.measure);
     add_machine(&words, &node->options, number);
     TRY(child_start(&slot->child, &words, &options, error));
@@ -146,13 +199,15 @@ static void read_why_not(char why[POLICY_TEXT_MAX], const struct solver_node *no
     (void)snprintf(why, POLICY_TEXT_MAX, "this machine cannot take it");
     if (file_path_join(path, sizeof(path), &none, node->options.folder, name) == STATUS_OK &&
         strict_json_read(&root, &none, path, PROBE_SIZE_MAX, STRICT_JSON_DEPTH_MAX) == STATUS_OK &&
-        strict_json_text(json_object_get(root, "job"), &none, &text, "why_not") == STATUS_OK) {
+        (strict_json_text(json_object_get(root, "job"), &none, &text, "why_not") == STATUS_OK ||
+         strict_json_text(json_object_get(root, "error"), &none, &text, "message") == STATUS_OK)) {
         (void)snprintf(why, POLICY_TEXT_MAX, "%.*s", POLICY_TEXT_MAX - 1, text);
     }
     json_decref(root);
 }
 
-static void end_measuring(struct solver_node *node, uint32_t number, int code)
+static enum status end_measuring(struct solver_node *node, uint32_t number, int code,
+                                 struct error *failure)
 {
     struct node_slot *slot = &node->slots[number];
     const struct job_record *job = board_find(&node->board, &slot->job);
@@ -167,11 +222,11 @@ static void end_measuring(struct solver_node *node, uint32_t number, int code)
                (code != COMMAND_OK ||
                 node_offers_read_pace(node, number, (uint32_t)(job - node->board.jobs), &error) !=
                     STATUS_OK)) {
-        (void)snprintf(why, sizeof(why), "it could not be measured (exit code %d): see measure.log",
-                       code);
+        read_why_not(why, node, number);
         node_offers_put_off(node, &slot->job, PUT_OFF_MS, why);
     }
     set_free(slot);
+    return shelf_look_again(&node->options.shelf, failure); /* there may be what was fetched */
 }
 
 static enum status end_training(struct solver_node *node, struct node_slot *slot,
@@ -200,10 +255,8 @@ static enum status look_at(struct solver_node *node, uint32_t number, struct err
     int code = 0;
 
     if (slot->task == SLOT_MEASURING) {
-        if (child_ended(&slot->child, &code)) {
-            end_measuring(node, number, code);
-        }
-        return STATUS_OK;
+        return child_ended(&slot->child, &code) ? end_measuring(node, number, code, error)
+                                                : STATUS_OK;
     }
     if (slot->task == SLOT_IDLE) {
         return STATUS_OK;

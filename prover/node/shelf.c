@@ -2,9 +2,11 @@
 #include "prover/node/shelf.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/run.h"
 
@@ -47,6 +49,26 @@ static bool is_data(const struct job *job, const struct tensor *tensor, uint32_t
     return digest_equal(&root, &job->data_roots[at]);
 }
 
+/* What was fetched with NAME.job is called NAME, a point, and the first digits of its root. */
+static enum status find_beside(struct shelf_item *item, const struct job *job,
+                               const struct tensor *tensor, uint32_t at, struct error *error)
+{
+    static const char *const endings[] = {"", ".npy"};
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    char path[FILE_PATH_MAX];
+
+    hex_encode(root, job->data_roots[at].bytes, DIGEST_SIZE);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        int size = snprintf(path, sizeof(path), "%.*s.%.16s%s", (int)strlen(item->path) - 4,
+                            item->path, root, endings[i]);
+
+        if (size < (int)sizeof(path) && file_exists(path) && is_data(job, tensor, at, path)) {
+            return data_paths_set(&item->data, at, path, error);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status find_data(struct shelf_item *item, const struct shelf *shelf,
                              const struct job *job, struct error *error)
 {
@@ -60,6 +82,7 @@ static enum status find_data(struct shelf_item *item, const struct shelf *shelf,
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
+        TRY(find_beside(item, job, &tape->tensors[id], at, error));
         for (size_t i = 0; i < shelf->data_count && item->data.of[at] == NULL; i++) {
             if (is_data(job, &tape->tensors[id], at, shelf->data[i])) {
                 TRY(data_paths_set(&item->data, at, shelf->data[i], error));
@@ -171,4 +194,14 @@ enum status shelf_look(struct shelf *shelf, struct error *error)
         TRY(status);
     }
     return STATUS_OK;
+}
+
+enum status shelf_look_again(struct shelf *shelf, struct error *error)
+{
+    for (uint32_t i = 0; i < shelf->count; i++) {
+        if (shelf->items[i].is_job && !shelf->items[i].has_data) {
+            shelf->items[i].size = UINT64_MAX; /* of no file: it is read anew */
+        }
+    }
+    return shelf_look(shelf, error);
 }

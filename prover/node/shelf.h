@@ -38,6 +38,8 @@ struct shelf {
 
 /* The other members are set. Files that cannot be read are passed over: they may be half there. */
 MUST_CHECK enum status shelf_look(struct shelf *shelf, struct error *error);
+/* The same, after data may have come: also looks again at jobs whose data was not here. */
+MUST_CHECK enum status shelf_look_again(struct shelf *shelf, struct error *error);
 void shelf_release(struct shelf *shelf);
 
 /* NULL: it is not here. */

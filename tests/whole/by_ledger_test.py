@@ -65,6 +65,33 @@ def test_a_job_is_played_by_the_ledgers_address_alone():
         solver.kill()
 
 
+def test_a_solvers_node_needs_the_ledger_alone():
+    """It fetches jobs and data whose size its policy allows, and says why it leaves the others."""
+    with Town(["client", "solver"]) as here:
+        job = here.new_job("text.job")
+        url = serve_job(here, job)
+        key = here.open_job(job, "--contact", url, "--seats", "0")
+        hidden = here.open_job(here.new_job("hidden.job", "--seed", "9"), "--seats", "0")
+        os.makedirs(here.path("locks"))
+
+        def start(*more):
+            return here.start("solver", "prover", "node", "--threads", "1", "--measure", "0.05",
+                              "--poll", "1s", *more, more={"LOCKSTEP_LOCKS": here.path("locks")})
+
+        def why(which):
+            offers = here.ask("solver", "prover", "jobs")["offers"]
+            return [offer["why"] for offer in offers if offer["job"] == which][0]
+
+        node = start("--fetch-most", "1k")
+        here.until(lambda: os.path.exists(here.path("solver/state/lockstep/solver/node.json")) and
+                   "are fetched at most" in why(key), "the data is too much")
+        assert node.stop() == 0, node.said()
+        node = start()
+        here.until_count_at_least(3, "committed", key)
+        assert "serves" in why(hidden) and here.count("accepted", hidden) == 0, why(hidden)
+        assert node.stop() == 0, node.said()
+
+
 def test_a_solver_that_nobody_can_call_pushes():
     with Town(["client", "solver"]) as here:
         job = here.new_job("text.job")
@@ -122,5 +149,6 @@ def test_what_is_pushed_needs_the_token_a_name_and_room():
 
 if __name__ == "__main__":
     sys.exit(main([test_a_job_is_played_by_the_ledgers_address_alone,
+                   test_a_solvers_node_needs_the_ledger_alone,
                    test_a_solver_that_nobody_can_call_pushes,
                    test_what_is_pushed_needs_the_token_a_name_and_room]))
