@@ -439,6 +439,9 @@ static enum status read_lora(struct lora *lora, enum model_kind kind, const stru
             return error_set(error, STATUS_USAGE, "--%s says nothing without --lora", parts[i]);
         }
     }
+    if (lora->rank != 0 && options_flag(options, "inference")) {
+        return error_set(error, STATUS_USAGE, "--inference learns nothing, so it has no --lora");
+    }
     lora->alpha = 2.0 * lora->rank;
     take_real(&lora->alpha, options, "lora-alpha");
     take_real(&lora->dropout, options, "lora-dropout");

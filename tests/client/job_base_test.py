@@ -242,8 +242,27 @@ def options_that_the_folder_decides_are_refused():
     assert "another network" in said["message"] and "--base" in said["advice"], said
 
 
+def adapters_want_the_same_of_a_folder():
+    lora = ("--lora", "2")
+    made = tensors()
+    name = "model.layers.0.mlp.up_proj.weight"
+    assert not new(folder(), *lora)["first_state_given"]
+    for more, word in ((("--target", "q_proj,q_projx"), "q_projx"), (("--target", ""), "linear"),
+                       (("--inference",), "learns nothing"), (("--lora-dropout", "1"), "dropout")):
+        refused(folder(), word, more=(*lora, *more), wanted=3)
+    refused(folder(), "--lora", more=("--target", "q_proj"), wanted=3)
+    for change, words in (
+            ({name: ("F32", (12, 8), struct.pack("<96f", *[float("nan")] * 96))}, (name, "NaN")),
+            ({name: ("F32", (8, 12), made[name][2])}, (name, "[12,8]")),
+            ({"extra.weight": made["model.norm.weight"]}, ("extra.weight",))):
+        refused(folder(made=made | change), *words, more=lora)
+    del made[name]
+    refused(folder(made=made), name, more=lora)
+
+
 if __name__ == "__main__":
     sys.exit(main([shards_are_one_model, sixteen_bits_are_widened_exactly,
                    every_key_is_used_or_refused, windows_are_refused_where_they_would_matter,
                    broken_folders_say_what_is_wrong, broken_tensors_say_which,
-                   tied_head_must_be_the_embedding, options_that_the_folder_decides_are_refused]))
+                   tied_head_must_be_the_embedding, adapters_want_the_same_of_a_folder,
+                   options_that_the_folder_decides_are_refused]))
