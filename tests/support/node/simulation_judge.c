@@ -139,8 +139,8 @@ static void judge_disproved(struct simulation *simulation, const struct game_eve
     }
 }
 
-/* Two fees, which are an honest party's loss by absence. An entry whose bond is behind an alarm says
- * nothing more elsewhere, and loses nothing by that. */
+/* Two fees, which are an honest party's loss by absence. An entry whose bond is behind an alarm
+ * says nothing more elsewhere, and loses nothing by that. */
 static void count_absence(struct simulation *simulation, const struct game_event *event)
 {
     const struct simulation_job *job = job_of(simulation, &event->job);
