@@ -213,7 +213,7 @@ static void measure(struct bench *bench, enum rows_kind kind, int64_t k)
 
 /* ---- channels of their own sizes, and shifts ---- */
 
-/* How much larger each element of K is in A and in B: channels, or tokens where these are summed. */
+/* How much larger each element of K is in A and in B: channels, or tokens that are summed. */
 struct channels {
     const char *name;
     bool sink; /* rows of A are probabilities, most of which go to the first element */
