@@ -129,7 +129,7 @@ struct rows_args {
 };
 
 struct quantize_args {
-    const float *x;  /* NULL: half */
+    const float *x;   /* NULL: half */
     const void *half; /* numbers of 16 bits; not for kernel_quantize_rows, nor for fused groups */
     const int16_t *c; /* (batches, K): shifts, or NULL; not for kernel_quantize_rows */
     uint64_t batch_rows;

@@ -43,8 +43,8 @@ static RULE inline float view_number(const struct quantize_args *args, int64_t p
     if (args->x != NULL) {
         return args->x[place];
     }
-    return real_from_bits(element_cast((enum dtype)args->dtype, DTYPE_F32,
-                                       ((const uint16_t *)args->half)[place]));
+    return real_from_bits(
+        element_cast((enum dtype)args->dtype, DTYPE_F32, ((const uint16_t *)args->half)[place]));
 }
 
 /* Element k of a row that begins at a place, shifted as the row's batch says. */
@@ -258,8 +258,8 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
         if (first_row + r < args.rows && k < args.k) {
             const uint64_t block = (first_row + r) * args.blocks + ((uint64_t)k >> args.block_log);
 
-            q = quantized(view_element(&args, starts[r], first_row + r, k),
-                          args.exponents[block], args.bits);
+            q = quantized(view_element(&args, starts[r], first_row + r, k), args.exponents[block],
+                          args.bits);
         }
         tile[r * (QUANTIZE_TILE_K + 4) + c] = q;
     }

@@ -185,7 +185,7 @@ def jobs_are_opened_listed_shown_and_cancelled():
     assert b"ESCROW" in refused.stderr and b"--yes" in refused.stderr  # nobody confirms
     terms = {line[:16].strip(): line[16:] for line in refused.stderr.decode().splitlines()}
     assert terms["seats"].strip().startswith("1 for each covered segment"), terms
-    assert terms["ESCROW"].strip().startswith("2.19999"), terms
+    assert terms["ESCROW"].strip().startswith("2.2 ether"), terms
     assert ledger.money("client") == before
     two = ["--seats", "2", "--panel", "2", "--coverage", "0.5", "--fee", "0.1eth"]
     key = ledger.open("a.job", *two)

@@ -127,7 +127,7 @@ static void test_failing_mirrors_go_last_and_come_back(void **state)
     free(choose(&store, now_ms + 2, "cab", 2));
     store_close(&store); /* a start forgets nothing */
     OK(store_open(&store, path, STORE_WRITE, &error));
-    find(&store, now_ms + 3, "cab", 2, 'b', silent); /* of the same outage */
+    find(&store, now_ms + 3, "cab", 2, 'b', silent);                   /* of the same outage */
     find(&store, now_ms + MIRRORS_REST_MS + 2, "cab", 0, 'b', silent); /* and again: a minute */
     free(choose(&store, now_ms + MIRRORS_REST_MS + 3, "cab", 1));
     free(choose(&store, now_ms + 3 * MIRRORS_REST_MS + 3, "cab", 0));
