@@ -209,9 +209,16 @@ enum status session_find_job(struct session *session, struct game_terms *terms,
         options.context = retry->stop;
     }
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
-    named = session->has_job ? key : options_text(context->options, "job-key");
+    named = options_text(context->options, "job-key");
     do {
-        status = find_job(session, &found, &options, named, job, error);
+        status = STATUS_NOT_FOUND;
+        if (session->has_job || (named == NULL && !hash32_is_zero(&session->job))) {
+            status = find_job(session, &found, &options, key, job, error);
+        }
+        if (!session->has_job && status != STATUS_OK && status != STATUS_UNREACHABLE) {
+            error_init(error);
+            status = find_job(session, &found, &options, named, job, error);
+        }
     } while (retry != NULL && ledger_retry_again(retry, &status, error));
     session->has_job = status == STATUS_OK;
     if (terms != NULL && status == STATUS_OK) {
