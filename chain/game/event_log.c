@@ -168,7 +168,9 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
         return STATUS_OK;
     }
     TRY(read_log(&log, row, 4, 5, error));
-    memcpy(data, log.data.bytes, log.data.size); /* the row's bytes go with the row */
+    if (log.data.size > 0) {
+        memcpy(data, log.data.bytes, log.data.size); /* the row's bytes go with the row */
+    }
     log.data.bytes = data;
     return game_event_decode(&entry->event, &log);
 }

@@ -48,7 +48,7 @@ static struct tape *make_tape(bool wide)
 
     build_init(builder, adapter, (struct init){INIT_UNIFORM, real_to_bits(0.5f)});
     for (int i = 0; i < LAYERS; i++) {
-        char name[16];
+        char name[32];
 
         (void)snprintf(name, sizeof(name), "layer.%d", i);
         y = build_linear(
@@ -252,7 +252,7 @@ static void test_frozen_tensors_come_from_any_files(void **state)
     train(got, &base, files, 3);
     assert_memory_equal(got, expected, sizeof(got));
     for (int i = 0; i < DATA; i++) {
-        char name[16];
+        char name[32];
 
         (void)snprintf(name, sizeof(name), "plain.%d", i);
         files[i] = strdup(write_plain(name, &base, i));
