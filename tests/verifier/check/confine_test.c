@@ -171,7 +171,7 @@ static void test_a_child_that_wants_more_than_it_needs_is_ended_and_named(void *
     static const char *const denied[] = {"secret", "outside", "etc"};
     static const char *const good[] = {"thread", "own", "resolve", "nothing"};
     const struct confine_means means = confine_means();
-    struct check_result *result = malloc(sizeof(*result));
+    struct check_result *result;
     char path[FILE_PATH_MAX];
     struct error error;
 
@@ -180,9 +180,10 @@ static void test_a_child_that_wants_more_than_it_needs_is_ended_and_named(void *
     (void)snprintf(path, sizeof(path), "%s/key", test_temp_dir());
     assert_int_equal(file_write(path, &error, "secret", 6, 0600), STATUS_OK);
     if (!means.calls) {
-        free(result);
         test_skip("this system has no seccomp filters, or the program is sanitized");
     }
+    result = malloc(sizeof(*result));
+    assert_non_null(result);
     for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
         ask(result, deadly[i]);
         assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
