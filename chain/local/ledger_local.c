@@ -326,6 +326,27 @@ static enum status get_record(struct local *local, void *record, enum local_kind
     return status;
 }
 
+void ledger_local_job(struct ledger_job *job, const struct local_job *found)
+{
+    *job = (struct ledger_job){.phase = (enum game_phase)found->phase,
+                               .client = found->client,
+                               .solver = found->solver,
+                               .generation = found->generation,
+                               .segments = found->segments,
+                               .committed = found->committed,
+                               .finalized = found->finalized,
+                               .open_claims = found->open_claims,
+                               .panel = found->entries,
+                               .panel_active = found->active,
+                               .opened_at_s = found->opened_at_s,
+                               .accepted_at_s = found->accepted_at_s,
+                               .closed_at_s = found->closed_at_s,
+                               .due_s = found->due_s,
+                               .reward = found->reward,
+                               .held = found->held,
+                               .ended = found->ended};
+}
+
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
                            struct error *error)
 {
@@ -335,23 +356,7 @@ static enum status get_job(void *self, struct ledger_job *job, const struct hash
     if (found.phase == GAME_PHASE_NONE) {
         return error_set(error, STATUS_NOT_FOUND, "there is no such job on this ledger");
     }
-    *job = (struct ledger_job){.phase = (enum game_phase)found.phase,
-                               .client = found.client,
-                               .solver = found.solver,
-                               .generation = found.generation,
-                               .segments = found.segments,
-                               .committed = found.committed,
-                               .finalized = found.finalized,
-                               .open_claims = found.open_claims,
-                               .panel = found.entries,
-                               .panel_active = found.active,
-                               .opened_at_s = found.opened_at_s,
-                               .accepted_at_s = found.accepted_at_s,
-                               .closed_at_s = found.closed_at_s,
-                               .due_s = found.due_s,
-                               .reward = found.reward,
-                               .held = found.held,
-                               .ended = found.ended};
+    ledger_local_job(job, &found);
     return STATUS_OK;
 }
 

@@ -22,4 +22,9 @@ MUST_CHECK enum status ledger_local_faucet(struct ledger *ledger, const struct a
 MUST_CHECK enum status ledger_local_set_clock(struct ledger *ledger, uint64_t time_s,
                                               struct error *error);
 
+struct local_job;
+
+/* What a ledger shows of a job that it keeps. */
+void ledger_local_job(struct ledger_job *job, const struct local_job *found);
+
 #endif /* CHAIN_LOCAL_LEDGER_LOCAL_H */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/plan/derived.h"
+
 #define FREE_SLOT UINT32_MAX
 
 struct hoister {
@@ -141,9 +143,8 @@ static bool make_room(struct hoister *hoister)
     const struct tape *tape = hoister->tape;
     size_t tensors = (size_t)tape->tensor_count + 1;
     size_t ops = (size_t)tape->op_count + 1;
-    struct tape *derived = calloc(1, sizeof(*derived));
 
-    hoister->derived = derived;
+    hoister->derived = derived_new(tape, ops, tensors);
     hoister->mask = 15;
     while (hoister->mask < 2 * ops) {
         hoister->mask = 2 * hoister->mask + 1;
@@ -151,24 +152,8 @@ static bool make_room(struct hoister *hoister)
     hoister->pinned = malloc(tensors * sizeof(*hoister->pinned));
     hoister->now = malloc(tensors * sizeof(*hoister->now));
     hoister->slots = malloc(((size_t)hoister->mask + 1) * sizeof(*hoister->slots));
-    if (derived == NULL || hoister->pinned == NULL || hoister->now == NULL ||
-        hoister->slots == NULL) {
-        return false;
-    }
-    derived->ops = malloc(ops * sizeof(*derived->ops));
-    derived->origins = malloc(ops * sizeof(*derived->origins));
-    derived->tensors = malloc(tensors * sizeof(*derived->tensors));
-    derived->states = malloc(((size_t)tape->state_count + 1) * sizeof(*derived->states));
-    if (derived->ops == NULL || derived->origins == NULL || derived->tensors == NULL ||
-        derived->states == NULL) {
-        return false;
-    }
-    memcpy(derived->tensors, tape->tensors, tape->tensor_count * sizeof(*derived->tensors));
-    memcpy(derived->states, tape->states, tape->state_count * sizeof(*derived->states));
-    derived->tensor_count = tape->tensor_count;
-    derived->state_count = tape->state_count;
-    derived->loss = tape->loss;
-    return true;
+    return hoister->derived != NULL && hoister->pinned != NULL && hoister->now != NULL &&
+           hoister->slots != NULL;
 }
 
 enum status hoist_build(struct tape **derived, const struct tape *tape, struct error *error)

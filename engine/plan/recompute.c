@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/plan/derived.h"
+
 #define NEVER UINT32_MAX
 
 /* Operations first .. last-1, of which those from `turn` on are taken for backward ones: there the
@@ -439,9 +441,8 @@ static bool make_room(struct rewriter *rewriter)
     const struct tape *tape = rewriter->tape;
     size_t tensors = (size_t)tape->tensor_count + 1;
     size_t ops = (size_t)tape->op_count + 1;
-    struct tape *derived = calloc(1, sizeof(*derived));
 
-    rewriter->derived = derived;
+    rewriter->derived = derived_new(tape, ops, tensors);
     rewriter->maker = malloc(tensors * sizeof(*rewriter->maker));
     rewriter->last_forward = malloc(tensors * sizeof(*rewriter->last_forward));
     rewriter->last_use = malloc(tensors * sizeof(*rewriter->last_use));
@@ -452,7 +453,7 @@ static bool make_room(struct rewriter *rewriter)
     rewriter->repeated = calloc(ops, sizeof(*rewriter->repeated));
     /* No more segments than operations, in any number of passes. */
     rewriter->segments = malloc(ops * sizeof(*rewriter->segments));
-    if (derived == NULL || rewriter->maker == NULL || rewriter->last_forward == NULL ||
+    if (rewriter->derived == NULL || rewriter->maker == NULL || rewriter->last_forward == NULL ||
         rewriter->last_use == NULL || rewriter->first_back == NULL || rewriter->now == NULL ||
         rewriter->copies == NULL || rewriter->live == NULL || rewriter->repeated == NULL ||
         rewriter->segments == NULL) {
@@ -460,19 +461,6 @@ static bool make_room(struct rewriter *rewriter)
     }
     rewriter->op_room = (uint32_t)ops;
     rewriter->tensor_room = (uint32_t)tensors;
-    derived->ops = malloc(ops * sizeof(*derived->ops));
-    derived->origins = malloc(ops * sizeof(*derived->origins));
-    derived->tensors = malloc(tensors * sizeof(*derived->tensors));
-    derived->states = malloc(((size_t)tape->state_count + 1) * sizeof(*derived->states));
-    if (derived->ops == NULL || derived->origins == NULL || derived->tensors == NULL ||
-        derived->states == NULL) {
-        return false;
-    }
-    memcpy(derived->states, tape->states, tape->state_count * sizeof(*derived->states));
-    memcpy(derived->tensors, tape->tensors, tape->tensor_count * sizeof(*derived->tensors));
-    derived->tensor_count = tape->tensor_count;
-    derived->state_count = tape->state_count;
-    derived->loss = tape->loss;
     return true;
 }
 

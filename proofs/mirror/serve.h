@@ -42,6 +42,24 @@ struct serve_source {
     const char *token; /* that a PUT must show: "Authorization: Bearer TOKEN" */
 };
 
+/* The options of commands that serve: TLS, and how many connections. */
+#define SERVE_OPTIONS                                                                              \
+    {.name = "certificate",                                                                        \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "FILE",                                                                              \
+     .help = "serve by TLS: the certificate, and those above it, as PEM"},                         \
+        {.name = "tls-key", .kind = OPTION_TEXT, .value = "FILE", .help = "its key, as PEM"},      \
+        {.name = "connections",                                                                    \
+         .kind = OPTION_INTEGER,                                                                   \
+         .value = "N",                                                                             \
+         .maximum = 10000,                                                                         \
+         .fallback = "256",                                                                        \
+         .help = "connections at a time"},                                                         \
+    {                                                                                              \
+        .name = "connections-per-client", .kind = OPTION_INTEGER, .value = "N", .maximum = 10000,  \
+        .fallback = "16", .help = "of them, from one address"                                      \
+    }
+
 struct serve_options {
     struct listen_place place;
     const char *certificate; /* PEM files, both or neither */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "chain/game/event_log.h"
+#include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
 
 static const char schema[] = EVENT_LOG_SCHEMA;
@@ -299,23 +300,7 @@ static enum status get_job(void *self, struct ledger_job *job, const struct hash
         return status;
     }
     must(ledger, local_get(&ledger->chain->store, &found, LOCAL_JOB, key, 0));
-    *job = (struct ledger_job){.phase = (enum game_phase)found.phase,
-                               .client = found.client,
-                               .solver = found.solver,
-                               .generation = found.generation,
-                               .segments = found.segments,
-                               .committed = found.committed,
-                               .finalized = found.finalized,
-                               .open_claims = found.open_claims,
-                               .panel = found.entries,
-                               .panel_active = found.active,
-                               .opened_at_s = found.opened_at_s,
-                               .accepted_at_s = found.accepted_at_s,
-                               .closed_at_s = found.closed_at_s,
-                               .due_s = found.due_s,
-                               .reward = found.reward,
-                               .held = found.held,
-                               .ended = found.ended};
+    ledger_local_job(job, &found);
     return end_call(last, found.phase == GAME_PHASE_NONE ? STATUS_NOT_FOUND : STATUS_OK, error);
 }
 
