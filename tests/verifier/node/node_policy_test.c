@@ -6,6 +6,9 @@
  */
 #include "tests/support/test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/dispute/cheat.h"
@@ -194,13 +197,19 @@ static void test_a_claim_that_finds_no_room_is_made_later(void **state)
 
 /* ---- the time of a check ----------------------------------------------------------------- */
 
-/* Whoever checked a job slowly finds its periods too short, and leaves its panel. */
+/* Whoever checked a job slowly finds its periods too short, and leaves its panel. The log says so
+ * once, with the option. */
 static void test_a_node_leaves_where_it_is_too_slow(void **state)
 {
     const char *path = make_run("slow", 9, CHEAT_NOT);
     struct market_node node;
     struct market market;
     struct error error;
+    struct log log;
+    char *said = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&said, &size);
+    const char *line;
 
     (void)state;
     market_open(&market, true, "slow");
@@ -209,6 +218,9 @@ static void test_a_node_leaves_where_it_is_too_slow(void **state)
     market_node_defaults(&node, &market, path);
     node.options.policy = (struct policy){.clock_factor = 3 * POLICY_ONE};
     market_node_open(&node);
+    assert_non_null(stream);
+    log_init(&log, stream, LOG_LEVEL_INFO, LOG_FORMAT_PLAIN);
+    node.node.ports.log = &log;
     for (int i = 0; i < 10 && market_count(&market, GAME_SEALED_VERDICT, verifier(&market)) == 0;
          i++) {
         some_rounds(&node);
@@ -224,6 +236,13 @@ static void test_a_node_leaves_where_it_is_too_slow(void **state)
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM wishes WHERE wish = 3 AND"
                                                " reason LIKE '%--clock-factor%'"),
                      1);
+    node.node.ports.log = NULL;
+    (void)fclose(stream);
+    line = strstr(said, "leaving its panel: ");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "--clock-factor"));
+    assert_null(strstr(line + 1, "leaving its panel: "));
+    free(said);
     market_node_close(&node);
     market_close(&market);
 }
