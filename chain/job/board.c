@@ -77,7 +77,11 @@ static enum status make_room(struct board *board, struct error *error)
 
 static enum status add(struct board *board, const struct ledger_entry *entry, struct error *error)
 {
-    if (board->count == BOARD_JOBS_MAX || find(board, &entry->event.job) != NULL) {
+    if (find(board, &entry->event.job) != NULL) {
+        return STATUS_OK;
+    }
+    if (board->count == (board->most == 0 ? BOARD_JOBS_MAX : board->most)) {
+        board->left_out++;
         return STATUS_OK;
     }
     TRY(make_room(board, error));
@@ -98,14 +102,16 @@ static enum status take_of_claim(struct board *board, const struct ledger_entry 
     return STATUS_OK;
 }
 
-static enum status take(struct board *board, const struct ledger_entry *entry, struct error *error)
+enum status board_take(struct board *board, const struct ledger_entry *entry, struct error *error)
 {
+    const uint32_t most = board->most;
     struct job_record *job;
 
     board->read = entry->number;
     if (entry->kind == LEDGER_REWIND) {
         if (entry->number > board->rewound) { /* what was removed is told by none: begin again */
             board_release(board);
+            board->most = most;
             board->rewound = entry->number;
         }
         return STATUS_OK;
@@ -126,7 +132,7 @@ enum status board_follow(struct board *board, struct ledger *ledger, struct erro
     enum status status;
 
     while ((status = ledger_next(ledger, &entry, board->read, 0, error)) == STATUS_OK) {
-        TRY(take(board, &entry, error));
+        TRY(board_take(board, &entry, error));
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

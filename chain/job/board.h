@@ -9,14 +9,15 @@
 
 #include "chain/job/job_record.h"
 
-/* Any more are ignored: each has cost its client an escrow. */
 #define BOARD_JOBS_MAX 100000u
 
 struct board {
     struct job_record *jobs; /* in the order of their opening */
     uint32_t count;
     uint32_t room;
-    uint32_t *places; /* by key: the number of a job and one, or 0 */
+    uint32_t most;     /* jobs; 0: BOARD_JOBS_MAX. Each has cost its client an escrow */
+    uint32_t left_out; /* opened beyond them, and only counted */
+    uint32_t *places;  /* by key: the number of a job and one, or 0 */
     uint32_t place_count;
     uint64_t read;    /* the number of the last entry */
     uint64_t rewound; /* the number of the last rewind of the log */
@@ -24,6 +25,10 @@ struct board {
 
 /* A zero-filled board is empty. */
 void board_release(struct board *board);
+
+/* One entry of the event log. After a new rewind board->read is 0: read it from the beginning. */
+MUST_CHECK enum status board_take(struct board *board, const struct ledger_entry *entry,
+                                  struct error *error);
 
 /* Reads the new entries of the event log. */
 MUST_CHECK enum status board_follow(struct board *board, struct ledger *ledger,

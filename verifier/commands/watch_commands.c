@@ -53,7 +53,7 @@ struct watching {
     struct stop stop;
     struct notify notify;
     struct ledger *ledger;
-    struct watch watch;
+    struct board board;
     struct ledger_clock clock;
     struct board_view view;
     struct board_page *page; /* NULL: none is served */
@@ -158,22 +158,22 @@ static json_t *alarm_json(const struct watch_alarm *alarm)
 
 static json_t *view_json(const struct watching *watching)
 {
-    const struct watch *watch = &watching->watch;
+    const struct board *board = &watching->board;
     json_t *jobs = json_array();
     json_t *claims = json_array();
     json_t *alarms = json_array();
 
-    for (uint32_t i = 0; i < watch->job_count; i++) {
-        if (watch->jobs[i].phase != GAME_PHASE_CLOSED) {
-            (void)json_array_append_new(jobs, job_json(&watch->jobs[i], watching->clock.time_s));
+    for (uint32_t i = 0; i < board->count; i++) {
+        if (board->jobs[i].phase != GAME_PHASE_CLOSED) {
+            (void)json_array_append_new(jobs, job_json(&board->jobs[i], watching->clock.time_s));
         }
-        add_claims(claims, &watch->jobs[i]);
+        add_claims(claims, &board->jobs[i]);
     }
     for (uint32_t i = 0; i < watching->alarm_count; i++) {
         (void)json_array_append_new(alarms, alarm_json(&watching->alarms[i]));
     }
     return json_pack("{s:I, s:i, s:o, s:o, s:o}", "time", (json_int_t)watching->clock.time_s,
-                     "jobs_left_out", (int)watch->jobs_left_out, "jobs", jobs, "claims", claims,
+                     "jobs_left_out", (int)board->left_out, "jobs", jobs, "claims", claims,
                      "alarms", alarms);
 }
 
@@ -261,18 +261,18 @@ static void print_alarm(FILE *out, const char *word, const struct watch_alarm *a
 static void print_view(const struct watching *watching)
 {
     FILE *out = watching->context->out;
-    const struct watch *watch = &watching->watch;
+    const struct board *board = &watching->board;
 
-    for (uint32_t i = 0; i < watch->job_count; i++) {
-        if (watch->jobs[i].phase != GAME_PHASE_CLOSED) {
-            print_job(out, &watch->jobs[i], watching->clock.time_s);
+    for (uint32_t i = 0; i < board->count; i++) {
+        if (board->jobs[i].phase != GAME_PHASE_CLOSED) {
+            print_job(out, &board->jobs[i], watching->clock.time_s);
         }
     }
-    for (uint32_t i = 0; i < watch->job_count; i++) {
-        print_claims(out, &watch->jobs[i]);
+    for (uint32_t i = 0; i < board->count; i++) {
+        print_claims(out, &board->jobs[i]);
     }
-    if (watch->jobs_left_out > 0) {
-        (void)fprintf(out, "%u more jobs are not watched: %d is the most\n", watch->jobs_left_out,
+    if (board->left_out > 0) {
+        (void)fprintf(out, "%u more jobs are not watched: %d is the most\n", board->left_out,
                       WATCH_JOBS_MAX);
     }
     for (uint32_t i = 0; i < watching->alarm_count; i++) {
@@ -287,10 +287,10 @@ static void print_view(const struct watching *watching)
 
 static enum status read_events(struct watching *watching, struct error *error)
 {
-    TRY(watch_follow(&watching->watch, watching->ledger, error));
+    TRY(board_follow(&watching->board, watching->ledger, error));
     memcpy(watching->before, watching->alarms, sizeof(watching->before));
     watching->before_count = watching->alarm_count;
-    watching->alarm_count = watch_alarms(watching->alarms, &watching->watch, watching->clock.time_s,
+    watching->alarm_count = watch_alarms(watching->alarms, &watching->board, watching->clock.time_s,
                                          options_number(watching->context->options, "warn"));
     watching->view.alarm_count = watching->alarm_count;
     watching->view.clock = watching->clock;
@@ -381,7 +381,7 @@ static enum status follow(struct watching *watching, struct error *error)
                     watching->context->log, "watch",
                     "jobs followed: %u, alarms now: %u; each is printed when it begins and when "
                     "it ends",
-                    watching->watch.job_count, watching->alarm_count);
+                    watching->board.count, watching->alarm_count);
             }
             looked = true;
             unreachable = false;
@@ -469,14 +469,14 @@ static int run_watch(struct command_context *context)
     }
     watching->context = context;
     watching->view = (struct board_view){.lock = PTHREAD_MUTEX_INITIALIZER,
-                                         .watch = &watching->watch,
+                                         .board = &watching->board,
                                          .alarms = watching->alarms,
                                          .device = options_text(context->options, "device")};
     notify_open(&watching->notify);
     if (stop_open(&watching->stop, &error) == STATUS_OK) {
-        watch_init(&watching->watch);
+        watching->board = (struct board){.most = WATCH_JOBS_MAX};
         code = watch_until_stopped(watching);
-        watch_free(&watching->watch);
+        board_release(&watching->board);
         stop_close(&watching->stop);
     } else {
         code = command_fail(context, &error);

@@ -384,8 +384,8 @@ static void add_top(struct buffer *page, const struct board_view *view)
 {
     uint64_t counts[4] = {0};
 
-    for (uint32_t i = 0; i < view->watch->job_count; i++) {
-        const struct job_record *job = &view->watch->jobs[i];
+    for (uint32_t i = 0; i < view->board->count; i++) {
+        const struct job_record *job = &view->board->jobs[i];
 
         counts[0] += strcmp(board_phase(job, view->clock.time_s), "open") == 0;
         counts[1] += job->phase == GAME_PHASE_RUNNING;
@@ -434,8 +434,8 @@ static void add_jobs(struct buffer *page, const struct board_view *view, const s
     uint64_t now_s = view->clock.time_s;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < view->watch->job_count; i++) {
-        const struct job_record *job = &view->watch->jobs[i];
+    for (uint32_t i = 0; i < view->board->count; i++) {
+        const struct job_record *job = &view->board->jobs[i];
 
         if (is_wanted(job, kinds[wish->kind].name, now_s) && is_found(job, wish->words)) {
             shown[count++] = look_at(job, i, now_s, view->device);
@@ -461,7 +461,7 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
     struct shown_job *shown;
 
     (void)pthread_mutex_lock(&page->view->lock);
-    shown = calloc((size_t)page->view->watch->job_count + 1, sizeof(*shown));
+    shown = calloc((size_t)page->view->board->count + 1, sizeof(*shown));
     web_page_begin(answer, "Lockstep jobs");
     add_top(answer, page->view);
     add_alarms(answer, page->view);

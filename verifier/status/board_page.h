@@ -21,7 +21,7 @@
 /* What is shown. Whoever follows the ledger changes it under the lock. */
 struct board_view {
     pthread_mutex_t lock;
-    const struct watch *watch;
+    const struct board *board;
     const struct watch_alarm *alarms;
     uint32_t alarm_count;
     struct ledger_clock clock;

@@ -3,114 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-void watch_init(struct watch *watch)
-{
-    memset(watch, 0, sizeof(*watch));
-}
-
-void watch_free(struct watch *watch)
-{
-    for (uint32_t i = 0; i < watch->job_count; i++) {
-        job_record_free(&watch->jobs[i]);
-    }
-    free(watch->jobs);
-    watch_init(watch);
-}
-
-static enum status grow(void **items, uint32_t *room, uint32_t count, size_t size,
-                        struct error *error)
-{
-    uint32_t wanted = *room == 0 ? 16 : 2 * *room;
-    void *larger;
-
-    if (count < *room) {
-        return STATUS_OK;
-    }
-    larger = realloc(*items, wanted * size);
-    if (larger == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to watch so many jobs");
-    }
-    *items = larger;
-    *room = wanted;
-    return STATUS_OK;
-}
-
-/* ---- changes ------------------------------------------------------------ */
-
-static struct job_record *find_job(const struct watch *watch, const struct hash32 *key)
-{
-    for (uint32_t i = watch->job_count; i-- > 0;) {
-        if (hash32_equal(&watch->jobs[i].key, key)) {
-            return &watch->jobs[i];
-        }
-    }
-    return NULL;
-}
-
-/* The job that a claim is about. */
-static struct job_record *find_job_of(const struct watch *watch, const struct hash32 *claim)
-{
-    for (uint32_t i = watch->job_count; i-- > 0;) {
-        for (uint32_t k = watch->jobs[i].claim_count; k-- > 0;) {
-            if (watch->jobs[i].claims[k].open &&
-                hash32_equal(&watch->jobs[i].claims[k].key, claim)) {
-                return &watch->jobs[i];
-            }
-        }
-    }
-    return NULL;
-}
-
-static enum status add_job(struct watch *watch, const struct hash32 *key, struct error *error)
-{
-    if (find_job(watch, key) != NULL) {
-        return STATUS_OK;
-    }
-    if (watch->job_count >= WATCH_JOBS_MAX) {
-        watch->jobs_left_out++;
-        return STATUS_OK;
-    }
-    TRY(grow((void **)&watch->jobs, &watch->job_room, watch->job_count, sizeof(*watch->jobs),
-             error));
-    job_record_init(&watch->jobs[watch->job_count++], key, NULL);
-    return STATUS_OK;
-}
-
-enum status watch_take(struct watch *watch, const struct ledger_entry *entry, struct error *error)
-{
-    const struct game_event *event = &entry->event;
-    struct job_record *job;
-
-    if (entry->kind == LEDGER_REWIND && entry->number > watch->rewound) {
-        watch_free(watch);
-        watch->rewound = entry->number;
-        return STATUS_OK;
-    }
-    watch->read = entry->number;
-    if (entry->kind == LEDGER_REWIND) {
-        return STATUS_OK;
-    }
-    if (event->kind == GAME_OPENED) {
-        TRY(add_job(watch, &event->job, error));
-    }
-    job = job_event_is_of_claim(event->kind) ? find_job_of(watch, &event->claim)
-                                             : find_job(watch, &event->job);
-    return job == NULL ? STATUS_OK : job_record_take(job, entry, error);
-}
-
-enum status watch_follow(struct watch *watch, struct ledger *ledger, struct error *error)
-{
-    struct ledger_entry entry;
-    enum status status;
-
-    while ((status = ledger_next(ledger, &entry, watch->read, 0, error)) == STATUS_OK) {
-        TRY(watch_take(watch, &entry, error));
-    }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
 
 /* ---- what follows ------------------------------------------------------- */
 
@@ -253,16 +146,16 @@ static void look_at_claims(struct sink *sink, const struct job_record *job)
     }
 }
 
-uint32_t watch_alarms(struct watch_alarm alarms[WATCH_ALARMS_MAX], const struct watch *watch,
+uint32_t watch_alarms(struct watch_alarm alarms[WATCH_ALARMS_MAX], const struct board *board,
                       uint64_t now_s, uint64_t margin_s)
 {
     struct sink sink = {.alarms = alarms, .now_s = now_s, .margin_s = margin_s};
 
-    for (uint32_t i = 0; i < watch->job_count; i++) { /* the worst first: the rest may be cut */
-        look_at_claims(&sink, &watch->jobs[i]);
+    for (uint32_t i = 0; i < board->count; i++) { /* the worst first: the rest may be cut */
+        look_at_claims(&sink, &board->jobs[i]);
     }
-    for (uint32_t i = 0; i < watch->job_count; i++) {
-        look_at_job(&sink, &watch->jobs[i]);
+    for (uint32_t i = 0; i < board->count; i++) {
+        look_at_job(&sink, &board->jobs[i]);
     }
     return sink.count;
 }

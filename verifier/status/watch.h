@@ -1,15 +1,15 @@
 /*
- * watch.h - all jobs of a ledger for a reader: what each segment waits for, when it can be final,
- * whose turn it is in each dispute, and what is wrong.
+ * watch.h - what a board of jobs says to a reader: when each segment can be final, whose turn it is
+ * in each dispute, and what is wrong.
  *
  * It follows from the event log and the ledger's clock alone. Nothing is replayed or signed.
  */
 #ifndef VERIFIER_STATUS_WATCH_H
 #define VERIFIER_STATUS_WATCH_H
 
-#include "chain/job/job_record.h"
+#include "chain/job/board.h"
 
-#define WATCH_JOBS_MAX   4096 /* later ones are only counted */
+#define WATCH_JOBS_MAX   4096
 #define WATCH_ALARMS_MAX 1024
 
 enum watch_alarm_kind {
@@ -30,25 +30,6 @@ struct watch_alarm {
     char text[256];      /* without times: the same trouble has the same text */
 };
 
-struct watch {
-    struct job_record *jobs;
-    uint32_t job_count;
-    uint32_t job_room;
-    uint32_t jobs_left_out;
-    uint64_t read; /* the number of the last entry */
-    uint64_t rewound;
-};
-
-void watch_init(struct watch *watch);
-void watch_free(struct watch *watch);
-
-/* One entry of the event log. After a new rewind watch->read is 0: read it from the beginning. */
-MUST_CHECK enum status watch_take(struct watch *watch, const struct ledger_entry *entry,
-                                  struct error *error);
-/* All new entries. */
-MUST_CHECK enum status watch_follow(struct watch *watch, struct ledger *ledger,
-                                    struct error *error);
-
 /* When the segment is final if everybody moves in time and nobody claims; 0: unknown, since it is
  * disputed, needs its draw or another round, or is lost. */
 uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t now_s);
@@ -56,7 +37,7 @@ uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t n
 const char *watch_alarm_name(enum watch_alarm_kind kind);
 
 /* Writes what is wrong at now_s, or will be within margin_s; returns how many were written. */
-uint32_t watch_alarms(struct watch_alarm alarms[WATCH_ALARMS_MAX], const struct watch *watch,
+uint32_t watch_alarms(struct watch_alarm alarms[WATCH_ALARMS_MAX], const struct board *board,
                       uint64_t now_s, uint64_t margin_s);
 
 #endif /* VERIFIER_STATUS_WATCH_H */

@@ -21,7 +21,7 @@ enum {
     DEADLINE_S = 100000,
 };
 
-static struct watch watch;
+static struct board watch;
 static struct watch_alarm alarms[WATCH_ALARMS_MAX];
 static uint64_t number;
 
@@ -35,7 +35,7 @@ static void take(const struct game_event *event)
     struct error error;
 
     error_init(&error);
-    OK(watch_take(&watch, &entry, &error));
+    OK(board_take(&watch, &entry, &error));
 }
 
 static struct game_event about(enum game_event_kind kind, uint32_t index)
@@ -122,14 +122,14 @@ static int begin(void **state)
 {
     (void)state;
     number = 0;
-    watch_init(&watch);
+    watch = (struct board){.most = WATCH_JOBS_MAX};
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    watch_free(&watch);
+    board_release(&watch);
     return 0;
 }
 
@@ -294,12 +294,12 @@ static void test_watch_a_rewind_reads_the_event_log_again(void **state)
     (void)state;
     error_init(&error);
     open_job(0);
-    OK(watch_take(&watch, &rewind, &error));
+    OK(board_take(&watch, &rewind, &error));
     assert_int_equal(watch.read, 0);
-    assert_int_equal(watch.job_count, 0);
+    assert_int_equal(watch.count, 0);
     open_job(0);
-    OK(watch_take(&watch, &rewind, &error)); /* passed again: it was dealt with */
-    assert_int_equal(watch.job_count, 1);
+    OK(board_take(&watch, &rewind, &error)); /* passed again: it was dealt with */
+    assert_int_equal(watch.count, 1);
     assert_int_equal(watch.read, 50);
 }
 
@@ -312,8 +312,8 @@ static void test_watch_jobs_beyond_the_maximum_are_counted(void **state)
         memcpy(event.job.bytes, &i, sizeof(i));
         take(&event);
     }
-    assert_int_equal(watch.job_count, WATCH_JOBS_MAX);
-    assert_int_equal(watch.jobs_left_out, 3);
+    assert_int_equal(watch.count, WATCH_JOBS_MAX);
+    assert_int_equal(watch.left_out, 3);
 }
 
 int main(void)
