@@ -11,6 +11,18 @@
 #include "proofs/dispute/evidence.h"
 #include "proofs/format/dataset.h"
 
+/* Of commands that run steps: how much of a machine they take. */
+#define RUN_MACHINE_OPTIONS                                                                        \
+    {.name = "threads",                                                                            \
+     .kind = OPTION_INTEGER,                                                                       \
+     .value = "N",                                                                                 \
+     .maximum = MACHINE_THREADS_MAX,                                                               \
+     .help = "threads to compute with (default: all cores)"},                                      \
+    {                                                                                              \
+        .name = "device-memory", .kind = OPTION_SIZE, .value = "BYTES", .fallback = "0",           \
+        .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"     \
+    }
+
 struct run {
     const struct job *job; /* borrowed */
     struct machine_options options;

@@ -33,16 +33,7 @@
          .fallback = "cpu",                                                                        \
          .choices = "cpu|cuda|auto",                                                               \
          .help = "what computes: cpu, cuda, cuda:N, or auto for a GPU where one starts"},          \
-        {.name = "threads",                                                                        \
-         .kind = OPTION_INTEGER,                                                                   \
-         .value = "N",                                                                             \
-         .maximum = MACHINE_THREADS_MAX,                                                           \
-         .help = "threads to compute with (default: all cores)"},                                  \
-        {.name = "device-memory",                                                                  \
-         .kind = OPTION_SIZE,                                                                      \
-         .value = "BYTES",                                                                         \
-         .fallback = "0",                                                                          \
-         .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},  \
+        RUN_MACHINE_OPTIONS,                                                                       \
     {                                                                                              \
         .name = "memory-max", .kind = OPTION_SIZE, .value = "BYTES",                               \
         .help = "refuse a job that needs more memory (default: what the machine has)"              \

@@ -9,6 +9,7 @@
 #include "base/io/progress.h"
 #include "chain/commands/commands.h"
 #include "proofs/run/data_paths.h"
+#include "proofs/run/run.h"
 #include "verifier/audit/accused.h"
 #include "verifier/audit/audit_ranks.h"
 #include "verifier/audit/audit_views.h"
@@ -40,16 +41,7 @@ static const struct option_spec options[] = {
      .fallback = "cpu",
      .choices = "cpu|cuda|auto",
      .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
-    {.name = "threads",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = MACHINE_THREADS_MAX,
-     .help = "threads to compute with (default: all cores)"},
-    {.name = "device-memory",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .fallback = "0",
-     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
+    RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",

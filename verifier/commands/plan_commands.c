@@ -16,6 +16,7 @@
 #include "chain/game/game.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/data_paths.h"
+#include "proofs/run/run.h"
 #include "proofs/run/step_time.h"
 #include "verifier/status/plan.h"
 
@@ -54,16 +55,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
      .fallback = "cpu",
      .choices = "cpu|cuda|auto",
      .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
-    {.name = "threads",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = MACHINE_THREADS_MAX,
-     .help = "threads to compute with (default: all cores)"},
-    {.name = "device-memory",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .fallback = "0",
-     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
+    RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",
