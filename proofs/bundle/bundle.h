@@ -83,6 +83,9 @@ struct bundle_step {
     struct digest root;              /* of the state after the step */
     bool hidden;                     /* the bundle is locked: the fields below are zeros */
     uint32_t loss_bits;              /* binary32; FLOAT_NAN_BITS where the tape has no loss */
+    bool evaluated;                  /* the step ended with a look at held-out data, which gave: */
+    uint32_t held_out_bits;          /* the loss there */
+    uint32_t accuracy_bits;          /* of a classifier, 0 to 1; else FLOAT_NAN_BITS */
     uint64_t nanoseconds;            /* of the step */
     uint64_t nanoseconds_committing; /* of hashing and writing */
     uint64_t microjoules;            /* of the step; BUNDLE_ENERGY_UNKNOWN */

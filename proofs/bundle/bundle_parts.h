@@ -9,9 +9,9 @@
 
 #define BUNDLE_CONTEXT_MAX 64
 
-/* The record of a step, plain or encrypted: loss (4), then nanoseconds, nanoseconds_committing,
- * microjoules and device (8 each). */
-#define BUNDLE_STEP_BYTES 36
+/* The record of a step, plain or encrypted: loss, held_out, accuracy (4 each), then nanoseconds,
+ * nanoseconds_committing, microjoules and device (8 each). */
+#define BUNDLE_STEP_BYTES 44
 #define BUNDLE_STEP_BOX   (BUNDLE_STEP_BYTES + ENCRYPTION_BOX_EXTRA)
 #define BUNDLE_TEXT_BOX   (FILE_PATH_MAX + ENCRYPTION_BOX_EXTRA)
 

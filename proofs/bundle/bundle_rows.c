@@ -67,19 +67,24 @@ static void step_context(char context[BUNDLE_CONTEXT_MAX], uint64_t step)
 void bundle_step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step)
 {
     endian_store_be32(bytes, step->loss_bits);
-    endian_store_be64(bytes + 4, step->nanoseconds);
-    endian_store_be64(bytes + 12, step->nanoseconds_committing);
-    endian_store_be64(bytes + 20, step->microjoules);
-    endian_store_be64(bytes + 28, step->device);
+    endian_store_be32(bytes + 4, step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS);
+    endian_store_be32(bytes + 8, step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
+    endian_store_be64(bytes + 12, step->nanoseconds);
+    endian_store_be64(bytes + 20, step->nanoseconds_committing);
+    endian_store_be64(bytes + 28, step->microjoules);
+    endian_store_be64(bytes + 36, step->device);
 }
 
 void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES])
 {
     step->loss_bits = endian_load_be32(bytes);
-    step->nanoseconds = endian_load_be64(bytes + 4);
-    step->nanoseconds_committing = endian_load_be64(bytes + 12);
-    step->microjoules = endian_load_be64(bytes + 20);
-    step->device = endian_load_be64(bytes + 28);
+    step->held_out_bits = endian_load_be32(bytes + 4);
+    step->accuracy_bits = endian_load_be32(bytes + 8);
+    step->evaluated = step->held_out_bits != FLOAT_NAN_BITS;
+    step->nanoseconds = endian_load_be64(bytes + 12);
+    step->nanoseconds_committing = endian_load_be64(bytes + 20);
+    step->microjoules = endian_load_be64(bytes + 28);
+    step->device = endian_load_be64(bytes + 36);
 }
 
 static enum status compare_step(const struct bundle_step *known, const struct bundle_step *step,
@@ -99,19 +104,22 @@ static enum status compare_step(const struct bundle_step *known, const struct bu
 enum status bundle_step_insert(struct bundle *bundle, const struct bundle_step *step,
                                const uint8_t *box, struct error *error)
 {
-    bool measured = step->microjoules != BUNDLE_ENERGY_UNKNOWN;
     const struct database_blob blob = {box, BUNDLE_STEP_BOX};
+    const uint64_t none = FLOAT_NAN_BITS;
 
     if (box != NULL) {
         return database_run(bundle->database, error,
-                            "INSERT INTO steps VALUES (?, ?, NULL, NULL, NULL, NULL, NULL, ?)",
-                            "idb", step->step, &step->root, &blob);
+                            "INSERT INTO steps (step, root, encrypted) VALUES (?, ?, ?)", "idb",
+                            step->step, &step->root, &blob);
     }
     return database_run(bundle->database, error,
-                        "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
-                        measured ? "idiiiii" : "idiiini", step->step, &step->root,
-                        (uint64_t)step->loss_bits, step->nanoseconds, step->nanoseconds_committing,
-                        measured ? step->microjoules : step->device, step->device);
+                        "INSERT INTO steps VALUES (?, ?, ?, NULLIF(?, ?), NULLIF(?, ?), ?, ?, "
+                        "NULLIF(?, ?), ?, NULL)",
+                        "idiiiiiiiiii", step->step, &step->root, (uint64_t)step->loss_bits,
+                        step->evaluated ? (uint64_t)step->held_out_bits : none, none,
+                        step->evaluated ? (uint64_t)step->accuracy_bits : none, none,
+                        step->nanoseconds, step->nanoseconds_committing, step->microjoules,
+                        BUNDLE_ENERGY_UNKNOWN, step->device);
 }
 
 static enum status insert_encrypted(struct bundle *bundle, const struct bundle_step *step,
@@ -152,18 +160,31 @@ enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
 static enum status read_plain(struct bundle_step *entry, struct journal *journal, sqlite3_stmt *row,
                               struct error *error)
 {
-    uint64_t *const numbers[] = {&entry->nanoseconds, &entry->nanoseconds_committing,
-                                 &entry->microjoules, &entry->device};
     uint64_t loss;
+    uint64_t held_out = FLOAT_NAN_BITS;
+    uint64_t accuracy = FLOAT_NAN_BITS;
+    const struct {
+        uint64_t *number;
+        uint64_t maximum;
+        bool may_lack;
+    } columns[] = {{&loss, UINT32_MAX, false},
+                   {&held_out, UINT32_MAX, true},
+                   {&accuracy, UINT32_MAX, true},
+                   {&entry->nanoseconds, INT64_MAX, false},
+                   {&entry->nanoseconds_committing, INT64_MAX, false},
+                   {&entry->microjoules, INT64_MAX, true},
+                   {&entry->device, INT64_MAX, false}};
 
-    TRY(journal_number(&loss, journal, row, 1, UINT32_MAX, error));
-    entry->loss_bits = (uint32_t)loss;
     entry->microjoules = BUNDLE_ENERGY_UNKNOWN;
-    for (int i = 0; i < 4; i++) {
-        if (numbers[i] != &entry->microjoules || !journal_is_null(row, 2 + i)) {
-            TRY(journal_number(numbers[i], journal, row, 2 + i, INT64_MAX, error));
+    for (int i = 0; i < 7; i++) {
+        if (!columns[i].may_lack || !journal_is_null(row, 1 + i)) {
+            TRY(journal_number(columns[i].number, journal, row, 1 + i, columns[i].maximum, error));
         }
     }
+    entry->loss_bits = (uint32_t)loss;
+    entry->evaluated = held_out != FLOAT_NAN_BITS;
+    entry->held_out_bits = (uint32_t)held_out;
+    entry->accuracy_bits = (uint32_t)accuracy;
     return STATUS_OK;
 }
 
@@ -175,7 +196,7 @@ static enum status read_encrypted(struct bundle_step *entry, struct bundle *bund
     char context[BUNDLE_CONTEXT_MAX];
     size_t size;
 
-    TRY(journal_bytes(box, &size, &bundle->journal, row, 6, sizeof(box), sizeof(box), error));
+    TRY(journal_bytes(box, &size, &bundle->journal, row, 8, sizeof(box), sizeof(box), error));
     entry->hidden = bundle_is_locked(bundle);
     if (entry->hidden) {
         return STATUS_OK;
@@ -206,8 +227,8 @@ enum status bundle_step_read(struct bundle_step *entry, struct bundle *bundle, u
                          bundle->job->steps);
     }
     status = database_first(&row, bundle->database, error,
-                            "SELECT root, loss, nanoseconds, committing, microjoules, device, "
-                            "encrypted FROM steps WHERE step = ?",
+                            "SELECT root, loss, held_out, accuracy, nanoseconds, committing, "
+                            "microjoules, device, encrypted FROM steps WHERE step = ?",
                             "i", step);
     if (status == STATUS_NOT_FOUND) {
         (void)error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " is not in the journal", step);

@@ -16,8 +16,8 @@ static const struct {
     {"devices",
      "CREATE TABLE devices (device INTEGER PRIMARY KEY, name TEXT, encrypted BLOB) STRICT"},
     {"steps", "CREATE TABLE steps (step INTEGER PRIMARY KEY, root BLOB NOT NULL, loss INTEGER,"
-              " nanoseconds INTEGER, committing INTEGER, microjoules INTEGER, device INTEGER,"
-              " encrypted BLOB) STRICT"},
+              " held_out INTEGER, accuracy INTEGER, nanoseconds INTEGER, committing INTEGER,"
+              " microjoules INTEGER, device INTEGER, encrypted BLOB) STRICT"},
     {"segments", "CREATE TABLE segments (segment INTEGER PRIMARY KEY, root BLOB NOT NULL,"
                  " signature BLOB NOT NULL) STRICT"},
     {"checkpoints", "CREATE TABLE checkpoints (step INTEGER PRIMARY KEY, root BLOB NOT NULL)"

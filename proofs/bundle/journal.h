@@ -15,7 +15,7 @@
 
 /* "LSJR", and the version of the tables. */
 #define JOURNAL_APPLICATION_ID 0x4c534a52
-#define JOURNAL_VERSION        2
+#define JOURNAL_VERSION        3
 #define JOURNAL_VALUE_MAX      (1 << 16)
 
 struct journal {

@@ -7,7 +7,7 @@
 #include "base/endian.h"
 #include "proofs/bundle/bundle.h"
 
-static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 1};
+static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 2};
 
 #define STEP_PLAIN     (DIGEST_SIZE + BUNDLE_STEP_BYTES)
 #define STEP_ENCRYPTED (DIGEST_SIZE + BUNDLE_STEP_BOX)
@@ -330,8 +330,9 @@ static enum status get_step(struct bundle *bundle, struct packed_journal *packed
     }
     bundle_step_unpack(&entry, bytes + DIGEST_SIZE);
     if (entry.nanoseconds > INT64_MAX || entry.nanoseconds_committing > INT64_MAX ||
-        entry.microjoules > INT64_MAX || entry.device >= devices) {
-        return bad(error, "a step's time, energy or device is impossible");
+        entry.microjoules > INT64_MAX || entry.device >= devices ||
+        (!entry.evaluated && entry.accuracy_bits != FLOAT_NAN_BITS)) {
+        return bad(error, "a step's time, energy, device or accuracy is impossible");
     }
     return bundle_step_insert(bundle, &entry, NULL, error);
 }

@@ -2,7 +2,7 @@
  * pack_journal.h - the journal of a bundle as bytes. Only bundle_pack.c needs it.
  *
  *     OFFSET  SIZE  MEANING
- *     0       8     "LSJRNL" 0x00 0x01
+ *     0       8     "LSJRNL" 0x00 0x02
  *     8       32    id of the job
  *     40      1     1: the bundle is encrypted; 0: it is not
  *     41      8     n, number of steps, from step 0 on without a gap
@@ -11,9 +11,10 @@
  *     61      8     s, number of segments that were signed
  *     69      0/80  encrypted: the job's id as an encrypted payload (context "journal/key")
  *             ...   each device: size (2), name; encrypted: payload (context "journal/device/I")
- *             68n   each step: root (32), loss bits (4), nanoseconds (8), nanoseconds of committing
- *                   (8), microjoules or 2^63-1 (8), device (8)
- *             116n  encrypted: root (32), the same 36 bytes as a payload ("journal/step/N")
+ *             76n   each step: root (32), bits of the loss, of the held-out loss and of the accuracy
+ *                   (4 each), nanoseconds (8), nanoseconds of committing (8), microjoules or 2^63-1
+ *                   (8), device (8)
+ *             124n  encrypted: root (32), the same 44 bytes as a payload ("journal/step/N")
  *             ...   each segment: number (8), root (32), size (2), signature
  */
 #ifndef PROOFS_BUNDLE_PACK_JOURNAL_H

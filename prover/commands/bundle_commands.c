@@ -52,19 +52,30 @@ static const struct option_spec steps_options[] = {
     ACCESS_KEY_OPTIONS,
 };
 
+/* A number of the journal; null where there is none, or none that JSON can say. */
+static json_t *real_json(bool there, uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return there && isfinite(value) ? json_real((double)value) : json_null();
+}
+
 static json_t *step_json(const struct bundle_step *step)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     json_t *view;
-    float loss;
 
     hex_of(root, &step->root);
     view = json_pack("{s:I, s:s}", "step", (json_int_t)step->step, "state_root", root);
     if (view == NULL || step->hidden) {
         return view;
     }
-    memcpy(&loss, &step->loss_bits, sizeof(loss));
-    (void)json_object_set_new(view, "loss", isfinite(loss) ? json_real(loss) : json_null());
+    (void)json_object_set_new(view, "loss", real_json(true, step->loss_bits));
+    (void)json_object_set_new(view, "held_out_loss",
+                              real_json(step->evaluated, step->held_out_bits));
+    (void)json_object_set_new(view, "held_out_accuracy",
+                              real_json(step->evaluated, step->accuracy_bits));
     (void)json_object_set_new(view, "nanoseconds", json_integer((json_int_t)step->nanoseconds));
     (void)json_object_set_new(view, "nanoseconds_committing",
                               json_integer((json_int_t)step->nanoseconds_committing));
@@ -74,6 +85,22 @@ static json_t *step_json(const struct bundle_step *step)
                                   : json_integer((json_int_t)step->microjoules));
     (void)json_object_set_new(view, "device", json_integer((json_int_t)step->device));
     return view;
+}
+
+static void print_held_out(FILE *out, const struct bundle_step *step)
+{
+    float loss;
+    float accuracy;
+
+    if (!step->evaluated) {
+        return;
+    }
+    memcpy(&loss, &step->held_out_bits, sizeof(loss));
+    memcpy(&accuracy, &step->accuracy_bits, sizeof(accuracy));
+    fprintf(out, "  held-out %.6f", (double)loss);
+    if (step->accuracy_bits != FLOAT_NAN_BITS) {
+        fprintf(out, ", %.1f %% right", 100.0 * (double)accuracy);
+    }
 }
 
 static void print_step(FILE *out, const struct bundle_step *step)
@@ -87,9 +114,11 @@ static void print_step(FILE *out, const struct bundle_step *step)
         fprintf(out, "%8" PRIu64 "  %s\n", step->step, root);
         return;
     }
-    fprintf(out, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms\n", step->step, root,
+    fprintf(out, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms", step->step, root,
             (double)loss, (double)step->nanoseconds / 1e6,
             (double)step->nanoseconds_committing / 1e6);
+    print_held_out(out, step);
+    fputc('\n', out);
 }
 
 /* *more: steps behind those that were shown. */

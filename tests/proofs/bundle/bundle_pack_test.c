@@ -667,6 +667,8 @@ static void test_frame_that_wants_much_memory_is_refused(void **state)
     packed_release(&packed);
 }
 
+#define STEP_SIZE (DIGEST_SIZE + BUNDLE_STEP_BYTES)
+
 /* ---- journals that say something else ---------------------------------------- */
 
 static void check_journal_change(struct packed *packed, size_t at, const void *bytes, size_t size)
@@ -696,9 +698,9 @@ static void test_false_journals_are_refused(void **state)
     (void)state;
     pack_small(&packed, "journal", NULL);
     steps = device + 2 + strlen("a small test");
-    segments = steps + 10 * 68;
+    segments = steps + (size_t)10 * STEP_SIZE;
     check_journal_change(&packed, 0, "X", 1);
-    check_journal_change(&packed, 7, "\2", 1);
+    check_journal_change(&packed, 7, "\1", 1);
     check_journal_change(&packed, 8, ones, 8);  /* another job */
     check_journal_change(&packed, 40, "\1", 1); /* encrypted, it says */
     check_journal_change(&packed, 40, "\2", 1);
@@ -713,13 +715,14 @@ static void test_false_journals_are_refused(void **state)
     check_journal_change(&packed, 68, "\0", 1);
     check_journal_change(&packed, device, ones, 2); /* the length of a name */
     check_journal_change(&packed, device + 4, "\n", 1);
-    check_journal_change(&packed, steps + 4 * 68, ones, 1); /* the root before a checkpoint */
-    check_journal_change(&packed, steps + 36, ones, 1);     /* a time above 2^63 */
-    check_journal_change(&packed, steps + 60, ones, 8);     /* a device that there is not */
-    check_journal_change(&packed, steps + 67, "\1", 1);
-    check_journal_change(&packed, steps + 68, ones, 1);   /* a root of a signed segment */
-    check_journal_change(&packed, segments + 7, "\4", 1); /* a segment that there is not */
-    check_journal_change(&packed, segments + 7, "\1", 1); /* whose root is another */
+    check_journal_change(&packed, steps + (size_t)4 * STEP_SIZE, ones, 1); /* a checkpoint's */
+    check_journal_change(&packed, steps + 40, zero, 4); /* an accuracy, of no evaluation */
+    check_journal_change(&packed, steps + 44, ones, 1); /* a time above 2^63 */
+    check_journal_change(&packed, steps + 68, ones, 8); /* a device that there is not */
+    check_journal_change(&packed, steps + 75, "\1", 1);
+    check_journal_change(&packed, steps + STEP_SIZE, ones, 1); /* a root of a signed segment */
+    check_journal_change(&packed, segments + 7, "\4", 1);      /* a segment that there is not */
+    check_journal_change(&packed, segments + 7, "\1", 1);      /* whose root is another */
     check_journal_change(&packed, segments + 8, ones, 1);
     check_journal_change(&packed, segments + 40, zero, 2); /* signatures */
     check_journal_change(&packed, segments + 40, ones, 2);
@@ -731,7 +734,6 @@ static void test_false_journals_are_refused(void **state)
 
 #define DEVICE      "a small test"
 #define STEPS       10
-#define STEP_SIZE   (DIGEST_SIZE + BUNDLE_STEP_BYTES)
 #define STEPS_AT    (PACK_JOURNAL_HEAD + 2 + sizeof(DEVICE) - 1)
 #define SEGMENTS_AT (STEPS_AT + (size_t)STEPS * STEP_SIZE)
 

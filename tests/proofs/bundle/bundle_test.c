@@ -218,6 +218,38 @@ static void test_step_that_gives_something_else_is_refused(void **state)
     bundle_close(bundle);
 }
 
+/* Of a classifier, of another model, and of a step without a look at held-out data. */
+static void test_held_out_figures_come_back(void **state)
+{
+    static const struct encryption_key key = {{7}};
+    static const uint32_t figures[3][2] = {
+        {0x3f000000, 0x3f666666}, {0x40400000, FLOAT_NAN_BITS}, {0, 0}};
+
+    (void)state;
+    for (int encrypted = 0; encrypted < 2; encrypted++) {
+        const char *path = small_path(encrypted ? "judged-locked" : "judged");
+        struct bundle *bundle = small_bundle_new(path, small_job(), encrypted ? &key : NULL, 0);
+
+        for (uint64_t i = 0; i < 3; i++) {
+            struct bundle_step step = {.step = i,
+                                       .evaluated = i < 2,
+                                       .held_out_bits = figures[i][0],
+                                       .accuracy_bits = figures[i][1]};
+
+            assert_int_equal(bundle_record(bundle, &step, NULL), STATUS_OK);
+        }
+        for (uint64_t i = 0; i < 3; i++) {
+            struct bundle_step step;
+
+            assert_int_equal(bundle_step_read(&step, bundle, i, NULL), STATUS_OK);
+            assert_int_equal(step.evaluated, i < 2);
+            assert_int_equal(step.held_out_bits, i < 2 ? figures[i][0] : FLOAT_NAN_BITS);
+            assert_int_equal(step.accuracy_bits, i < 2 ? figures[i][1] : FLOAT_NAN_BITS);
+        }
+        bundle_close(bundle);
+    }
+}
+
 static void test_pending_steps_are_written_when_there_are_many(void **state)
 {
     struct small_job_options options;
@@ -412,7 +444,7 @@ static void test_steps_after_a_gap_do_not_count(void **state)
     assert_int_equal(bundle_segment_root(&root, bundle, 1, NULL), STATUS_NOT_FOUND);
     bundle_close(bundle);
     change(path, "UPDATE steps SET step = step + 100 WHERE step > 3");
-    change(path, "INSERT INTO steps SELECT step - 101, root, 1, 1, 1, 1, 1, NULL FROM steps "
+    change(path, "INSERT INTO steps SELECT step - 101, root, 1, 1, 1, 1, 1, 1, 1, NULL FROM steps "
                  "WHERE step > 104");
     bundle = reopen(path, BUNDLE_READ);
     assert_int_equal(bundle_step_count(&count, bundle, NULL), STATUS_OK);
@@ -818,6 +850,7 @@ int main(void)
         cmocka_unit_test(test_segment_root_is_the_list_of_its_states),
         cmocka_unit_test(test_segment_ends_with_the_step_that_diverged),
         cmocka_unit_test(test_step_that_gives_something_else_is_refused),
+        cmocka_unit_test(test_held_out_figures_come_back),
         cmocka_unit_test(test_pending_steps_are_written_when_there_are_many),
         cmocka_unit_test(test_second_process_is_refused),
         cmocka_unit_test(test_folders_of_others_are_not_filled),

@@ -308,7 +308,7 @@ def read_checkpoint(data, job):
 def read_journal(data, job):
     """-> state roots after each step, loss bits, and (number, signature) of signed segments"""
     source = Bytes(data)
-    need(source.take(8) == b"LSJRNL\x00\x01", "not a journal")
+    need(source.take(8) == b"LSJRNL\x00\x02", "not a journal")
     need(source.take(32) == job.id, "the journal of another job")
     encrypted, steps, diverged, devices, segments = source.numbers("BQQIQ")
     need(encrypted == 0, "encrypted")
@@ -318,7 +318,7 @@ def read_journal(data, job):
     roots, losses, signed = [], [], []
     for _ in range(steps):
         roots.append(source.take(32))
-        loss, _, _, _, device = source.numbers("IQQQQ")
+        loss, _, _, _, _, _, device = source.numbers("IIIQQQQ")
         need(device < devices, "no such device")
         losses.append(loss)
     for _ in range(segments):
