@@ -2,20 +2,21 @@
 #include "base/io/progress.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/io/log.h"
+#include "base/text_plot.h"
 
 #define TERMINAL_INTERVAL_S 0.1
 #define PLAIN_INTERVAL_S    10.0
 #define RATE_INTERVAL_S     1.0
 #define RATE_SMOOTHING      0.3 /* weight of the newest measurement */
-#define COLUMNS_DEFAULT     80
-#define COLUMNS_MIN         40
+#define COLUMNS_MIN         40  /* of a line; what is narrower cuts it */
 #define BAR_CELLS           20
 #define BAR_CELLS_MIN       5 /* a shorter bar shows nothing */
+#define PLOT_COLUMNS        100
+#define PLOT_ROWS           16
+#define TEXT_MAX            (64u << 10)
 
 double progress_now(void)
 {
@@ -25,26 +26,11 @@ double progress_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The window can become narrower during the work. */
-static void measure_window(struct progress *progress)
-{
-    struct winsize window;
-
-    progress->columns = COLUMNS_DEFAULT;
-    if (progress->terminal && ioctl(fileno(progress->stream), TIOCGWINSZ, &window) == 0 &&
-        window.ws_col >= COLUMNS_MIN) {
-        progress->columns = window.ws_col;
-    }
-    if (progress->columns >= PROGRESS_LINE_MAX) {
-        progress->columns = PROGRESS_LINE_MAX - 1;
-    }
-}
-
 void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
                    uint64_t first, uint64_t total, double now_s)
 {
     memset(progress, 0, sizeof(*progress));
-    progress->stream = stream;
+    screen_init(&progress->screen, stream);
     progress->title = title;
     progress->unit = unit;
     progress->first = first;
@@ -53,21 +39,19 @@ void progress_init(struct progress *progress, FILE *stream, const char *title, c
     progress->rate_s = now_s;
     progress->rate_count = first;
     progress->drawn_s = -1;
-    progress->terminal = stream != NULL && isatty(fileno(stream));
-    measure_window(progress);
 }
 
-/* "0:07", "2:39", "1:02:03", "12 d" */
-static void eta_text(char *text, size_t size, double seconds)
+void progress_time(char text[PROGRESS_TIME_MAX], double seconds)
 {
     unsigned long long whole = seconds < 1e9 ? (unsigned long long)(seconds + 0.5) : 1000000000;
 
     if (whole >= 100 * 3600) {
-        snprintf(text, size, "%llu d", whole / 86400);
+        snprintf(text, PROGRESS_TIME_MAX, "%llu d", whole / 86400);
     } else if (whole >= 3600) {
-        snprintf(text, size, "%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
+        snprintf(text, PROGRESS_TIME_MAX, "%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60,
+                 whole % 60);
     } else {
-        snprintf(text, size, "%llu:%02llu", whole / 60, whole % 60);
+        snprintf(text, PROGRESS_TIME_MAX, "%llu:%02llu", whole / 60, whole % 60);
     }
 }
 
@@ -90,7 +74,7 @@ static size_t progress_head(char *line, size_t size, const struct progress *prog
                             uint64_t count, int cells)
 {
     char bar[BAR_CELLS + 5];
-    char eta[32] = "?";
+    char eta[PROGRESS_TIME_MAX] = "?";
     double share;
     int length;
 
@@ -102,8 +86,7 @@ static size_t progress_head(char *line, size_t size, const struct progress *prog
         share = count >= progress->total ? 1 : (double)count / (double)progress->total;
         bar_text(bar, share, cells);
         if (progress->rate > 0) {
-            eta_text(eta, sizeof(eta),
-                     share >= 1 ? 0 : (double)(progress->total - count) / progress->rate);
+            progress_time(eta, share >= 1 ? 0 : (double)(progress->total - count) / progress->rate);
         }
         length =
             snprintf(line, size, "%s%s  %llu/%llu  %.1f %%  %.4g %s/s  eta %s", progress->title,
@@ -131,11 +114,21 @@ static void cut_fields(char *line, size_t width)
     line[at > 0 ? at : width] = '\0';
 }
 
+/* A full row would wrap. */
+static size_t width_of(const struct progress *progress)
+{
+    unsigned columns = progress->screen.columns;
+
+    columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns;
+    return !progress->screen.terminal || columns >= PROGRESS_LINE_MAX ? PROGRESS_LINE_MAX - 1
+                                                                      : columns - 1;
+}
+
 void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
                    const char *note)
 {
     char safe[PROGRESS_NOTE_MAX] = "";
-    size_t width = progress->terminal ? progress->columns - 1 : PROGRESS_LINE_MAX - 1;
+    size_t width = width_of(progress);
     int cells = BAR_CELLS;
     size_t needed; /* the head and the first field of the note */
 
@@ -155,7 +148,7 @@ void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress
     if (safe[0] != '\0') {
         (void)snprintf(line + needed, PROGRESS_LINE_MAX - needed, "  %s", safe);
     }
-    cut_fields(line, width); /* a full row would wrap */
+    cut_fields(line, width);
 }
 
 static void measure_rate(struct progress *progress, uint64_t count, double now_s)
@@ -177,43 +170,64 @@ static void measure_rate(struct progress *progress, uint64_t count, double now_s
     }
 }
 
+/* The curve, as high as the window leaves room for. */
+static void add_curve(struct buffer *text, const struct progress *progress)
+{
+    const struct screen *screen = &progress->screen;
+    const struct text_plot plot = {
+        .line = progress->line,
+        .points = progress->points,
+        .columns = screen->columns - 1 < PLOT_COLUMNS ? screen->columns - 1 : PLOT_COLUMNS,
+        .rows = screen->rows - 4 < PLOT_ROWS ? screen->rows - 4 : PLOT_ROWS,
+        .braille = screen->utf8};
+
+    if (progress->line != NULL) {
+        text_plot_write(text, &plot);
+    }
+}
+
 static void draw(struct progress *progress, uint64_t count, const char *note, double now_s,
-                 const char *ending)
+                 bool last)
 {
     char line[PROGRESS_LINE_MAX];
+    struct buffer text;
 
-    measure_window(progress);
+    (void)screen_measure(&progress->screen);
     progress_line(line, progress, count, note);
-    if (progress->terminal) {
-        fprintf(progress->stream, "\r%s\033[K%s", line, ending);
+    if (progress->screen.terminal) {
+        buffer_init(&text, TEXT_MAX);
+        add_curve(&text, progress);
+        buffer_add_text(&text, line);
+        (last ? screen_finish : screen_draw)(&progress->screen, buffer_text(&text));
+        buffer_release(&text);
     } else {
-        fprintf(progress->stream, "%s\n", line);
+        fprintf(progress->screen.stream, "%s\n", line);
+        fflush(progress->screen.stream);
     }
-    fflush(progress->stream);
     progress->drawn_s = now_s;
 }
 
 void progress_update(struct progress *progress, uint64_t count, const char *note, double now_s)
 {
-    double interval = progress->terminal ? TERMINAL_INTERVAL_S : PLAIN_INTERVAL_S;
+    double interval = progress->screen.terminal ? TERMINAL_INTERVAL_S : PLAIN_INTERVAL_S;
 
-    if (progress->stream == NULL) {
+    if (progress->screen.stream == NULL) {
         return;
     }
     measure_rate(progress, count, now_s);
     if (progress->drawn_s < 0 || now_s - progress->drawn_s >= interval) {
-        draw(progress, count, note, now_s, "");
+        draw(progress, count, note, now_s, false);
     }
 }
 
 void progress_finish(struct progress *progress, uint64_t count, const char *note, double now_s)
 {
-    if (progress->stream == NULL) {
+    if (progress->screen.stream == NULL) {
         return;
     }
     /* The last line shows the mean rate of the whole work. */
     if (now_s > progress->started_s && count >= progress->first) {
         progress->rate = (double)(count - progress->first) / (now_s - progress->started_s);
     }
-    draw(progress, count, note, now_s, "\n");
+    draw(progress, count, note, now_s, true);
 }

@@ -1,6 +1,6 @@
 /*
- * progress.h - the progress of long work: one line that redraws itself on a terminal, and plain
- * lines at intervals elsewhere.
+ * progress.h - the progress of long work: one line that redraws itself on a terminal, below a curve
+ * where there is one, and plain lines at intervals elsewhere.
  *
  *     training  [##########..........]  512/1024  50.0 %  3.21 steps/s  eta 2:39  loss 3.1416
  *
@@ -9,20 +9,19 @@
 #ifndef BASE_IO_PROGRESS_H
 #define BASE_IO_PROGRESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "base/curve.h"
+#include "base/io/screen.h"
 
 #define PROGRESS_NOTE_MAX 96
 #define PROGRESS_LINE_MAX 256
 
 struct progress {
-    FILE *stream; /* NULL: silent */
+    struct screen screen;       /* its stream NULL: silent */
+    const struct curve *line;   /* drawn on a terminal (base/text_plot.h); borrowed; NULL: none */
+    const struct curve *points; /* the same */
     const char *title;
     const char *unit; /* "steps" */
     uint64_t total;   /* 0: unknown */
-    bool terminal;
-    unsigned columns;
     double started_s;
     double drawn_s;      /* when a line was last written; negative: never */
     double rate;         /* units per second, smoothed */
@@ -47,6 +46,10 @@ void progress_finish(struct progress *progress, uint64_t count, const char *note
  * field of the note, and what does not fit goes by whole fields, which two blanks part. */
 void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
                    const char *note);
+
+/* "0:07", "2:39", "1:02:03", "12 d" */
+#define PROGRESS_TIME_MAX 32
+void progress_time(char text[PROGRESS_TIME_MAX], double seconds);
 
 /* Monotonic seconds. */
 double progress_now(void);

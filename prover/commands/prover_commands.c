@@ -14,8 +14,6 @@
 #include "base/io/file.h"
 #include "base/io/listen.h"
 #include "base/io/log.h"
-#include "base/io/notify.h"
-#include "base/io/progress.h"
 #include "chain/commands/job_source.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_file.h"
@@ -25,12 +23,10 @@
 #include "prover/commands/node_commands.h"
 #include "prover/commands/probe_commands.h"
 #include "prover/commands/run_by_key.h"
+#include "prover/commands/run_progress.h"
 #include "prover/commands/serve_commands.h"
-#include "prover/post/session.h"
 #include "prover/train/device_lock.h"
-#include "prover/train/gpu_meter.h"
 #include "prover/train/requirements.h"
-#include "prover/train/time_split.h"
 #include "prover/train/train.h"
 
 static const struct option_spec run_options[] = {
@@ -103,75 +99,15 @@ static const struct option_spec run_options[] = {
 /* Options that only a new bundle has stand first. */
 #define NEW_OPTION_COUNT 4
 
-/* ---- progress ---------------------------------------------------------- */
-
-struct training {
-    struct progress progress;
-    uint64_t steps;          /* done */
-    struct time_split split; /* posting_ns: how long training waited for it */
-    struct gpu_meter *meter;
-    struct session *session; /* NULL: there is no ledger */
-    struct notify *notify;
-    const struct log *log;
-};
-
-/* Posting counts the time that training waited for it and the processor time of its thread. */
-static void note_of(char note[PROGRESS_NOTE_MAX], const struct training *training, double loss)
-{
-    struct time_split split = training->split;
-    struct solver_view view = {0};
-    double spent_s = 0.0;
-
-    if (training->session == NULL) {
-        (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f  committing %.1f %%", loss,
-                       time_split_percent(&split, split.committing_ns));
-        return;
-    }
-    poster_look(training->session->poster, &view, &spent_s);
-    split.posting_ns += (uint64_t)(spent_s * 1e9);
-    (void)snprintf(note, PROGRESS_NOTE_MAX,
-                   "loss %.4f  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", loss,
-                   time_split_percent(&split, split.committing_ns),
-                   time_split_percent(&split, split.posting_ns), view.finalized,
-                   job_segments(bundle_job(training->session->bundle)),
-                   view.trouble[0] == '\0' ? "" : "  (ledger waits)");
-}
-
-static void show_step(void *context, const struct bundle_step *step)
-{
-    struct training *training = context;
-    char note[PROGRESS_NOTE_MAX];
-    float loss;
-
-    memcpy(&loss, &step->loss_bits, sizeof(loss));
-    training->steps = step->step + 1;
-    notify_alive(training->notify);
-    gpu_meter_step(training->meter, step, training->log);
-    training->split.training_ns += step->nanoseconds;
-    training->split.committing_ns += step->nanoseconds_committing;
-    note_of(note, training, (double)loss);
-    progress_update(&training->progress, training->steps, note, progress_now());
-}
-
-static enum status post_segment(void *context, struct error *error)
-{
-    struct training *training = context;
-    double start = progress_now();
-    enum status status = session_add(training->session, error);
-
-    training->split.posting_ns += (uint64_t)((progress_now() - start) * 1e9);
-    return status;
-}
+/* ---- running ------------------------------------------------------------ */
 
 static void log_retry(void *context, uint64_t step, const char *why)
 {
-    const struct training *training = context;
+    const struct log *log = context;
 
-    log_warn(training->log, "device",
-             "step %" PRIu64 " failed (%s): retrying from the last good state", step, why);
+    log_warn(log, "device", "step %" PRIu64 " failed (%s): retrying from the last good state", step,
+             why);
 }
-
-/* ---- running ------------------------------------------------------------ */
 
 static void log_damage(struct command_context *context, const struct bundle *bundle)
 {
@@ -188,32 +124,28 @@ static enum status train_with(struct train_result *result, struct command_contex
                               struct stop *stop, struct notify *notify, struct error *error)
 {
     struct gpu_meter meter;
-    struct training training = {
+    struct run_progress shown = {
         .session = session, .meter = &meter, .notify = notify, .log = context->log};
     struct train_options options = {.keep = options_number(context->options, "keep"),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
                                     .energy = true,
                                     .stop = stop,
-                                    .progress = show_step,
-                                    .progress_context = &training,
-                                    .segment = session == NULL ? NULL : post_segment,
-                                    .segment_context = &training,
+                                    .progress = run_progress_step,
+                                    .progress_context = &shown,
+                                    .segment = session == NULL ? NULL : run_progress_segment,
+                                    .segment_context = &shown,
                                     .retrying = log_retry,
-                                    .retrying_context = &training};
+                                    .retrying_context = context->log};
     uint64_t falsify = options_number(context->options, "falsify");
-    uint64_t done = 0;
     enum status status;
 
-    TRY(bundle_step_count(&done, bundle, error));
+    TRY(run_progress_open(&shown, bundle, error));
     options.falsify = options_given(context->options, "falsify") ? &falsify : NULL;
     options.gpu = gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, bundle,
                                  context->log);
-    progress_init(&training.progress, stderr, "training", "steps", done, bundle_job(bundle)->steps,
-                  progress_now());
     status = train(result, bundle, run, &options, error);
-    progress_finish(&training.progress, training.steps == 0 ? done : training.steps, "",
-                    progress_now());
+    run_progress_close(&shown);
     gpu_meter_close(&meter);
     log_damage(context, bundle);
     return status;
