@@ -7,64 +7,39 @@
 
 #include "proofs/run/step_time.h"
 
-#define RECALLED_MAX 8192 /* steps of a bundle that are read: more is not seen */
-
-/* ---- the curve ------------------------------------------------------------------------- */
-
-static void add_loss(struct run_progress *run, const struct bundle_step *step)
-{
-    float loss;
-
-    memcpy(&loss, &step->loss_bits, sizeof(loss));
-    curve_add(run->losses, step->step, (double)loss);
-}
-
-static enum status recall(struct run_progress *run, struct bundle *bundle, struct error *error)
-{
-    uint64_t each = run->steps / RECALLED_MAX + 1;
-    struct bundle_step step;
-
-    for (uint64_t at = 0; at < run->steps && !bundle_is_locked(bundle); at += each) {
-        TRY(bundle_step_read(&step, bundle, at, error));
-        add_loss(run, &step);
-    }
-    return STATUS_OK;
-}
-
 enum status run_progress_open(struct run_progress *run, struct bundle *bundle, struct error *error)
 {
     const struct job *job = bundle_job(bundle);
     enum status status;
 
     TRY(bundle_step_count(&run->steps, bundle, error));
-    run->losses = malloc(sizeof(*run->losses));
-    if (run->losses == NULL) {
+    run->curve = malloc(sizeof(*run->curve));
+    if (run->curve == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the curve of the loss");
     }
-    curve_init(run->losses, job->steps);
-    status = recall(run, bundle, error);
+    loss_curve_init(run->curve, job->steps);
+    status = loss_curve_recall(run->curve, bundle, error);
     if (status != STATUS_OK) {
-        free(run->losses);
-        run->losses = NULL;
+        free(run->curve);
+        run->curve = NULL;
         return status;
     }
     progress_init(&run->progress, stderr, "training", "steps", run->steps, job->steps,
                   progress_now());
-    run->progress.line = run->losses;
+    run->progress.line = &run->curve->loss;
+    run->progress.points = &run->curve->held_out;
     run->tokens = step_time_tokens(job->tape);
     return STATUS_OK;
 }
 
 void run_progress_close(struct run_progress *run)
 {
-    if (run->losses != NULL) {
+    if (run->curve != NULL) {
         progress_finish(&run->progress, run->steps, "", progress_now());
-        free(run->losses);
-        run->losses = NULL;
+        free(run->curve);
+        run->curve = NULL;
     }
 }
-
-/* ---- the line below it ----------------------------------------------------------------- */
 
 /* Posting counts the time that training waited for it and the processor time of its thread. */
 static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run, double loss)
@@ -72,10 +47,15 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
     struct time_split split = run->split;
     struct solver_view view = {0};
     double spent_s = 0.0;
-    char pace[32] = "";
+    const struct curve *held_out = &run->curve->held_out;
+    char pace[64] = "";
+    int size = 0;
 
+    if (held_out->end > 0) {
+        size = snprintf(pace, sizeof(pace), "  held-out %.4f", held_out->newest);
+    }
     if (run->tokens > 0) {
-        (void)snprintf(pace, sizeof(pace), "  %.4g tokens/s",
+        (void)snprintf(pace + size, sizeof(pace) - (size_t)size, "  %.4g tokens/s",
                        run->progress.rate * (double)run->tokens);
     }
     if (run->session == NULL) {
@@ -105,7 +85,7 @@ void run_progress_step(void *context, const struct bundle_step *step)
     gpu_meter_step(run->meter, step, run->log);
     run->split.training_ns += step->nanoseconds;
     run->split.committing_ns += step->nanoseconds_committing;
-    add_loss(run, step);
+    loss_curve_add(run->curve, step);
     note_of(note, run, (double)loss);
     progress_update(&run->progress, run->steps, note, progress_now());
 }

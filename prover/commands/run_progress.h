@@ -7,6 +7,7 @@
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "proofs/run/loss_curve.h"
 #include "prover/post/session.h"
 #include "prover/train/gpu_meter.h"
 #include "prover/train/time_split.h"
@@ -20,10 +21,10 @@ struct run_progress {
     struct session *session; /* NULL: there is no ledger */
     struct notify *notify;
     const struct log *log;
-    struct curve *losses; /* owned */
+    struct loss_curve *curve; /* owned */
 };
 
-/* Reads the losses of the steps that the bundle has. The caller has set what is borrowed. */
+/* Reads how the steps of the bundle went. The caller has set what is borrowed. */
 MUST_CHECK enum status run_progress_open(struct run_progress *run, struct bundle *bundle,
                                          struct error *error);
 /* Shows the last state and leaves it. A zero-filled one is allowed. */

@@ -15,6 +15,7 @@
 
 #include "base/hex.h"
 #include "proofs/job/job_file.h"
+#include "proofs/run/loss_curve.h"
 #include "prover/serve/content_data.h"
 #include "prover/serve/content_page.h"
 #include "prover/serve/content_pieces.h"
@@ -233,40 +234,69 @@ static enum status grow(struct content_tree_bundle *entry, struct error *error)
     return STATUS_OK;
 }
 
-static enum status segment_content(struct serve_content *content, struct content_tree_bundle *entry,
-                                   uint64_t segment, struct error *error)
+/* The steps of a segment that is whole. */
+static enum status find_segment(uint64_t *first, uint64_t *end, struct content_tree_bundle *entry,
+                                uint64_t segment, struct error *error)
 {
     const struct job *job = bundle_job(entry->bundle);
-    uint64_t first = segment * job->segment_length;
-    uint64_t end;
     uint64_t diverged = UINT64_MAX;
-    enum status status = STATUS_OK;
 
     TRY(grow(entry, error));
     if (segment >= entry->segment_count) {
         return not_found(error, "such segment yet");
     }
     TRY(bundle_diverged(&diverged, entry->bundle, error));
-    end = job_segment_end(job, segment);
-    end = diverged < end ? diverged + 1 : end;
-    if ((end - first) * DIGEST_SIZE > CONTENT_TREE_SEGMENT_MAX) {
-        return error_set(error, STATUS_NOT_FOUND, "the segment is too long to be shown");
-    }
-    *content = (struct serve_content){.descriptor = -1,
-                                      .size = (end - first) * DIGEST_SIZE,
-                                      .bytes = malloc((end - first) * DIGEST_SIZE),
-                                      .type = BYTES_TYPE,
-                                      .fixed = true,
-                                      .root = entry->segments[segment]};
-    if (content->bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a segment");
-    }
+    *first = segment * job->segment_length;
+    *end = job_segment_end(job, segment);
+    *end = diverged < *end ? diverged + 1 : *end;
+    return (*end - *first) * DIGEST_SIZE > CONTENT_TREE_SEGMENT_MAX
+               ? error_set(error, STATUS_NOT_FOUND, "the segment is too long to be shown")
+               : STATUS_OK;
+}
+
+static enum status new_content(struct serve_content *content, uint64_t size, struct error *error)
+{
+    *content = (struct serve_content){
+        .descriptor = -1, .size = size, .bytes = malloc(size), .type = BYTES_TYPE};
+    return content->bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a segment")
+                                  : STATUS_OK;
+}
+
+static enum status segment_content(struct serve_content *content, struct content_tree_bundle *entry,
+                                   uint64_t segment, struct error *error)
+{
+    enum status status = STATUS_OK;
+    uint64_t first;
+    uint64_t end;
+
+    TRY(find_segment(&first, &end, entry, segment, error));
+    TRY(new_content(content, (end - first) * DIGEST_SIZE, error));
+    content->fixed = true;
+    content->root = entry->segments[segment];
     for (uint64_t step = first; step < end && status == STATUS_OK; step++) {
         struct digest root;
 
         status = bundle_state_root(&root, entry->bundle, step + 1, error);
         memcpy(content->bytes + (step - first) * DIGEST_SIZE, root.bytes, DIGEST_SIZE);
     }
+    if (status != STATUS_OK) {
+        serve_content_release(content);
+    }
+    return status;
+}
+
+static enum status losses_content(struct serve_content *content, struct content_tree_bundle *entry,
+                                  uint64_t segment, struct error *error)
+{
+    enum status status;
+    uint64_t first;
+    uint64_t end;
+
+    TRY(find_segment(&first, &end, entry, segment, error));
+    TRY(new_content(content, (end - first) * LOSS_CURVE_STEP_SIZE, error));
+    content->fixed = true; /* by the journal, which never changes a step */
+    content->root = entry->segments[segment];
+    status = loss_curve_write(content->bytes, entry->bundle, first, end, error);
     if (status != STATUS_OK) {
         serve_content_release(content);
     }
@@ -508,8 +538,11 @@ static enum status find_in_job(struct serve_content *content, struct later *late
     if (strcmp(rest, "job") == 0) {
         return job_content(content, bundle_job(entry->bundle), error);
     }
-    if (take_word(&rest, "segments/") && read_number(&number, rest, strlen(rest), 0)) {
-        return segment_content(content, entry, number, error);
+    if (take_word(&rest, "segments/") && read_number(&number, rest, strcspn(rest, "."), 0)) {
+        rest += strcspn(rest, ".");
+        return *rest == '\0'                  ? segment_content(content, entry, number, error)
+               : strcmp(rest, ".losses") == 0 ? losses_content(content, entry, number, error)
+                                              : not_found(error, "such part of a segment");
     }
     if (take_word(&rest, "checkpoints/")) {
         return find_of_checkpoint(content, later, entry, rest, error);
@@ -664,6 +697,8 @@ static enum status walk_bundle(struct content_tree_bundle *entry,
     for (uint64_t i = 0; i < entry->segment_count; i++) {
         (void)snprintf(place, sizeof(place), "segments/%" PRIu64, i);
         TRY(visit(visitor, job, place, &entry->segments[i], error));
+        (void)snprintf(place, sizeof(place), "segments/%" PRIu64 ".losses", i);
+        TRY(visit(visitor, job, place, NULL, error));
     }
     for (uint64_t step = 0;; step++) {
         enum status status = bundle_checkpoint_find(&step, entry->bundle, step, error);

@@ -5,12 +5,14 @@
  *     v1/jobs.json                              the list of jobs, for scripts
  *     v1/jobs/JOB/job                           the job file
  *     v1/jobs/JOB/segments/N                    the state roots of a segment, 32 bytes each
+ *     v1/jobs/JOB/segments/N.losses             what its steps said (proofs/run/loss_curve.h)
  *     v1/jobs/JOB/checkpoints/STEP.safetensors  the state before a step, of twelve digits
  *     v1/jobs/JOB/checkpoints/STEP.pieces       the hashes of its pieces (proofs/commit/piece.h)
  *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query about a step
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
  *
- * Nobody has to trust the tree: every name but jobs.json stands for bytes that a root fixes.
+ * Nobody has to trust the tree: every name but jobs.json and losses stands for bytes that a root
+ * fixes.
  * Bundles are only read, and may grow meanwhile. An encrypted bundle is refused: share an export
  * and the key instead.
  *

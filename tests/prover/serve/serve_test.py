@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import ssl
 import subprocess
 import sys
@@ -80,6 +81,13 @@ def roots_of_steps():
     return [bytes.fromhex(step["state_root"]) for step in steps]
 
 
+def losses_of_steps():
+    """As section 11.2 of FORMATS has them."""
+    steps = lockstep("bundle", "steps", path("run"), "--count", "1000")["steps"]
+    return [struct.pack(">f", step["loss"]) + b"\x7f\xc0\0\0" * 2 for step in steps], [
+        step["nanoseconds"] for step in steps]
+
+
 def every_name_gives_the_bundles_bytes():
     with Server() as server:
         code, content, _ = server.get("/v1/jobs.json")
@@ -90,11 +98,18 @@ def every_name_gives_the_bundles_bytes():
         assert server.get(place + "job")[1] == read(path("small.job"))
         assert server.get("/v1/roots/" + job["job"])[1] == read(path("small.job"))
         roots = roots_of_steps()
+        losses, spent = losses_of_steps()
         segments = lockstep("bundle", "segments", path("run"))["segments"]
         for number, segment in enumerate(segments):
             wanted = b"".join(roots[4 * number:4 * number + 4])
             assert server.get(place + "segments/%d" % number)[1] == wanted
             assert server.get("/v1/roots/" + segment["root"])[1] == wanted
+            said = server.get(place + "segments/%d.losses" % number)[1]
+            assert len(said) == 20 * len(losses[4 * number:4 * number + 4])
+            for at, loss in enumerate(losses[4 * number:4 * number + 4]):
+                assert said[20 * at:20 * at + 12] == loss
+                assert int.from_bytes(said[20 * at + 12:20 * at + 20], "big") >= spent[
+                    4 * number + at] > 0
         assert job["checkpoints"][-1] == 22
         for step in job["checkpoints"]:
             name = "checkpoints/%012d.safetensors" % step
@@ -156,7 +171,8 @@ def what_is_not_there_is_not_found():
                      place + "../run/journal.db", "/../../../../etc/passwd", "//etc/passwd",
                      "/v1/jobs/" + job.upper() + "/job", "/v1/jobs/" + job[:-1] + "/job",
                      "/v1/roots/" + "0" * 64, "/v1/roots/" + job + "0", place + "segments/6",
-                     place + "segments/00", place + "segments/-1", place + "segments/",
+                     place + "segments/00", place + "segments/6.losses", place + "segments/1.loss",
+                     place + "segments/.losses", place + "segments/-1", place + "segments/",
                      place + "segments/99999999999999999999", place + "checkpoints/4.safetensors",
                      place + "checkpoints/000000000003.safetensors",
                      place + "checkpoints/000000000004.safetensor", place + "trace/3/list/trace",
