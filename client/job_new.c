@@ -21,6 +21,7 @@
 #include "proofs/job/tape_file.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
+#include "proofs/run/step_memory.h"
 
 enum {
     PICTURE_LEAST = 4,       /* what two pools leave something of */
@@ -326,7 +327,17 @@ static void print_shapes(FILE *out, const struct job *job)
     }
 }
 
-static void print_job(FILE *out, const struct job *job)
+static void print_memory(FILE *out, const struct step_memory *memory)
+{
+    char text[STEP_MEMORY_TEXT];
+
+    step_memory_text(text, memory->cpu);
+    fprintf(out, "a step       on a CPU   %s; the data stays in its files\n", text);
+    step_memory_text(text, memory->gpu);
+    fprintf(out, "             on a GPU   %s\n", text);
+}
+
+static void print_job(FILE *out, const struct job *job, const struct step_memory *memory)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
     const struct tape *brief = job->tape->brief;
@@ -355,6 +366,7 @@ static void print_job(FILE *out, const struct job *job)
     fprintf(out, "first state  %s, root %.16s...\n",
             job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
     fprintf(out, "rules        version %u\n", job->rules_version);
+    print_memory(out, memory);
     if (job->requirements.memory != 0) {
         fprintf(out, "needs        %.2f MiB of memory\n",
                 (double)job->requirements.memory / 1048576.0);
@@ -363,16 +375,25 @@ static void print_job(FILE *out, const struct job *job)
 
 static int emit_job(struct command_context *context, const struct job *job, const char *path)
 {
+    struct step_memory memory;
+    struct error error;
     json_t *view;
 
+    error_init(&error);
+    if (step_memory_plan(&memory, job->tape, &error) != STATUS_OK) {
+        return command_fail(context, &error);
+    }
     if (!context->json) {
-        print_job(context->out, job);
+        print_job(context->out, job, &memory);
         if (path != NULL) {
             fprintf(context->out, "written to   %s\n", path);
         }
         return COMMAND_OK;
     }
     view = job_json(job);
+    if (view != NULL) {
+        (void)json_object_set_new(view, "step_memory", step_memory_json(&memory));
+    }
     if (view != NULL && path != NULL) {
         (void)json_object_set_new(view, "path", json_string(path));
     }

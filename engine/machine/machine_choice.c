@@ -78,18 +78,24 @@ static enum status hoist_rewrite(struct tape **rewrite, const struct tape *tape,
     return status;
 }
 
+/* What the options make of the tape; NULL: nothing. */
+static enum status rewrite_tape(struct tape **rewrite, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
+{
+    *rewrite = NULL;
+    if (options->recompute && !options->trace) {
+        TRY(choose_rewrite(rewrite, tape, options, error));
+    }
+    return options->hoist && !options->trace ? hoist_rewrite(rewrite, tape, error) : STATUS_OK;
+}
+
 enum status machine_open(struct machine **machine, const struct tape *tape,
                          const struct machine_options *options, struct error *error)
 {
     struct tape *rewrite = NULL;
     enum status status;
 
-    if (options->recompute && !options->trace) {
-        TRY(choose_rewrite(&rewrite, tape, options, error));
-    }
-    if (options->hoist && !options->trace) {
-        TRY(hoist_rewrite(&rewrite, tape, error));
-    }
+    TRY(rewrite_tape(&rewrite, tape, options, error));
     status = open_machine(machine, rewrite != NULL ? rewrite : tape, options, error);
     if (status != STATUS_OK) {
         tape_free(rewrite);
@@ -98,6 +104,19 @@ enum status machine_open(struct machine **machine, const struct tape *tape,
     (*machine)->rewrite = rewrite;
     (*machine)->thread_count = options->thread_count;
     return STATUS_OK;
+}
+
+enum status machine_size(uint64_t *size, const struct tape *tape,
+                         const struct machine_options *options, struct error *error)
+{
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct tape *rewrite = NULL;
+    enum status status;
+
+    TRY(rewrite_tape(&rewrite, tape, options, error));
+    status = backend->size(size, rewrite != NULL ? rewrite : tape, options, error);
+    tape_free(rewrite);
+    return status;
 }
 
 /* Does the device start? The errors are those of opening a machine on it. */

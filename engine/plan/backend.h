@@ -136,6 +136,10 @@ extern const struct backend backend_cuda;
 MUST_CHECK enum status machine_open(struct machine **machine, const struct tape *tape,
                                     const struct machine_options *options, struct error *error);
 
+/* Bytes that machine_open() would allocate for tensors on one device. Needs no device. */
+MUST_CHECK enum status machine_size(uint64_t *size, const struct tape *tape,
+                                    const struct machine_options *options, struct error *error);
+
 /* The best instruction set (or LOCKSTEP_ISA, which must name an available one), all threads, no
  * trace. */
 MUST_CHECK enum status machine_options_default(struct machine_options *options,

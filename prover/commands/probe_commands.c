@@ -21,6 +21,7 @@
 #include "proofs/job/job_file.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/known_pace.h"
+#include "proofs/run/step_memory.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
 #include "prover/commands/run_by_key.h"
@@ -93,6 +94,7 @@ struct probe {
     /* Of a job: */
     struct job *job;
     struct requirements found;
+    struct step_memory memory;
     bool fits;
     struct error why_not;
     struct step_time time;
@@ -301,6 +303,7 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
     enum status status;
 
     TRY(job_read(&probe->job, given->arguments[0], error));
+    TRY(step_memory_plan(&probe->memory, probe->job->tape, error));
     TRY(plan_splits(probe, given, error));
     error_init(&probe->why_not);
     status = requirements_check(&probe->found, probe->job, &probe->machine,
@@ -450,7 +453,8 @@ static json_t *job_json_of(const struct probe *probe)
     bool paid = probe->fits && probe->has_money;
 
     return json_pack(
-        "{s:o, s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "split",
+        "{s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "step_memory",
+        step_memory_json(&probe->memory), "split",
         probe->split_count > 0 ? splits_json(probe) : json_null(), "fits", probe->fits, "why_not",
         probe->fits ? json_null() : json_string(probe->why_not.text), "seconds_per_step",
         timed ? number(step_seconds(probe)) : json_null(), "measured", probe->measured,
@@ -497,8 +501,21 @@ static void show_gpus(FILE *out, const struct probe *probe)
     }
 }
 
+static void show_memory(FILE *out, const struct probe *probe)
+{
+    char text[STEP_MEMORY_TEXT];
+
+    step_memory_text(text, probe->memory.cpu);
+    fprintf(out, "\n%-20s %s\n", "memory on a CPU", text);
+    fprintf(out, "%-20s %.2f MiB stay in their files\n", "  and of the data",
+            (double)probe->memory.data / 1048576.0);
+    step_memory_text(text, probe->memory.gpu);
+    fprintf(out, "%-20s %s\n", "memory on a GPU", text);
+}
+
 static void show_job(FILE *out, const struct probe *probe)
 {
+    show_memory(out, probe);
     if (!probe->fits) {
         fprintf(out, "\n%-20s no: %s\n", "takes the job", probe->why_not.text);
         return;

@@ -153,23 +153,31 @@ static enum status check_disk(struct requirements *found, const char *path, uint
     return STATUS_OVER_LIMIT;
 }
 
+/* A CPU holds all that a step needs; a GPU may compute it part by part. */
 static enum status check_memory(struct requirements *found, const struct job *job,
                                 const struct machine_options *machine, struct error *error)
 {
+    const bool on_cpu = machine->backend == NULL || machine->backend == &backend_cpu;
     struct tape_footprint footprint = tape_footprint(job->tape);
     uint64_t least = footprint.state + footprint.constant;
 
     found->memory = machine->memory_max;
     found->checkpoint_size =
         footprint.state + (uint64_t)CHECKPOINT_EXTRA * (job->tape->state_count + 1u);
-    if (found->memory == 0 || (least >= footprint.state && least <= found->memory)) {
+    if (found->memory == 0) {
+        return STATUS_OK;
+    }
+    if (on_cpu && least >= footprint.state && least <= found->memory) {
+        TRY(machine_size(&least, job->tape, machine, error));
+    }
+    if (least >= footprint.state && least <= found->memory) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_OVER_LIMIT,
-                    "state and constants of the job alone take %.2f MiB of memory, and %.2f MiB "
-                    "are allowed here",
+                    "a step of the job takes %.2f MiB of memory, and %.2f MiB are allowed here",
                     (double)least / MIB, (double)found->memory / MIB);
-    error_advise(error, "take it on a larger machine, or allow more with --memory-max");
+    error_advise(error, "--recompute takes less for activations; or take it on a larger machine, "
+                        "or allow more with --memory-max");
     return STATUS_OVER_LIMIT;
 }
 
