@@ -67,6 +67,7 @@ static struct network_terms terms_of(size_t class, const struct play *play, doub
                     .fee = fee,
                     .stake = SEGMENTS * reward,
                     .seats = classes[class].seats,
+                    .panel = ECONOMY_PANEL_USUAL,
                     .coverage = classes[class].coverage,
                     .saved = 1.0,
                     .watchers = 10.0,

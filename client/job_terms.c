@@ -12,7 +12,6 @@
 #define COVER_DENOMINATOR 10
 
 #define BOND_FEES       10
-#define PANEL_OF_SEAT   3
 #define QUERY_FEE_USUAL (WEI_PER_ETHER / 1000)
 #define DEFAULT_UNITS   1000 /* a default has three digits */
 
@@ -139,7 +138,8 @@ static enum status take_seats(struct game_terms *terms, const struct safety *saf
                                                    : safety->seats;
     terms->panel_least = options_given(options, "panel")
                              ? (uint32_t)options_number(options, "panel")
-                             : PANEL_OF_SEAT * terms->seats;
+                         : terms->seats > 0 ? ECONOMY_PANEL_USUAL
+                                            : 0;
     if (terms->panel_least < terms->seats) {
         return error_set(error, STATUS_USAGE, "--panel: fewer entries than --seats");
     }
@@ -283,6 +283,7 @@ struct economy job_terms_economy(const struct game_terms *terms, wei segment_cos
         .fee = (double)terms->fee,
         .stake = (double)terms->stake,
         .seats = terms->seats,
+        .panel = terms->panel_least,
         .coverage = (double)terms->coverage_ppm / GAME_PPM,
         .saved = 1.0,
     };

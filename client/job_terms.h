@@ -67,7 +67,7 @@
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = GAME_PANEL_LEAST,                                                              \
-         .help = "entries in the panel that a solver waits for (default: three for each seat)"},   \
+         .help = "entries in the panel that a solver waits for (default: 12)"},                    \
         {.name = "solvers",                                                                        \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \

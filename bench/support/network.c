@@ -19,6 +19,7 @@ enum fate {
     FATE_FINAL,
     FATE_CONVICTED, /* by a seat */
     FATE_WATCHED,   /* convicted by a watcher */
+    FATE_REFUSED,   /* void, and an eighth of the stake is burned */
     FATE_VOID,
 };
 
@@ -147,14 +148,15 @@ static void attacking_seat(struct network *network, struct turn *turn, struct op
     }
 }
 
-/* Draws seats until the score decides. False: the panel sleeps. */
+/* Draws seats until the score decides, or the panel is exhausted. */
 static void draw_seats(struct network *network, struct turn *turn, struct open_segment *segment,
                        struct look *look)
 {
     int wanted = (int)network->terms.economy.seats;
 
-    for (int place = 0; place < GAME_PLACES_MAX && !look->alarmed && look->score < wanted &&
-                        look->score > GAME_SCORE_VOID;
+    for (uint32_t place = 0;
+         place < GAME_PLACES_MAX && place < network->terms.economy.panel && !look->alarmed &&
+         look->score < wanted && look->score > GAME_SCORE_VOID;
          place++) {
         if (chance(network, network->terms.share)) {
             attacking_seat(network, turn, segment, look);
@@ -200,11 +202,10 @@ static enum fate examine(struct network *network, struct turn *turn, struct open
     if (look.alarmed) {
         return look.watched ? FATE_WATCHED : FATE_CONVICTED;
     }
-    if (segment->covered &&
-        (look.score <= GAME_SCORE_VOID || segment->honest_rights + segment->attacker_rights == 0)) {
-        return FATE_VOID;
+    if (!segment->covered || look.score > 0) {
+        return FATE_FINAL;
     }
-    return FATE_FINAL;
+    return look.score <= GAME_SCORE_VOID ? FATE_REFUSED : FATE_VOID;
 }
 
 /* ---- the game ------------------------------------------------------------------------- */
@@ -254,12 +255,12 @@ static void end_turn(struct network *network, struct turn *turn, enum fate fate)
     struct network_pool *solver = solver_of(network, turn);
     double quarter = terms->economy.stake / GAME_POT_SHARE;
     double eighth = terms->economy.stake / GAME_LATE_SHARE;
-    bool asleep = fate == FATE_VOID && terms->panel == PANEL_ABSENT && !turn->attacks;
 
     for (uint32_t i = 0; i < turn->count; i++) {
         network->pool += turn->segments[i].forfeits;
     }
-    if (fate != FATE_VOID) {
+    network->voided += (fate == FATE_REFUSED || fate == FATE_VOID) && !turn->attacks;
+    if (fate == FATE_CONVICTED || fate == FATE_WATCHED) {
         struct network_pool *finder = fate == FATE_WATCHED ? &network->watchers : &network->panel;
 
         network->unfairly += !turn->attacks;
@@ -268,10 +269,9 @@ static void end_turn(struct network *network, struct turn *turn, enum fate fate)
         network->client.money += quarter;
         (chance(network, terms->first) ? &network->attacker : finder)->money += quarter;
         network->burned += terms->economy.stake - 2.0 * quarter;
-    } else if (!asleep) {
+    } else if (fate == FATE_REFUSED) {
         solver->money -= eighth;
         network->burned += eighth;
-        network->voided += !turn->attacks;
     }
     if (terms->attacks_client) { /* what was computed is seen, and never paid */
         network->attacker.money += (double)turn->count * (turn->attacks ? 0.0 : 1.0);

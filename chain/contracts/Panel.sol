@@ -346,6 +346,13 @@ abstract contract Panel is RegistryState {
         return int256(uint256(tally.rights)) - int256(uint256(tally.unavailables));
     }
 
+    /// @dev More must say right than cannot get it, but silence blocks nothing where the client chose
+    /// who may be drawn.
+    function _isEnoughAsleep(Job storage job, Tally storage tally) internal view returns (bool) {
+        int256 score = _score(tally);
+        return tally.asleep && (score > 0 || (score > VOID_SCORE && job.verifiers != 0));
+    }
+
     /// @dev The score ends the draw.
     function _hasScore(Job storage job, Tally storage tally) internal view returns (bool) {
         int256 score = _score(tally);

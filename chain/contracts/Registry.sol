@@ -206,10 +206,8 @@ contract Registry is Panel {
         _requireClaimsOver(job, tally, segment, tally.openClaims);
         if (tally.covered) {
             _closeRound(key, job, segment.index, hash);
-            // Silence blocks nothing where the client chose who may be drawn.
-            bool enough = _score(tally) >= int256(uint256(job.seats))
-                || (tally.asleep && _score(tally) > VOID_SCORE
-                    && (tally.rights > 0 || job.verifiers != 0));
+            bool enough =
+                _score(tally) >= int256(uint256(job.seats)) || _isEnoughAsleep(job, tally);
             if (!enough) revert CoverageMissing(tally.rights);
             _payRights(key, job, segment.index, hash);
         }
@@ -238,8 +236,7 @@ contract Registry is Panel {
         if (!tally.covered) revert NotNeeded();
         _closeRound(key, job, segment.index, hash);
         bool refused = _score(tally) <= VOID_SCORE;
-        bool alone = tally.asleep && tally.rights == 0 && job.verifiers == 0;
-        if (!refused && !alone) revert NotNeeded();
+        if (!refused && (!tally.asleep || _isEnoughAsleep(job, tally))) revert NotNeeded();
 
         uint256 penalty = refused ? job.stake / LATE_SHARE : 0;
         address solver = job.solver;

@@ -2,11 +2,13 @@
 #include "chain/game/economy.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "chain/game/game.h"
 
 /* Shares of a stake (docs/PROTOCOL.md, sections 5 and 6). A cheat may claim against itself. */
 #define CLAIMANT_SHARE 0.25
 #define VOID_SHARE     0.125
-#define VOID_SCORE     10.0
 
 /* The chance that one of `count` tries of chance `rate` hits. */
 static double one_of(double count, double rate)
@@ -17,31 +19,49 @@ static double one_of(double count, double rate)
     return rate >= 1.0 ? 1.0 : -expm1(count * log1p(-rate));
 }
 
-/* Served, an honest seat sees the lie: all rights must be those of partners. Else the score is a
- * walk that ends at +seats or at -VOID_SCORE: the gambler's ruin. */
-double economy_passes(double seats, double partners, bool served)
+/* Not served, an honest seat can only deny: the score is a walk, as long as there are entries. What
+ * it has not reached then counts by its sign. */
+static struct economy_fate fate_of_walk(uint32_t seats, uint32_t places, double partners)
 {
-    double odds;
+    struct economy_fate fate = {0};
+    double at[GAME_SEATS_MAX - GAME_SCORE_VOID + 1] = {0};
+    const uint32_t zero = -GAME_SCORE_VOID;
+    const uint32_t end = zero + seats;
 
-    if (seats <= 0.0 || partners >= 1.0) {
-        return 1.0;
+    at[zero] = 1.0;
+    for (uint32_t place = 0; place < places; place++) {
+        double next[sizeof(at) / sizeof(at[0])] = {0};
+
+        for (uint32_t i = 1; i < end; i++) {
+            next[i + 1] += partners * at[i];
+            next[i - 1] += (1.0 - partners) * at[i];
+        }
+        fate.final += next[end];
+        fate.refused += next[0];
+        memcpy(at, next, sizeof(at));
     }
-    if (partners <= 0.0) {
-        return 0.0;
+    for (uint32_t i = zero + 1; i < end; i++) {
+        fate.final += at[i];
     }
-    if (served) {
-        return pow(partners, seats);
-    }
-    odds = (1.0 - partners) / partners;
-    if (fabs(odds - 1.0) < 1e-9) {
-        return VOID_SCORE / (seats + VOID_SCORE);
-    }
-    return (1.0 - pow(odds, VOID_SCORE)) / (1.0 - pow(odds, seats + VOID_SCORE));
+    return fate;
 }
 
-static double loss_of(const struct economy *economy, bool served)
+struct economy_fate economy_fate(const struct economy *economy, double partners, bool served)
 {
-    double share = served ? 1.0 - CLAIMANT_SHARE : VOID_SHARE;
+    if (economy->seats <= 0.0) {
+        return (struct economy_fate){.final = 1.0};
+    }
+    if (served) { /* an honest seat sees the lie: all rights must be those of partners */
+        return (struct economy_fate){.final = pow(partners, economy->seats)};
+    }
+    return fate_of_walk((uint32_t)economy->seats, (uint32_t)fmin(economy->panel, GAME_PLACES_MAX),
+                        partners);
+}
+
+/* What a solver loses with its job. refused: the chance that the panel then says -10. */
+static double loss_of(const struct economy *economy, bool served, double refused)
+{
+    double share = served ? 1.0 - CLAIMANT_SHARE : VOID_SHARE * refused;
 
     return share * economy->stake + economy->open_segments * economy->reward;
 }
@@ -49,12 +69,14 @@ static double loss_of(const struct economy *economy, bool served)
 void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, double partners,
                    bool served)
 {
-    double seen = economy->coverage * (1.0 - economy_passes(economy->seats, partners, served));
+    const struct economy_fate fate = economy_fate(economy, partners, served);
+    double seen = economy->coverage * (1.0 - fate.final);
     double watched = served ? one_of(economy->watchers, economy->extra) : 0.0;
 
     cheat->detection = seen + watched - seen * watched;
     cheat->gain = economy->saved * economy->cost;
-    cheat->loss = loss_of(economy, served);
+    cheat->loss =
+        loss_of(economy, served, fate.final < 1.0 ? fate.refused / (1.0 - fate.final) : 0.0);
     cheat->value = cheat->gain - cheat->detection * cheat->loss;
 }
 
@@ -68,8 +90,8 @@ double economy_advantage(const struct economy_cheat *cheat, double bad)
 
 double economy_coverage_least(const struct economy *economy, double partners)
 {
-    double seen = 1.0 - economy_passes(economy->seats, partners, true);
-    double loss = loss_of(economy, true);
+    double seen = 1.0 - economy_fate(economy, partners, true).final;
+    double loss = loss_of(economy, true, 0.0);
     double least = seen * loss > 0.0 ? economy->saved * economy->cost / (seen * loss) : INFINITY;
 
     return least <= 1.0 ? least : INFINITY;

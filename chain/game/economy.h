@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 
+/* Entries from which on a share of 30 % gains neither by withholding nor by denying. */
+#define ECONOMY_PANEL_USUAL 12
+
 /* Terms of a job and its surroundings. Shares and rates are from 0 to 1. */
 struct economy {
     double segments;
@@ -18,6 +21,7 @@ struct economy {
     double fee;    /* of a seat */
     double stake;
     double seats;
+    double panel; /* its entries, from 1 on */
     double coverage;
     double saved;         /* what a cheat saves of a segment's cost, as a share */
     double watchers;      /* nodes that check secret samples */
@@ -49,8 +53,13 @@ void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, d
  */
 double economy_advantage(const struct economy_cheat *cheat, double bad);
 
-/* The chance that the panel makes a covered false segment final. */
-double economy_passes(double seats, double partners, bool served);
+/* What a panel makes of a covered false segment, by chance. */
+struct economy_fate {
+    double final;
+    double refused; /* void, and it costs a part of the stake */
+};
+
+struct economy_fate economy_fate(const struct economy *economy, double partners, bool served);
 
 /* The coverage from which on a served cheat does not pay; infinity: none does. */
 double economy_coverage_least(const struct economy *economy, double partners);

@@ -38,12 +38,14 @@ static bool has_verdict(const struct job_segment *segment)
            score <= GAME_SCORE_VOID;
 }
 
-/* Silence lets a segment through with one right, or where the client named the panel. */
+/* Silence lets a segment through with more rights than denials, or where the client named the
+ * panel. */
 static bool is_lost(const struct job_segment *segment)
 {
+    int32_t score = job_segment_score(segment);
+
     return segment->covered &&
-           (job_segment_score(segment) <= GAME_SCORE_VOID ||
-            (segment->rights == 0 && hash32_is_zero(&segment->terms->verifiers)));
+           (score <= GAME_SCORE_VOID || (score <= 0 && hash32_is_zero(&segment->terms->verifiers)));
 }
 
 /* A segment that is lost takes all later ones with it, and claims about them must end first. */

@@ -353,14 +353,14 @@ static enum status require_claims_over(struct local_game *game, struct local_seg
     return open_claims == 0 ? STATUS_OK : local_refuse(game, GAME_CLAIMS_OPEN, open_claims);
 }
 
-/* Silence blocks nothing where the client chose who may be drawn. */
-static bool is_found_right(const struct local_segment *segment)
+/* More must say right than cannot get it, but silence blocks nothing where the client chose who may
+ * be drawn. */
+static bool is_enough_asleep(const struct local_segment *segment)
 {
-    const struct local_tally *tally = &segment->tally;
+    int32_t score = local_score(&segment->tally);
 
-    return local_score(tally) >= (int32_t)segment->job.terms.seats ||
-           (tally->asleep && local_score(tally) > GAME_SCORE_VOID &&
-            (tally->rights > 0 || !hash32_is_zero(&segment->job.terms.verifiers)));
+    return segment->tally.asleep && (score > 0 || (score > GAME_SCORE_VOID &&
+                                                   !hash32_is_zero(&segment->job.terms.verifiers)));
 }
 
 static enum status pay_solver(struct local_game *game, struct local_job *job)
@@ -381,7 +381,8 @@ static enum status play_finalize(struct local_game *game, const struct game_move
     TRY(require_claims_over(game, &segment, move, false));
     if (segment.tally.covered) {
         TRY(local_close_round(game, &segment));
-        if (!is_found_right(&segment)) {
+        if (local_score(&segment.tally) < (int32_t)job->terms.seats &&
+            !is_enough_asleep(&segment)) {
             return local_refuse(game, GAME_COVERAGE_MISSING, segment.tally.rights);
         }
         TRY(local_pay_rights(game, &segment));
@@ -407,7 +408,6 @@ static enum status play_forfeit(struct local_game *game, const struct game_move 
     const struct local_tally *tally = &segment.tally;
     struct game_event *event;
     bool is_refused;
-    bool is_alone;
     wei penalty;
 
     TRY(require_claims_over(game, &segment, move, true));
@@ -416,8 +416,7 @@ static enum status play_forfeit(struct local_game *game, const struct game_move 
     }
     TRY(local_close_round(game, &segment));
     is_refused = local_score(tally) <= GAME_SCORE_VOID;
-    is_alone = tally->asleep && tally->rights == 0 && hash32_is_zero(&job->terms.verifiers);
-    if (!is_refused && !is_alone) {
+    if (!is_refused && (!tally->asleep || is_enough_asleep(&segment))) {
         return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
 

@@ -1,8 +1,8 @@
 /*
  * Goal: a solver that serves nobody, or commits to states that nobody can make, is not paid.
  * Method: it commits to roots, and serves nothing. Once the panel says that the states are
- * unavailable; once an outsider claims, and the solver is silent; once it serves its friends alone,
- * who hold two of twelve entries. Client's and verifiers' money is counted.
+ * unavailable; once an outsider claims, and the solver is silent; then it serves its friends alone,
+ * who hold one entry of twelve, or of three. Client's and verifiers' money is counted.
  */
 #include "tests/support/game/attack.h"
 
@@ -54,15 +54,16 @@ ATTACK(random_roots_and_a_claim)
 
 /* Friends say right with the leaves that the solver hands them. Where they are few the score falls
  * all the same; the attackers never end better than nothing for false work. */
-ATTACK(serving_friends_alone)
+static void serve_friends_alone(struct scene *scene, uint32_t others)
 {
     static const int attackers[] = {STAGE_SOLVER, STAGE_FRIEND};
     struct scene_verdicts verdicts = unavailable;
     struct job_segment segment;
+    bool is_refused;
 
     verdicts.of[STAGE_FRIEND] = GAME_VERDICT_RIGHT;
     scene_open_job(scene);
-    scene_enlist(scene, STAGE_VERIFIER, 11);
+    scene_enlist(scene, STAGE_VERIFIER, others);
     scene_enlist(scene, STAGE_FRIEND, 1);
     scene_accept(scene, STAGE_SOLVER);
     scene_commit(scene, STAGE_SOLVER, 0);
@@ -70,15 +71,28 @@ ATTACK(serving_friends_alone)
     scene_rounds(scene, 0, &verdicts);
     scene_read(scene);
     segment = job_record_segment(&scene->record, 0);
-    if (job_segment_score(&segment) >= 1) { /* the first place was the friend's: one in twelve */
+    if (job_segment_score(&segment) >= 1) { /* the friend was drawn first: one in all the entries */
         scene_finalize(scene, STAGE_SOLVER, 0);
         return;
     }
+    is_refused = job_segment_score(&segment) <= GAME_SCORE_VOID; /* else the panel is exhausted */
     scene_forfeit(scene, STAGE_CLIENT, 0);
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_cancel, &scene->job);
     scene_leave(scene);
-    assert_true(scene_party_gain(scene, attackers, 2) <= -2500);
+    assert_true(scene_party_gain(scene, attackers, 2) <= (is_refused ? -2500 : 0));
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), 0);
+}
+
+ATTACK(serving_friends_alone)
+{
+    serve_friends_alone(scene, 11);
+}
+
+/* No score of -10 is in reach: one right among two denials does not make it final either. */
+ATTACK(serving_one_friend_of_a_small_panel)
+{
+    serve_friends_alone(scene, 2);
 }
 
 int main(void)
@@ -87,6 +101,7 @@ int main(void)
         ATTACK_TESTS(thirty_two_bytes),
         ATTACK_TESTS(random_roots_and_a_claim),
         ATTACK_TESTS(serving_friends_alone),
+        ATTACK_TESTS(serving_one_friend_of_a_small_panel),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1081,7 +1081,7 @@ contract Fuzz {
             _within("void after its claims", time, _claimEnd(data, before.draw), time);
             Draw memory draw = _drawOf(before.hash);
             if (draw.score <= -10) burned = terms.stake / 8;
-            else if (!draw.asleep || draw.rights != 0) _broken("nobody said right", draw.rights, 0);
+            else if (!draw.asleep || draw.score > 0) _broken("denied by half", draw.rights, 0);
         } else if (move == IRegistry.release.selector) {
             _within("released after its time", time, job_.due, terms.deadline);
             burned = terms.stake / 8;
@@ -1142,8 +1142,8 @@ contract Fuzz {
         }
         Draw memory draw = _drawOf(before.hash);
         if (draw.covered && draw.score < int256(terms.seats)) {
-            bool enough = draw.asleep && draw.score > -10
-                && (draw.rights != 0 || terms.verifiers != 0);
+            bool enough = draw.asleep
+                && (draw.score > 0 || (draw.score > -10 && terms.verifiers != 0));
             if (!enough) _broken("final by its score", draw.rights, terms.seats);
         }
         uint256 pay = before.job.reward - before.job.reward * terms.heldPpm / 1_000_000;

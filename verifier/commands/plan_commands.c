@@ -67,6 +67,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
     AMOUNT("fee", "of a seat for a segment (default: 1.3 times --solver-cost)"),
     AMOUNT("gas", "what sealing and revealing a verdict costs"),
     COUNT("seats", "1", 0, GAME_SEATS_MAX, "rights that make a covered segment final"),
+    COUNT("panel", "12", 1, GAME_PANEL_MAX, "entries in the panel"),
     SHARE("coverage", "0.2", "share of the segments that is covered"),
     SHARE("partners", "0.3", "share of the panel that colludes or trusts"),
     COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),
@@ -270,6 +271,7 @@ static enum status take_money(struct planning *plan, struct error *error)
     TRY(amount(&economy->gas, given, "gas", error));
     economy->overhead = plan->replay - 1.0;
     economy->seats = (double)options_number(given, "seats");
+    economy->panel = (double)options_number(given, "panel");
     economy->coverage = economy->seats > 0.0 ? options_real(given, "coverage") : 0.0;
     economy->watchers = (double)options_number(given, "watchers");
     economy->extra = options_real(given, "extra");

@@ -6,7 +6,7 @@
 
 #include "base/cli/command.h"
 
-#define PLAN_COMMAND_OPTIONS 26
+#define PLAN_COMMAND_OPTIONS 27
 extern const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS];
 
 int plan_command(struct command_context *context);

@@ -30,6 +30,7 @@ static struct economy some_economy(uint64_t *random)
                             .fee = 0.2 * coin(random),
                             .stake = 20.0 * coin(random),
                             .seats = (double)test_random_below(random, 4),
+                            .panel = (double)(4 + test_random_below(random, 80)),
                             .coverage = coin(random),
                             .saved = coin(random),
                             .watchers = (double)test_random_below(random, 5),
@@ -38,33 +39,47 @@ static struct economy some_economy(uint64_t *random)
                             .gas = 0.01 * coin(random)};
 }
 
-/* Does the panel make a false segment final? As docs/PROTOCOL.md plays it, one verdict after the
+/* What the panel makes of a false segment, as docs/PROTOCOL.md plays it, one verdict after the
  * other. */
-static bool passes(double seats, double partners, bool served, uint64_t *random)
+enum fate {
+    FINAL,
+    VOID,
+    REFUSED, /* void, with a penalty */
+    CONVICTED,
+};
+
+static enum fate fate_of(const struct economy *economy, double partners, bool served,
+                         uint64_t *random)
 {
     int score = 0;
 
-    while (score < (int)seats && score > GAME_SCORE_VOID) {
+    for (int place = 0; place < GAME_PLACES_MAX && place < (int)economy->panel; place++) {
         bool partner = coin(random) < partners;
 
+        if (score >= (int)economy->seats || score <= GAME_SCORE_VOID) {
+            break;
+        }
         if (!partner && served) {
-            return false; /* an alarm, which convicts */
+            return CONVICTED; /* by its alarm */
         }
         score += partner ? 1 : -1;
     }
-    return score >= (int)seats;
+    return economy->seats == 0.0 || score > 0 ? FINAL : score > GAME_SCORE_VOID ? VOID : REFUSED;
 }
 
-/* Does one false segment cost the solver the job? */
-static bool found(const struct economy *economy, double partners, bool served, uint64_t *random)
+/* What becomes of one false segment: of a panel, and of those that watch. */
+static enum fate found(const struct economy *economy, double partners, bool served,
+                       uint64_t *random)
 {
-    bool hit =
-        coin(random) < economy->coverage && !passes(economy->seats, partners, served, random);
+    enum fate fate = FINAL;
 
-    for (int watcher = 0; served && watcher < (int)economy->watchers; watcher++) {
-        hit |= coin(random) < economy->extra;
+    if (coin(random) < economy->coverage) {
+        fate = fate_of(economy, partners, served, random);
     }
-    return hit;
+    for (int watcher = 0; served && watcher < (int)economy->watchers; watcher++) {
+        fate = coin(random) < economy->extra ? CONVICTED : fate;
+    }
+    return fate;
 }
 
 /* What a solver that cheats in `bad` segments has more than an honest one, in one play. Convicted,
@@ -72,14 +87,16 @@ static bool found(const struct economy *economy, double partners, bool served, u
 static double play(const struct economy *economy, double partners, bool served, int bad,
                    uint64_t *random)
 {
+    static const double lost[] = {
+        [REFUSED] = 1.0 / GAME_LATE_SHARE, [CONVICTED] = 1.0 - 1.0 / GAME_POT_SHARE};
     double more = 0.0;
 
     for (int i = 0; i < bad; i++) {
+        enum fate fate = found(economy, partners, served, random);
+
         more += economy->saved * economy->cost;
-        if (found(economy, partners, served, random)) {
-            return more -
-                   economy->stake * (served ? 1.0 - 1.0 / GAME_POT_SHARE : 1.0 / GAME_LATE_SHARE) -
-                   economy->reward * economy->open_segments;
+        if (fate != FINAL) {
+            return more - economy->stake * lost[fate] - economy->reward * economy->open_segments;
         }
     }
     return more;
@@ -178,24 +195,41 @@ static void test_without_detection_every_cheat_pays(void **state)
     assert_near(economy_advantage(&cheat, 10), 10.0, 1e-15);
 }
 
+static double passes(double seats, double panel, double partners, bool served)
+{
+    const struct economy economy = {.seats = seats, .panel = panel};
+
+    return economy_fate(&economy, partners, served).final;
+}
+
 static void test_a_panel_of_partners_passes_anything_and_one_without_nothing(void **state)
 {
     (void)state;
     for (int count = 1; count <= 8; count++) {
         double seats = count;
 
-        assert_near(economy_passes(seats, 0.0, true), 0.0, 0);
-        assert_near(economy_passes(seats, 0.0, false), 0.0, 0);
-        assert_near(economy_passes(seats, 1.0, true), 1.0, 0);
-        assert_near(economy_passes(seats, 1.0, false), 1.0, 0);
-        assert_near(economy_passes(seats, 0.5, false), 10.0 / (10.0 + seats), 1e-12);
-        assert_near(economy_passes(seats, 0.5, true), pow(0.5, seats), 1e-12);
+        assert_near(passes(seats, 12, 0.0, true), 0.0, 0);
+        assert_near(passes(seats, 12, 0.0, false), 0.0, 0);
+        assert_near(passes(seats, 12, 1.0, true), 1.0, 0);
+        assert_near(passes(seats, 12, 1.0, false), 1.0, 1e-12);
+        assert_near(passes(seats, 12, 0.5, true), pow(0.5, seats), 1e-12);
         for (int part = 1; part < 20; part++) {
             double s = part / 20.0;
 
-            assert_true(economy_passes(seats, s, true) <= economy_passes(seats, s, false) + 1e-12);
+            assert_true(passes(seats, 12, s, true) <= passes(seats, 12, s, false) + 1e-12);
         }
     }
+}
+
+/* One friend in a small panel is one place in as many. */
+static void test_a_small_panel_passes_what_most_of_it_passes(void **state)
+{
+    (void)state;
+    assert_near(passes(1, 1, 0.3, false), 0.3, 1e-12);
+    assert_near(passes(1, 2, 0.3, false), 0.3, 1e-12);
+    assert_near(passes(1, 3, 0.3, false), 0.3 + 0.7 * 0.3 * 0.3, 1e-12);
+    assert_near(passes(2, 2, 0.3, false), 0.09, 1e-12);
+    assert_near(passes(2, 3, 0.3, false), 0.09 + 2 * 0.7 * 0.09, 1e-12);
 }
 
 int main(void)
@@ -206,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_least_coverage_is_where_a_watched_cheat_gains_nothing),
         cmocka_unit_test(test_without_detection_every_cheat_pays),
         cmocka_unit_test(test_a_panel_of_partners_passes_anything_and_one_without_nothing),
+        cmocka_unit_test(test_a_small_panel_passes_what_most_of_it_passes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

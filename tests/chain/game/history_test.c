@@ -530,16 +530,17 @@ static void end_move(struct history *history, struct game_move *move, const stru
                    tally->rights >= tally->unavailables + job->terms.seats ||
                    tally->unavailables >= tally->rights + 10;
     bool ends = is_over ? !chance(history, 15) : chance(history, 15);
+    bool is_denied;
 
     if (chance(history, 70)) {
         jump_to_edge(history, job, tally, &move->segment, ends ? 2 : 1);
     }
-    move->kind = !ends                                 ? GAME_RENEW
-                 : job->phase == GAME_PHASE_CLOSED     ? GAME_DELIVER
-                 : tally->rights == 0 && tally->asleep ? GAME_FORFEIT
-                 : tally->unavailables > tally->rights ? GAME_FORFEIT
-                 : chance(history, 95)                 ? GAME_FINALIZE
-                                                       : GAME_FORFEIT;
+    is_denied = tally->covered && tally->unavailables >= tally->rights;
+    move->kind = !ends                             ? GAME_RENEW
+                 : job->phase == GAME_PHASE_CLOSED ? GAME_DELIVER
+                 : is_denied                       ? GAME_FORFEIT
+                 : chance(history, 95)             ? GAME_FINALIZE
+                                                   : GAME_FORFEIT;
 }
 
 /* Of any segment: a void one has duties that nothing else ends. */

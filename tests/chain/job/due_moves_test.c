@@ -132,10 +132,25 @@ static void test_what_is_covered_gets_rounds_whatever_the_deadline(void **state)
     scene.segments[0].start_s = COMMIT_S + 2 * PERIOD_S + 1;
     see(&scene, COMMIT_S + 2 * PERIOD_S + 1, &client, DUE_MOVE_RENEW, 1);
     see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_RENEW, 0);
-    /* The panel sleeps: one right is enough, and without one all is void. */
+}
+
+static void test_where_the_panel_sleeps_more_must_find_it_right_than_cannot_get_it(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
     scene.segments[0].ended = true;
-    see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_FORFEIT, 0);
-    scene.segments[0].rights = 1;
+    for (uint32_t rights = 0; rights <= 3; rights++) {
+        for (uint32_t unavailables = 0; unavailables <= 3; unavailables++) {
+            scene.segments[0].rights = rights;
+            scene.segments[0].unavailables = unavailables;
+            see(&scene, DEADLINE_S + 1, &client,
+                rights > unavailables ? DUE_MOVE_FINALIZE : DUE_MOVE_FORFEIT, 0);
+        }
+    }
+    scene.record.terms.verifiers.bytes[0] = 1; /* the client's own do not block */
+    scene.segments[0].rights = 0;
     see(&scene, DEADLINE_S + 1, &client, DUE_MOVE_FINALIZE, 0);
 }
 
@@ -295,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segments_are_finalized_in_order_after_their_claim_time),
         cmocka_unit_test(test_what_is_covered_gets_rounds_whatever_the_deadline),
+        cmocka_unit_test(test_where_the_panel_sleeps_more_must_find_it_right_than_cannot_get_it),
         cmocka_unit_test(test_what_is_not_drawn_is_drawn_at_once),
         cmocka_unit_test(test_states_that_nobody_gets_are_forfeited),
         cmocka_unit_test(test_claims_are_ended_before_what_they_hold_up),

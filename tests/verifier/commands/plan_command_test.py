@@ -58,10 +58,11 @@ def a_cost_that_is_not_known_is_guessed_and_says_so():
 
 
 def money_is_the_closed_form():
-    told = plan("--segments", "100", "--segment-steps", "36", "--seconds-per-step", "100",
-                "--price", "0.01eth", "--reward", "2eth", "--stake", "1eth", "--fee", "0.015eth",
-                "--seats", "2", "--coverage", "0.5", "--partners", "0.2", "--watchers", "3",
-                "--extra", "0.1", "--open-segments", "2", "--saved", "0.5", "--bad", "4")
+    asked = ["--segments", "100", "--segment-steps", "36", "--seconds-per-step", "100",
+             "--price", "0.01eth", "--reward", "2eth", "--stake", "1eth", "--fee", "0.015eth",
+             "--seats", "2", "--coverage", "0.5", "--partners", "0.2", "--watchers", "3",
+             "--extra", "0.1", "--open-segments", "2", "--saved", "0.5", "--bad", "4"]
+    told = plan(*asked, "--panel", "3")
     money = told["money"]
     d = 1 - (1 - 0.5 * (1 - 0.2**2)) * 0.9**3
     gain, loss = 0.5 * 0.01, 0.75 + 2 * 0.02  # a cheat may claim a quarter of its stake itself
@@ -72,10 +73,13 @@ def money_is_the_closed_form():
                         (1 - (1 - d)**4) * (gain / d - loss) * ETHER)
     assert math.isclose(money["seat_profit"], (0.015 - 1.05 * 0.01) * ETHER)
     assert math.isclose(money["verifying"], 2 * 0.015 * (0.5 * 99 + 1) * ETHER)
+    hidden = money["cheat_that_hides_data"]  # of three places two must be partners
+    assert math.isclose(hidden["detection"], 0.5 * (1 - (0.2**2 + 2 * 0.8 * 0.2**2)))
+    assert math.isclose(hidden["loss"], 2 * 0.02 * ETHER)  # three places reach no -10
     ruin = (1 - 4**10) / (1 - 4**12)  # a walk from 0 to 2 or -10, by odds of 4 to 1
-    hidden = money["cheat_that_hides_data"]
-    assert math.isclose(hidden["detection"], 0.5 * (1 - ruin))
-    assert math.isclose(hidden["loss"], (1 / 8 + 2 * 0.02) * ETHER)
+    hidden = plan(*asked, "--panel", "65535")["money"]["cheat_that_hides_data"]
+    assert math.isclose(hidden["detection"], 0.5 * (1 - ruin), rel_tol=1e-4)
+    assert math.isclose(hidden["loss"], (1 / 8 + 2 * 0.02) * ETHER, rel_tol=1e-4)
     assert not money["cheat"]["pays"]
     usual = plan("--segments", "100", "--reward", "2.6eth", "--replay", "1.5")["money"]
     assert math.isclose(usual["segment_cost"], 0.02 * ETHER)
