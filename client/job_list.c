@@ -9,6 +9,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
+#include "chain/job/job_card.h"
 #include "client/board/job_price.h"
 
 enum {
@@ -41,6 +42,7 @@ const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
 struct listed {
     struct hash32 key;
     struct game_terms terms;
+    struct job_card card;
     struct ledger_job job;
     struct job_price price;
 };
@@ -87,6 +89,7 @@ static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *c
 
             listed->key = entry.event.job;
             listed->terms = entry.event.terms;
+            job_card_read(&listed->card, &entry.event.contact);
         }
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -146,6 +149,10 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     }
     fprintf(out, "%11s%s %11s  %-10.10s  %s\n", reward, rises(listed, now_s) ? "+" : " ", stake,
             deadline, is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
+    if (listed->card.title[0] != '\0' || listed->card.model[0] != '\0') {
+        fprintf(out, "  %.74s\n",
+                listed->card.title[0] != '\0' ? listed->card.title : listed->card.model);
+    }
 }
 
 static void set_amount(json_t *json, const char *name, wei amount)
@@ -203,6 +210,28 @@ static json_t *terms_json(const struct game_terms *terms)
     return json;
 }
 
+/* The client's words and numbers; null where it says none. */
+static json_t *card_json(const struct job_card *card)
+{
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {{"parameters", card->parameters},
+                   {"tokens", card->tokens},
+                   {"samples", card->samples},
+                   {"data_bytes", card->data_bytes},
+                   {"checkpoint_bytes", card->checkpoint_bytes}};
+    json_t *json = json_pack("{s:s?, s:s?}", "title", card->title[0] == '\0' ? NULL : card->title,
+                             "model", card->model[0] == '\0' ? NULL : card->model);
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        (void)json_object_set_new(
+            json, numbers[i].name,
+            numbers[i].number == 0 ? json_null() : json_integer((json_int_t)numbers[i].number));
+    }
+    return json;
+}
+
 static json_t *listed_json(const struct listed *listed, uint64_t now_s)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
@@ -224,6 +253,7 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
     set_amount(json, "escrow_wei", game_escrow(&listed->terms));
     set_amount(json, "segment_reward_wei", reward_now(listed, now_s));
     set_amount(json, "held_wei", listed->job.held);
+    (void)json_object_set_new(json, "card", card_json(&listed->card));
     if (listed->price.measured) {
         set_amount(json, "hour_wei", listed->price.hour);
         set_amount(json, "million_tokens_wei", listed->price.million);
@@ -373,6 +403,37 @@ static void print_amount(FILE *out, const char *what, wei amount)
     fprintf(out, "%-12s %s\n", what, text);
 }
 
+/* What the client says of it. */
+static void print_card(FILE *out, const struct job_card *card)
+{
+    if (card->title[0] != '\0') {
+        fprintf(out, "title        %s\n", card->title);
+    }
+    if (card->model[0] != '\0') {
+        fprintf(out, "model        %s, %" PRIu64 " parameters\n", card->model, card->parameters);
+    }
+    if (card->tokens + card->samples > 0) {
+        fprintf(out, "learns from  %" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
+                card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
+                (double)card->data_bytes / 1048576.0, (double)card->checkpoint_bytes / 1048576.0);
+    }
+}
+
+static enum status find_card(struct job_card *card, struct ledger *ledger, const struct hash32 *key,
+                             struct error *error)
+{
+    struct ledger_entry entry = {0};
+    enum status status;
+
+    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
+        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
+            hash32_equal(&entry.event.job, key)) {
+            job_card_read(card, &entry.event.contact);
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
 {
     const struct game_terms *terms = &listed->terms;
@@ -384,6 +445,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     fprintf(out, "job          %s\n", text);
     hex_encode(text, terms->job_id.bytes, DIGEST_SIZE);
     fprintf(out, "id           %s\n", text);
+    print_card(out, &listed->card);
     address_print(text, &listed->job.client);
     fprintf(out, "client       %s\n", text);
     if (!address_is_zero(&listed->job.solver)) {
@@ -425,7 +487,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
 
 int job_list_show(struct command_context *context)
 {
-    struct listed listed;
+    struct listed listed = {.price = {0}};
     struct ledger *ledger = NULL;
     struct ledger_clock clock = {0};
     struct error error;
@@ -435,6 +497,7 @@ int job_list_show(struct command_context *context)
     TRY_OUT(open_reader(&ledger, context, &error));
     TRY_OUT(terms_find(&listed.key, &listed.terms, ledger, context->options->arguments[0], NULL,
                        &error));
+    TRY_OUT(find_card(&listed.card, ledger, &listed.key, &error));
     TRY_OUT(ledger_get_job(ledger, &listed.job, &listed.key, &error));
     TRY_OUT(ledger_get_clock(ledger, &clock, &error));
 out:

@@ -16,6 +16,7 @@
 #include "client/job_new_options.h"
 #include "proofs/format/channel_shifts.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
 #include "proofs/job/tape_file.h"
@@ -211,6 +212,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     static const char *const beside[] = {"mask", "labels"}; /* the tape's order */
     const char *files[4];
     struct model_options model_options;
+    char name[JOB_TITLE_MAX + 2];
     struct weights weights = {0};
     struct digest *roots = NULL;
     struct model model = {0};
@@ -222,6 +224,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
                          "a model is trained on one file: name it with --data");
     }
     TRY(job_new_model(&model_options, options, error));
+    job_new_model_name(name, &model_options, options);
     TRY(measure_data(&model_options, options, error));
     files[0] = options_list_item(options, "data", 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
@@ -243,8 +246,10 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     if (model_options.lora.rank == 0) {
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
+    terms->model = name;
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
+    terms->model = NULL;
     weights_close(&weights);
     free(roots);
     model_release(&model);
@@ -281,6 +286,8 @@ out:
 static enum status make_job(struct job **job, const struct options *options, struct error *error)
 {
     struct job_terms terms = {
+        .title = options_text(options, "title"),
+        .model = options_text(options, "model-name"),
         .steps = options_number(options, "steps"),
         .segment_length = options_number(options, "segment"),
         .seed = options_number(options, "seed"),
@@ -341,10 +348,22 @@ static void print_job(FILE *out, const struct job *job, const struct step_memory
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
     const struct tape *brief = job->tape->brief;
+    const uint64_t keep = job_keep_default(job);
+    struct job_facts facts;
     char id[HEX_SIZE(DIGEST_SIZE)];
 
     hex_encode(id, job->id.bytes, DIGEST_SIZE);
     fprintf(out, "job          %s\n", id);
+    if (job->title[0] != '\0') {
+        fprintf(out, "title        %s\n", job->title);
+    }
+    job_facts(&facts, job);
+    fprintf(out, "model        %s%s%" PRIu64 " parameters\n", job->model,
+            job->model[0] == '\0' ? "" : "; ", facts.parameters);
+    if (facts.tokens + facts.samples > 0) {
+        fprintf(out, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
+                facts.tokens > 0 ? "tokens" : "samples");
+    }
     fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
             job_segments(job), job->segment_length);
     if (brief != NULL) {
@@ -359,6 +378,13 @@ static void print_job(FILE *out, const struct job *job, const struct step_memory
     }
     fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
             job->tape->state_count, (double)footprint.state / 1048576.0);
+    fprintf(out, "a run        %.2f MiB on disk, with ",
+            (double)job_bundle_bytes(job, keep, 0) / 1048576.0);
+    if (keep == 0) {
+        fprintf(out, "all checkpoints\n");
+    } else {
+        fprintf(out, "the newest %" PRIu64 " checkpoints\n", keep);
+    }
     fprintf(out, "data         %u tensor%s, %.2f MiB\n", job->data_count,
             job->data_count == 1 ? "" : "s", (double)footprint.data / 1048576.0);
     print_shapes(out, job);

@@ -10,6 +10,7 @@
 #include "chain/commands/commands.h"
 #include "client/job_new_options.h"
 #include "proofs/format/base_config.h"
+#include "proofs/job/job_check.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -241,6 +242,15 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_REAL,
      .value = "X",
      .help = "limit of the gradient's norm; 0: none (default: 1)"},
+    {.name = "title",
+     .kind = OPTION_TEXT,
+     .value = "TEXT",
+     .help = "what the job is, for people: printable ASCII, 80 characters at most"},
+    {.name = "model-name",
+     .kind = OPTION_TEXT,
+     .value = "TEXT",
+     .help = "what the model is called (default: the name of the folder of --base, or the kind and "
+             "the size of the model)"},
     {.name = "memory",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -469,6 +479,37 @@ static enum status read_base(struct model_options *model, const struct options *
     read_training(model, options);
     TRY(read_lora(&model->lora, model->kind, options, error));
     return base_config_check_length(&config, model->length, error);
+}
+
+void job_new_model_name(char name[JOB_TITLE_MAX + 2], const struct model_options *model,
+                        const struct options *options)
+{
+    const char *given = options_text(options, "model-name");
+    const char *base = options_text(options, "base");
+    const char *kind = model == NULL ? "" : model_kind_name(model->kind);
+    const size_t size = JOB_TITLE_MAX + 2; /* one byte too many is seen */
+    size_t length = base == NULL ? 0 : strlen(base);
+
+    while (length > 0 && base[length - 1] == '/') {
+        length--;
+    }
+    if (given != NULL || model == NULL) {
+        (void)snprintf(name, size, "%s", given == NULL ? "" : given);
+    } else if (base != NULL) {
+        const char *slash = memrchr(base, '/', length);
+        const char *last = slash == NULL ? base : slash + 1;
+
+        (void)snprintf(name, size, "%.*s", (int)(base + length - last), last);
+        if (job_check_text(name, "name", &(struct error){0}) != STATUS_OK) {
+            (void)snprintf(name, size, "%s", kind);
+        }
+    } else if (model->kind == MODEL_CONVNET) {
+        (void)snprintf(name, size, "%s, width %u", kind, model->hidden);
+    } else {
+        (void)snprintf(name, size, "%s, %u layer%s, width %u", kind, model->layers,
+                       model->layers == 1 ? "" : "s",
+                       model->kind == MODEL_MLP ? model->hidden : model->width);
+    }
 }
 
 enum status job_new_model(struct model_options *model, const struct options *options,

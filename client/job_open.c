@@ -15,6 +15,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
+#include "chain/job/job_card.h"
 #include "client/job_moves.h"
 #include "client/job_policy.h"
 #include "client/job_terms.h"
@@ -113,11 +114,10 @@ static enum status look_before(bool *opened, struct ledger *ledger, const struct
 
 /* Sends the move once per job and salt. A new deadline does not make it another move. */
 static enum status send_open(struct ledger *ledger, struct hash32 *key,
-                             const struct game_terms *terms, const struct options *options,
-                             struct error *error)
+                             const struct game_terms *terms, const char *place,
+                             const struct options *options, struct error *error)
 {
-    const char *text = options_text(options, "contact");
-    struct game_bytes contact = {(const uint8_t *)text, text == NULL ? 0 : strlen(text)};
+    const struct game_bytes contact = {(const uint8_t *)place, strlen(place)};
     uint64_t timeout_s = options_number(options, "timeout");
     char id[HEX_SIZE(DIGEST_SIZE)];
     char name[LEDGER_NAME_MAX];
@@ -135,13 +135,17 @@ static enum status send_open(struct ledger *ledger, struct hash32 *key,
                                : status;
 }
 
-static enum status check_contact(const struct options *options, struct error *error)
+/* The address of --contact, and what boards show of the job. */
+static enum status make_contact(char contact[GAME_CONTACT_MAX + 1], const struct job *job,
+                                const struct options *options, struct error *error)
 {
-    const char *text = options_text(options, "contact");
+    struct job_card card;
 
-    return text == NULL || strlen(text) <= GAME_CONTACT_MAX
+    job_card_of(&card, job);
+    return job_card_write(contact, options_text(options, "contact"), &card)
                ? STATUS_OK
-               : error_set(error, STATUS_USAGE, "--contact: more than %d bytes", GAME_CONTACT_MAX);
+               : error_set(error, STATUS_USAGE, "--contact: more than %d bytes, or with a '#'",
+                           GAME_CONTACT_MAX);
 }
 
 static int report_opened(struct command_context *context, const struct hash32 *key,
@@ -191,6 +195,7 @@ int job_open_run(struct command_context *context)
     struct signer *signer = NULL;
     struct job *job = NULL;
     struct game_terms terms = {0};
+    char contact[GAME_CONTACT_MAX + 1];
     struct hash32 key;
     struct error error;
     bool opened = false;
@@ -200,10 +205,10 @@ int job_open_run(struct command_context *context)
     error_init(&error);
     TRY_OUT(job_read(&job, context->options->arguments[0], &error));
     TRY_OUT(job_terms_make(&terms, job, context->options, &error));
-    TRY_OUT(check_contact(context->options, &error));
+    TRY_OUT(make_contact(contact, job, context->options, &error));
     TRY_OUT(agree(&opened, &key, &terms, context, &error));
     TRY_OUT(job_moves_open(&ledger, &signer, context, &error));
-    TRY_OUT(send_open(ledger, &key, &terms, context->options, &error));
+    TRY_OUT(send_open(ledger, &key, &terms, contact, context->options, &error));
     if (opened) {
         log_info(context->log, "job", "the job is open already with these terms: paid nothing");
     }

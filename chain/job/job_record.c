@@ -67,6 +67,7 @@ static void apply_opened(struct job_record *record, const struct ledger_entry *e
 {
     record->client = entry->event.account;
     record->terms = entry->event.terms;
+    job_card_read(&record->card, &entry->event.contact);
     record->segment_count = game_segment_count(&record->terms);
 }
 

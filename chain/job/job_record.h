@@ -8,6 +8,7 @@
 #define CHAIN_JOB_JOB_RECORD_H
 
 #include "chain/game/ledger.h"
+#include "chain/job/job_card.h"
 #include "chain/job/job_event.h"
 #include "chain/job/job_segment.h"
 
@@ -71,7 +72,8 @@ struct job_record {
     struct address client;
     struct address solver;
     struct game_terms terms;
-    uint64_t opened_s; /* and of each return to OPEN */
+    struct job_card card; /* what the client says of the job; for people */
+    uint64_t opened_s;    /* and of each return to OPEN */
     uint64_t accepted_s;
     uint64_t closed_s;
     wei reward; /* of a segment, for this solver */

@@ -42,6 +42,8 @@ static void take_host(struct job_states_hosts *hosts, const struct job_record *r
     int rank = rank_of(record, &event->account);
     uint32_t at = 0;
 
+    char address[GAME_CONTACT_MAX + 1];
+
     if (rank == 3 || event->contact.size > GAME_CONTACT_MAX) {
         return;
     }
@@ -50,7 +52,8 @@ static void take_host(struct job_states_hosts *hosts, const struct job_record *r
             forget(hosts, i);
         }
     }
-    if (event->contact.size == 0) {
+    job_card_address(address, &event->contact);
+    if (address[0] == '\0') {
         return;
     }
     while (at < hosts->count && rank_of(record, &hosts->hosts[at].owner) < rank) {
@@ -66,8 +69,7 @@ static void take_host(struct job_states_hosts *hosts, const struct job_record *r
             (hosts->count - at) * sizeof(hosts->hosts[0]));
     hosts->count++;
     hosts->hosts[at].owner = event->account;
-    memcpy(hosts->hosts[at].text, event->contact.bytes, event->contact.size);
-    hosts->hosts[at].text[event->contact.size] = '\0';
+    memcpy(hosts->hosts[at].text, address, sizeof(address));
 }
 
 enum status job_states_find_hosts(struct job_states_hosts *hosts, struct ledger *ledger,

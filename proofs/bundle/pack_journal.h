@@ -11,9 +11,9 @@
  *     61      8     s, number of segments that were signed
  *     69      0/80  encrypted: the job's id as an encrypted payload (context "journal/key")
  *             ...   each device: size (2), name; encrypted: payload (context "journal/device/I")
- *             76n   each step: root (32), bits of the loss, of the held-out loss and of the accuracy
- *                   (4 each), nanoseconds (8), nanoseconds of committing (8), microjoules or 2^63-1
- *                   (8), device (8)
+ *             76n   each step: root (32), bits of loss, held-out loss and accuracy (4 each),
+ *                   nanoseconds (8), nanoseconds of committing (8), microjoules or 2^63-1 (8),
+ *                   device (8)
  *             124n  encrypted: root (32), the same 44 bytes as a payload ("journal/step/N")
  *             ...   each segment: number (8), root (32), size (2), signature
  */

@@ -67,6 +67,13 @@ bool first_state_is_of_training(const struct tape *tape, uint32_t state)
     return !is_answer(tensor->name) && (!real || is_moment(tape, tensor->name));
 }
 
+bool first_state_is_parameter(const struct tape *tape, uint32_t state)
+{
+    const char *name = tape->tensors[tape->states[state].before].name;
+
+    return !first_state_is_of_training(tape, state) && !is_answer(name);
+}
+
 static bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);

@@ -54,6 +54,9 @@ MUST_CHECK enum status first_state_check_frozen(const struct weights *weights,
 MUST_CHECK enum status first_state_read(void *bytes, const struct first_state *first,
                                         uint32_t state, struct error *error);
 
+/* Is the state what is trained: no moment, no counter, no answer, no figure of a step? */
+bool first_state_is_parameter(const struct tape *tape, uint32_t state);
+
 /* Is the state of use to the training alone: a moment, or a counter? */
 bool first_state_is_of_training(const struct tape *tape, uint32_t state);
 

@@ -8,8 +8,6 @@
 #ifndef PROOFS_JOB_JOB_H
 #define PROOFS_JOB_JOB_H
 
-#include <jansson.h>
-
 #include "base/digest.h"
 #include "engine/tape/tape.h"
 
@@ -17,6 +15,7 @@
 #define JOB_FORMAT      2             /* the last of them */
 #define JOB_HEADER_SIZE 216
 #define JOB_STEPS_MAX   UINT64_C(4294967294)
+#define JOB_TITLE_MAX   80 /* bytes of a title, and of the name of a model */
 
 /* What a machine must offer; zero sets no demand. */
 struct job_requirements {
@@ -38,6 +37,9 @@ struct job {
     struct digest first_state_root;
     bool first_state_given; /* not drawn: it is the checkpoint before step 0 */
     uint64_t seed;          /* 0 where nothing is drawn */
+    /* For people; printable ASCII, or "". */
+    char title[JOB_TITLE_MAX + 1];
+    char model[JOB_TITLE_MAX + 1]; /* the name of the model */
     /* Derived: */
     uint8_t header[JOB_HEADER_SIZE];
     struct digest id;
@@ -51,9 +53,6 @@ void job_first_state(void *bytes, const struct job *job, uint32_t tensor);
 /* The number of segments; the first step after segment number `segment`. */
 uint64_t job_segments(const struct job *job);
 uint64_t job_segment_end(const struct job *job, uint64_t segment);
-
-/* The job for people and scripts; a new reference, NULL without memory. */
-json_t *job_json(const struct job *job);
 
 /* Ids of the tape's tensors of that role, in order, at most count_max. Returns how many there
  * are. */

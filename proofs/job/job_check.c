@@ -2,6 +2,7 @@
 #include "proofs/job/job_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/rules/rule.h"
 #include "proofs/commit/element.h"
@@ -16,11 +17,33 @@ enum status job_check_rules(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+enum status job_check_text(const char *text, const char *what, struct error *error)
+{
+    size_t size = strnlen(text, JOB_TITLE_MAX + 1);
+
+    if (size > JOB_TITLE_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "the %s has more than %d bytes", what,
+                         JOB_TITLE_MAX);
+    }
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] < ' ' || text[i] > '~') {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "byte %zu of the %s is no printable ASCII character", i, what);
+        }
+    }
+    if (size > 0 && (text[0] == ' ' || text[size - 1] == ' ')) {
+        return error_set(error, STATUS_BAD_FORMAT, "the %s begins or ends with a blank", what);
+    }
+    return STATUS_OK;
+}
+
 enum status job_check_terms(const struct job *job, struct error *error)
 {
     uint32_t data = job_tensors(NULL, 0, job, ROLE_DATA);
 
     TRY(job_check_rules(job, error));
+    TRY(job_check_text(job->title, "title", error));
+    TRY(job_check_text(job->model, "name of the model", error));
     if (job->steps == 0 || job->steps > JOB_STEPS_MAX || job->segment_length == 0 ||
         job->segment_length > job->steps) {
         return error_set(error, STATUS_BAD_FORMAT,

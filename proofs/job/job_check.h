@@ -17,6 +17,10 @@ MUST_CHECK enum status job_check_rules(const struct job *job, struct error *erro
 /* Rules, steps, segments, and the numbers of data tensors, states and inputs. */
 MUST_CHECK enum status job_check_terms(const struct job *job, struct error *error);
 
+/* A title or a name from outside: printable ASCII without blanks at its ends, at most JOB_TITLE_MAX
+ * bytes. what: "title". */
+MUST_CHECK enum status job_check_text(const char *text, const char *what, struct error *error);
+
 /* No constant holds a NaN or an infinity. */
 MUST_CHECK enum status job_check_constants(const struct job *job, struct error *error);
 

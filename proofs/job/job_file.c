@@ -21,6 +21,8 @@
  *             32d   the roots of the data tensors, in the tape's order
  *             1     1: the first state is given as a checkpoint; 0: it is drawn
  *             8     the seed of the tape's draws; 0 where the first state is given
+ *             1+n   only where one of them is not empty: the title; then
+ *             1+n   the name of the model
  */
 #include "proofs/job/job_file.h"
 
@@ -40,6 +42,14 @@
 #define BODY_DIGEST_AT 88
 
 /* ---- writing ------------------------------------------------------------ */
+
+static void add_text(struct buffer *bytes, const char *text)
+{
+    size_t size = strlen(text);
+
+    buffer_add_u8(bytes, (uint8_t)size);
+    buffer_add(bytes, text, size);
+}
 
 static enum status encode_body(struct buffer *bytes, const struct job *job, struct error *error)
 {
@@ -65,6 +75,10 @@ static enum status encode_body(struct buffer *bytes, const struct job *job, stru
     }
     buffer_add_u8(bytes, job->first_state_given);
     buffer_add_u64(bytes, job->seed);
+    if (job->title[0] != '\0' || job->model[0] != '\0') {
+        add_text(bytes, job->title);
+        add_text(bytes, job->model);
+    }
     return buffer_check(bytes, error, "the job file");
 }
 
@@ -254,6 +268,36 @@ static enum status read_draw(struct job *job, struct reader *reader, struct erro
     return STATUS_OK;
 }
 
+/* A byte 0 in the text would hide what follows it. */
+static enum status read_text(char text[JOB_TITLE_MAX + 1], struct reader *reader, const char *what,
+                             struct error *error)
+{
+    uint8_t size = reader_u8(reader);
+
+    if (size > JOB_TITLE_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "before byte %zu: the %s has more than %d bytes",
+                         reader->at, what, JOB_TITLE_MAX);
+    }
+    reader_copy(reader, text, size);
+    return strlen(text) == size || reader->failed
+               ? job_check_text(text, what, error)
+               : error_set(error, STATUS_BAD_FORMAT, "before byte %zu: the %s holds a byte 0",
+                           reader->at, what);
+}
+
+static enum status read_texts(struct job *job, struct reader *reader, struct error *error)
+{
+    if (reader_left(reader) == 0) {
+        return STATUS_OK;
+    }
+    TRY(read_text(job->title, reader, "title", error));
+    TRY(read_text(job->model, reader, "name of the model", error));
+    return job->title[0] != '\0' || job->model[0] != '\0'
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT,
+                           "before byte %zu: an empty title and an empty name", reader->at);
+}
+
 static enum status read_body(struct job *job, struct reader *reader, struct error *error)
 {
     enum status status;
@@ -274,6 +318,7 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
         reader_copy(reader, job->data_roots[i].bytes, DIGEST_SIZE);
     }
     TRY(read_draw(job, reader, error));
+    TRY(read_texts(job, reader, error));
     TRY(reader_end(reader, error, "the job"));
     return job_check_program(job, error);
 }

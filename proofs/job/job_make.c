@@ -25,6 +25,14 @@ static enum status take_model(struct job *job, struct model *model, struct error
     return STATUS_OK;
 }
 
+/* A text that is too long is cut, one byte too late: job_check_terms() refuses it. */
+static void take_text(char text[JOB_TITLE_MAX + 1], const char *given)
+{
+    size_t size = given == NULL ? 0 : strnlen(given, JOB_TITLE_MAX + 1);
+
+    memcpy(text, given == NULL ? "" : given, size);
+}
+
 static struct job *job_of_terms(const struct job_terms *terms)
 {
     struct job *job = calloc(1, sizeof(*job));
@@ -48,6 +56,8 @@ static struct job *job_of_terms(const struct job_terms *terms)
     job->first_state_given = terms->first_state_given;
     job->seed = terms->first_state_given ? 0 : terms->seed;
     job->first_state_root = terms->first_state_root;
+    take_text(job->title, terms->title);
+    take_text(job->model, terms->model);
     return job;
 }
 

@@ -16,6 +16,8 @@ struct job_terms {
     uint64_t seed;          /* of a first state that is drawn; a model brings its own */
     bool first_state_given; /* not drawn; first_state_root is its root */
     struct digest first_state_root;
+    const char *title; /* for people, as in job.h; NULL: none */
+    const char *model;
 };
 
 /*

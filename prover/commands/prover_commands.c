@@ -16,6 +16,7 @@
 #include "base/io/log.h"
 #include "chain/commands/job_source.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
@@ -57,8 +58,9 @@ static const struct option_spec run_options[] = {
     {.name = "keep",
      .kind = OPTION_INTEGER,
      .value = "N",
-     .fallback = "0",
-     .help = "how many of the newest checkpoints to keep; 0: all"},
+     .help =
+         "how many of the newest checkpoints to keep; 0: all (default: all that fit 16 GiB, and "
+         "three at least)"},
     {.name = "every",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -119,6 +121,13 @@ static void log_damage(struct command_context *context, const struct bundle *bun
     }
 }
 
+/* Checkpoints to keep. */
+static uint64_t keep_of(const struct command_context *context, const struct job *job)
+{
+    return options_given(context->options, "keep") ? options_number(context->options, "keep")
+                                                   : job_keep_default(job);
+}
+
 static enum status train_with(struct train_result *result, struct command_context *context,
                               struct bundle *bundle, struct run *run, struct session *session,
                               struct stop *stop, struct notify *notify, struct error *error)
@@ -126,7 +135,7 @@ static enum status train_with(struct train_result *result, struct command_contex
     struct gpu_meter meter;
     struct run_progress shown = {
         .session = session, .meter = &meter, .notify = notify, .log = context->log};
-    struct train_options options = {.keep = options_number(context->options, "keep"),
+    struct train_options options = {.keep = keep_of(context, bundle_job(bundle)),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
                                     .energy = true,
@@ -325,9 +334,9 @@ static enum status check_machine(struct command_context *context, const struct j
 {
     struct requirements found;
 
-    return requirements_check(
-        &found, job, machine, folder, options_number(context->options, "keep"),
-        options_number(context->options, "every"), ignore_requirements, error);
+    return requirements_check(&found, job, machine, folder, keep_of(context, job),
+                              options_number(context->options, "every"), ignore_requirements,
+                              error);
 }
 
 /* Compares the file of --first-state with the job, before there is a bundle or a stake. */

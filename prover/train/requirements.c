@@ -11,11 +11,10 @@
 #include "base/io/file.h"
 #include "base/io/progress.h"
 #include "engine/tape/builder.h"
+#include "proofs/job/job_facts.h"
 
 enum {
-    JOURNAL_STEP = 256,     /* bytes of a step in the journal, with room to spare */
-    CHECKPOINT_EXTRA = 256, /* bytes of a tensor's name and place in a checkpoint */
-    MEASURE_SIDE = 512,     /* rows, columns and length of the product that is measured */
+    MEASURE_SIDE = 512, /* rows, columns and length of the product that is measured */
 };
 #define MEASURE_SECONDS 0.2
 #define MIB             1048576.0
@@ -76,16 +75,6 @@ out:
 }
 
 /* ---- room ------------------------------------------------------------------------- */
-
-/* How many checkpoints exist at most under keep and every (train.h). */
-static uint64_t checkpoints_kept(const struct job *job, uint64_t keep, uint64_t every)
-{
-    uint64_t segments = job_segments(job);
-    uint64_t kept = keep == 0 ? segments : keep + 1 + (every == 0 ? 0 : segments / every);
-
-    /* One more while it is written, and one that a stop leaves. */
-    return (kept < segments ? kept : segments) + 2;
-}
 
 /* The nearest folder at or above path that exists. */
 static void standing_folder(char folder[FILE_PATH_MAX], const char *path)
@@ -162,8 +151,7 @@ static enum status check_memory(struct requirements *found, const struct job *jo
     uint64_t least = footprint.state + footprint.constant;
 
     found->memory = machine->memory_max;
-    found->checkpoint_size =
-        footprint.state + (uint64_t)CHECKPOINT_EXTRA * (job->tape->state_count + 1u);
+    found->checkpoint_size = job_checkpoint_bytes(job);
     if (found->memory == 0) {
         return STATUS_OK;
     }
@@ -217,14 +205,11 @@ enum status requirements_check(struct requirements *found, const struct job *job
                                uint64_t keep, uint64_t every, bool ignore_requirements,
                                struct error *error)
 {
-    uint64_t count = checkpoints_kept(job, keep, every);
     enum status status;
 
     memset(found, 0, sizeof(*found));
     TRY(check_memory(found, job, machine, error));
-    found->disk_needed = found->checkpoint_size > UINT64_MAX / count
-                             ? UINT64_MAX
-                             : found->checkpoint_size * count + job->steps * JOURNAL_STEP;
+    found->disk_needed = job_bundle_bytes(job, keep, every);
     TRY(check_disk(found, folder, written_in(folder), error));
     if (ignore_requirements) {
         return STATUS_OK;

@@ -118,7 +118,8 @@ def job_is_made_again_from_its_tape():
     words += ["--constants", path("a.safetensors"), "--out", path("t.job")]
     ask(*words, wanted=3)  # its data is missing
     ask(*words, "--data", DATA, "--data", DATA, wanted=3)
-    again = ask(*words, "--data", DATA)
+    name = ask("job", "show", path("a.job"))["model"]  # a tape does not say it
+    again = ask(*words, "--data", DATA, "--model-name", name)
     roots, first = again["roots"], ask("job", "show", path("a.job"))["roots"]
     for key in ("program", "constants", "data"):
         assert roots[key] == first[key], key

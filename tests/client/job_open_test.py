@@ -62,7 +62,7 @@ def open_words(*more):
 
 
 def prepare():
-    new_job("a.job", "--steps", "36", "--segment", "3")  # twelve segments: 0.5 ether is not shared
+    new_job("a.job", "--steps", "36", "--segment", "3", "--title", "Houses & <b>people</b>")  # twelve segments: 0.5 ether is not shared
     call("ledger", "init", path("ledger"))
     address = ask("wallet", "new", "--light", "--wallet", path("wallet"),
                   environment=WORD)["address"]
@@ -115,6 +115,14 @@ def y_and_yes_are_taken():
         assert terminal.end() == 0, terminal.seen
     jobs = ask("job", "list", *place()[:2])["jobs"]
     assert len(jobs) == 3
+    card = jobs[0]["card"]
+    assert card["title"] == "Houses & <b>people</b>" and card["model"] == "gpt2, 1 layer, width 8"
+    facts = ask("job", "show", path("a.job"))["facts"]
+    assert card["tokens"] == facts["tokens"] == 36 * 4 and card["samples"] is None
+    assert card["parameters"] == facts["parameters"] > 1000
+    assert b"Houses & <b>people</b>" in call("job", "list", *place()[:2]).stdout
+    assert b"title        Houses & <b>people</b>" in call(
+        "job", "show", jobs[0]["job"], *place()[:2]).stdout
     # Once it is open nothing is asked but the key.
     terminal = Terminal(*open_words("--salt", "1"))
     terminal.wait_for(b"assphrase")

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "chain/codec/hex_data.h"
 #include "proofs/commit/commit.h"
+#include "proofs/job/job_facts.h"
 
 enum {
     FORMAT = 1,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/job/job_card.h"
 #include "verifier/store/store.h"
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
@@ -50,11 +51,10 @@ static enum status take_contact(struct store *store, const struct ledger_entry *
     const struct game_event *event = &entry->event;
     char url[GAME_CONTACT_MAX + 1];
 
-    if (event->contact.size == 0 || event->contact.size > GAME_CONTACT_MAX) {
+    job_card_address(url, &event->contact);
+    if (url[0] == '\0') {
         return STATUS_OK;
     }
-    memcpy(url, event->contact.bytes, event->contact.size);
-    url[event->contact.size] = '\0';
     return database_run(&store->sql, error, "INSERT OR REPLACE INTO contacts VALUES (?, ?, ?, ?)",
                         "bbti", BLOB(event->job), BLOB(event->account), url,
                         (int64_t)entry->number);

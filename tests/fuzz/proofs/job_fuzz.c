@@ -8,6 +8,7 @@
 
 #include "proofs/hash/sha256.h"
 #include "proofs/job/job.h"
+#include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 
 #define BODY_DIGEST 88

@@ -241,6 +241,69 @@ static void test_state_that_is_given_has_no_seed(void **state)
     buffer_release(&bytes);
 }
 
+/* The file of the small job with these texts, bytes and all, as a forger would write them. */
+static enum status parse_with_texts(const char *texts, size_t size)
+{
+    struct buffer bytes = small_file();
+    enum status status;
+
+    buffer_add(&bytes, texts, size);
+    mend(bytes.data, bytes.size);
+    status = parse(bytes.data, bytes.size);
+    buffer_release(&bytes);
+    return status;
+}
+
+static void test_titles_are_bound_and_read_back(void **state)
+{
+    struct small_job_options options;
+    struct buffer bytes;
+    struct job *again = NULL;
+    struct digest without;
+    struct job *job;
+
+    (void)state;
+    small_job_defaults(&options);
+    job = small_job_new(&options);
+    without = job->id;
+    memset(job->title, 'x', JOB_TITLE_MAX);
+    (void)snprintf(job->model, sizeof(job->model), "gpt2 <b>&\"'");
+    assert_int_equal(job_complete(job, NULL), STATUS_OK);
+    assert_false(digest_equal(&job->id, &without));
+    bytes = encode(job);
+    assert_int_equal(job_parse(&again, bytes.data, bytes.size, NULL), STATUS_OK);
+    assert_string_equal(again->title, job->title);
+    assert_string_equal(again->model, job->model);
+    assert_true(digest_equal(&again->id, &job->id));
+    job->title[3] = '\x1b';
+    assert_int_equal(job_complete(job, NULL), STATUS_BAD_FORMAT);
+    buffer_release(&bytes);
+    job_free(job);
+    job_free(again);
+}
+
+static void test_false_titles_are_refused(void **state)
+{
+    static const struct {
+        const char *texts;
+        size_t size;
+    } wrong[] = {{"\0\0", 2},    {"\1a", 2},      {"\3ab", 3},        {"\1a\1", 3},
+                 {"\1a\0\0", 4}, {"\2a\n\0", 4},  {"\2 a\0", 4},      {"\2a \0", 4},
+                 {"\2a\0\0", 4}, {"\1\177\0", 3}, {"\0\2\303\251", 4}};
+    char large[90];
+
+    (void)state;
+    assert_int_equal(parse_with_texts("\1a\0", 3), STATUS_OK);
+    assert_int_equal(parse_with_texts("\0\3a b", 5), STATUS_OK);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(parse_with_texts(wrong[i].texts, wrong[i].size), STATUS_BAD_FORMAT);
+    }
+    memset(large, 'a', sizeof(large));
+    large[0] = JOB_TITLE_MAX + 1;
+    large[JOB_TITLE_MAX + 2] = '\0';
+    assert_int_equal(parse_with_texts(large, JOB_TITLE_MAX + 3), STATUS_BAD_FORMAT);
+}
+
 static void test_jobs_of_the_first_version_are_refused_by_a_sentence(void **state)
 {
     struct buffer bytes = small_file();
@@ -491,6 +554,8 @@ int main(void)
         cmocka_unit_test(test_every_changed_bit_of_the_header_changes_the_id),
         cmocka_unit_test(test_every_truncation_and_extension_is_refused),
         cmocka_unit_test(test_state_that_is_given_has_no_seed),
+        cmocka_unit_test(test_titles_are_bound_and_read_back),
+        cmocka_unit_test(test_false_titles_are_refused),
         cmocka_unit_test(test_jobs_of_the_first_version_are_refused_by_a_sentence),
         cmocka_unit_test(test_constants_that_are_not_finite_are_refused),
         cmocka_unit_test(test_impossible_terms_are_refused),

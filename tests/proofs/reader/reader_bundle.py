@@ -271,6 +271,11 @@ def read_job(data):
     need(list_root("state", 0, job.data_roots) == roots[3], "other data")
     given, seed = source.numbers("BQ")
     need(given <= 1 and not (given and seed), "a first state that is given and drawn")
+    if source.left():
+        texts = [source.take(source.number("B")) for _ in range(2)]
+        need(any(texts) and all(len(text) <= 80 and text == text.strip()
+                                and all(32 <= byte < 127 for byte in text) for text in texts),
+             "a title or a name that no reader may take")
     source.end()
     job.first_root, job.id = roots[4], job_id(data[:216])
     if not given:

@@ -1,0 +1,196 @@
+/* job_card.c - see job_card.h. */
+#include "chain/job/job_card.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/job/job_facts.h"
+
+_Static_assert(JOB_CARD_TEXT_MAX == JOB_TITLE_MAX, "titles fit");
+
+enum {
+    FIELD_MAX = 3 * JOB_CARD_TEXT_MAX + 1, /* of a text as the contact has it */
+    NUMBERS_MAX = 160,
+};
+
+static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                            "-_.~!$'()*,;:@/?";
+
+void job_card_of(struct job_card *card, const struct job *job)
+{
+    struct job_facts facts;
+
+    job_facts(&facts, job);
+    *card = (struct job_card){.parameters = facts.parameters,
+                              .tokens = facts.tokens,
+                              .samples = facts.samples,
+                              .data_bytes = tape_footprint(job->tape).data,
+                              .checkpoint_bytes = job_checkpoint_bytes(job)};
+    (void)snprintf(card->title, sizeof(card->title), "%s", job->title);
+    (void)snprintf(card->model, sizeof(card->model), "%s", job->model);
+}
+
+/* ---- writing ------------------------------------------------------------------- */
+
+/* As much of the text as takes at most `room` bytes. */
+static void write_text(char *field, size_t room, const char *text)
+{
+    size_t used = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool bare = *at == ' ' || strchr(plain, *at) != NULL;
+        size_t size = bare ? 1 : 3;
+
+        if (used + size > room) {
+            break;
+        }
+        (void)snprintf(field + used, size + 1, bare ? "%c" : "%%%02X",
+                       *at == ' ' ? '+' : (unsigned char)*at);
+        used += size;
+    }
+    field[used] = '\0';
+}
+
+static void add_number(char *numbers, const char *name, uint64_t number)
+{
+    size_t used = strlen(numbers);
+
+    if (number != 0) {
+        (void)snprintf(numbers + used, NUMBERS_MAX - used, "&%s=%" PRIu64, name, number);
+    }
+}
+
+bool job_card_write(char contact[GAME_CONTACT_MAX + 1], const char *address,
+                    const struct job_card *card)
+{
+    const char *place = address == NULL ? "" : address;
+    char numbers[NUMBERS_MAX] = "";
+    char model[FIELD_MAX + 1] = "";
+    char title[FIELD_MAX + 1] = "";
+    size_t room = GAME_CONTACT_MAX;
+    size_t fixed = strlen("#title=&model=");
+
+    if (strlen(place) > room || strchr(place, '#') != NULL) {
+        return false;
+    }
+    add_number(numbers, "parameters", card->parameters);
+    add_number(numbers, "tokens", card->tokens);
+    add_number(numbers, "samples", card->samples);
+    add_number(numbers, "data", card->data_bytes);
+    add_number(numbers, "state", card->checkpoint_bytes);
+    room -= strlen(place);
+    if (room < fixed + strlen(numbers)) {
+        (void)snprintf(contact, GAME_CONTACT_MAX + 1, "%s", place);
+        return true;
+    }
+    room -= fixed + strlen(numbers);
+    write_text(model, room / 2, card->model);
+    write_text(title, room - strlen(model), card->title);
+    (void)snprintf(contact, GAME_CONTACT_MAX + 1, "%s#title=%s&model=%s%s", place, title, model,
+                   numbers);
+    return true;
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static void read_text(char text[JOB_CARD_TEXT_MAX + 1], const char *field, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < size && used < JOB_CARD_TEXT_MAX; i++) {
+        int c = field[i] == '+' ? ' ' : field[i];
+
+        if (c == '%') {
+            if (size - i < 3 || digit_of(field[i + 1]) < 0 || digit_of(field[i + 2]) < 0) {
+                break;
+            }
+            c = 16 * digit_of(field[i + 1]) + digit_of(field[i + 2]);
+            i += 2;
+        }
+        text[used++] = (char)(c >= ' ' && c <= '~' ? c : '?');
+    }
+    text[used] = '\0';
+}
+
+static uint64_t read_number(const char *field, size_t size)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        if (field[i] < '0' || field[i] > '9' || i == 18) {
+            return 0;
+        }
+        number = 10 * number + (uint64_t)(field[i] - '0');
+    }
+    return number;
+}
+
+static void read_field(struct job_card *card, const char *field, size_t size)
+{
+    const struct {
+        const char *name;
+        char *text;
+        uint64_t *number;
+    } fields[] = {{"title=", card->title, NULL},
+                  {"model=", card->model, NULL},
+                  {"parameters=", NULL, &card->parameters},
+                  {"tokens=", NULL, &card->tokens},
+                  {"samples=", NULL, &card->samples},
+                  {"data=", NULL, &card->data_bytes},
+                  {"state=", NULL, &card->checkpoint_bytes}};
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        size_t length = strlen(fields[i].name);
+
+        if (size < length || memcmp(field, fields[i].name, length) != 0) {
+            continue;
+        }
+        if (fields[i].text != NULL) {
+            read_text(fields[i].text, field + length, size - length);
+        } else {
+            *fields[i].number = read_number(field + length, size - length);
+        }
+    }
+}
+
+/* Where the card begins, or the size of the contact. */
+static size_t address_size(const struct game_bytes *contact)
+{
+    const void *mark = contact->size == 0 ? NULL : memchr(contact->bytes, '#', contact->size);
+
+    return mark == NULL ? contact->size : (size_t)((const uint8_t *)mark - contact->bytes);
+}
+
+void job_card_read(struct job_card *card, const struct game_bytes *contact)
+{
+    const char *text = (const char *)contact->bytes;
+    size_t at = address_size(contact);
+
+    *card = (struct job_card){.title = ""};
+    while (at < contact->size) { /* at stands on "#" or "&" */
+        const char *field = text + ++at;
+        const char *end = memchr(field, '&', contact->size - at);
+        size_t size = end == NULL ? contact->size - at : (size_t)(end - field);
+
+        read_field(card, field, size);
+        at += size;
+    }
+}
+
+void job_card_address(char address[GAME_CONTACT_MAX + 1], const struct game_bytes *contact)
+{
+    size_t size = address_size(contact);
+
+    size = size > GAME_CONTACT_MAX ? 0 : size;
+    if (size > 0) {
+        memcpy(address, contact->bytes, size);
+    }
+    address[size] = '\0';
+}

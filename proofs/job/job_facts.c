@@ -1,0 +1,305 @@
+/* job_facts.c - see job_facts.h. */
+#include "proofs/job/job_facts.h"
+
+#include <string.h>
+
+#include "base/hex.h"
+#include "proofs/job/first_state.h"
+
+enum {
+    KEPT_LEAST = 3,
+    JOURNAL_STEP = 256,     /* bytes of a step in the journal, with room to spare */
+    CHECKPOINT_EXTRA = 256, /* bytes of a tensor's name and place in a checkpoint */
+};
+
+static double real_of(int64_t bits)
+{
+    uint32_t pattern = (uint32_t)bits;
+    float value;
+
+    memcpy(&value, &pattern, sizeof(value));
+    return (double)value;
+}
+
+/* The job's program as it was written: one micro-batch. */
+static const struct tape *written(const struct job *job)
+{
+    return job->tape->brief != NULL ? job->tape->brief : job->tape;
+}
+
+static const struct op *find_kind(const struct tape *tape, enum op_kind kind)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        if (tape->ops[at].kind == kind) {
+            return &tape->ops[at];
+        }
+    }
+    return NULL;
+}
+
+/* ---- sizes ----------------------------------------------------------------- */
+
+/* Is the tensor what batches are drawn from? */
+static bool is_drawn_from(const struct tape *tape, uint32_t id)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        if ((op->kind == OP_BATCH_TOKENS || op->kind == OP_BATCH_SAMPLES) && op->inputs[0] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_real(enum dtype dtype)
+{
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+static void count_numbers(struct job_facts *facts, const struct tape *tape)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (first_state_is_parameter(tape, i)) {
+            facts->parameters += tape->tensors[tape->states[i].before].count;
+        }
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if (tensor->role == ROLE_DATA && is_real(tensor->dtype) && !is_drawn_from(tape, id)) {
+            facts->frozen += tensor->count;
+        }
+    }
+}
+
+/* The first batch that a model draws is what it learns from. */
+static void find_batch(struct job_facts *facts, const struct job *job)
+{
+    const struct tape *tape = written(job);
+    const struct op *tokens = find_kind(tape, OP_BATCH_TOKENS);
+    const struct op *samples = find_kind(tape, OP_BATCH_SAMPLES);
+
+    facts->micro_batches = job->tape->brief == NULL ? 1 : tape->repeat.times;
+    if (tokens != NULL) {
+        facts->batch = (uint64_t)tokens->attributes[BATCH_COUNT];
+        facts->length = (uint64_t)tokens->attributes[BATCH_LENGTH];
+        facts->tokens = job->steps * facts->micro_batches * facts->batch * facts->length;
+    } else if (samples != NULL) {
+        facts->batch = (uint64_t)samples->attributes[BATCH_COUNT];
+        facts->samples = job->steps * facts->micro_batches * facts->batch;
+    }
+}
+
+/* ---- how it learns ------------------------------------------------------------ */
+
+static const void *constant_of(const struct job *job, uint32_t id)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < id; i++) {
+        at += job->tape->tensors[i].role == ROLE_CONSTANT;
+    }
+    return at < job->constant_count ? job->constants[at] : NULL;
+}
+
+/* The rates of the job's steps, if a schedule makes the tensor. */
+static void find_rates(struct job_facts *facts, const struct job *job, uint32_t rate)
+{
+    const struct tape *tape = written(job);
+    const struct op *schedule = NULL;
+    const float *table;
+    uint64_t columns;
+    uint64_t rows;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        if (tape->ops[at].kind == OP_SCHEDULE && tape->ops[at].outputs[0] == rate) {
+            schedule = &tape->ops[at];
+        }
+    }
+    if (schedule == NULL || tape->tensors[schedule->inputs[0]].role != ROLE_CONSTANT) {
+        return;
+    }
+    table = constant_of(job, schedule->inputs[0]);
+    columns = (uint64_t)schedule->attributes[SCHEDULE_COLUMNS];
+    rows = tape->tensors[schedule->inputs[0]].count / columns;
+    rows = rows < job->steps ? rows : job->steps;
+    for (uint64_t row = 0; table != NULL && row < rows; row++) {
+        double value = (double)table[row * columns + (uint64_t)schedule->attributes[1]];
+
+        facts->rate_first = row == 0 ? value : facts->rate_first;
+        facts->rate_most = value > facts->rate_most ? value : facts->rate_most;
+        facts->rate_last = value;
+    }
+}
+
+static void take_adamw(struct job_facts *facts, const struct op *op)
+{
+    facts->optimizer = "adamw";
+    facts->beta1 = real_of(op->attributes[ADAMW_BETA1_BITS]);
+    facts->beta2 = real_of(op->attributes[ADAMW_BETA2_BITS]);
+    facts->epsilon = real_of(op->attributes[ADAMW_EPSILON_BITS]);
+}
+
+static void find_optimizer(struct job_facts *facts, const struct job *job)
+{
+    const struct tape *tape = written(job);
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+        double decay = 0.0;
+
+        if (op->kind == OP_ADAMW) {
+            take_adamw(facts, op);
+            decay = real_of(op->attributes[ADAMW_DECAY_BITS]);
+        } else if (op->kind == OP_SGD) {
+            facts->optimizer = "sgd";
+            facts->momentum = real_of(op->attributes[SGD_MOMENTUM_BITS]);
+            decay = real_of(op->attributes[SGD_DECAY_BITS]);
+        } else {
+            continue;
+        }
+        if (facts->rate_most == 0.0) { /* the rate stands behind the moments */
+            find_rates(facts, job, op->inputs[op->kind == OP_ADAMW ? 4 : 3]);
+        }
+        facts->decay = decay > facts->decay ? decay : facts->decay;
+    }
+}
+
+void job_facts(struct job_facts *facts, const struct job *job)
+{
+    const struct tape *tape = written(job);
+    const struct op *clip = find_kind(tape, OP_CLIP_FACTOR);
+    const struct op *dropout = find_kind(tape, OP_DROPOUT);
+    const struct op *quantize = find_kind(tape, OP_QUANTIZE);
+
+    *facts = (struct job_facts){.parameters = 0};
+    count_numbers(facts, tape);
+    find_batch(facts, job);
+    find_optimizer(facts, job);
+    if (clip != NULL) {
+        facts->clip = real_of(clip->attributes[CLIP_LIMIT_BITS]);
+    }
+    if (dropout != NULL) {
+        facts->dropout = (double)dropout->attributes[DROPOUT_THRESHOLD] / 4294967296.0;
+    }
+    if (quantize != NULL) {
+        facts->bits = (uint64_t)quantize->attributes[QUANTIZE_BITS];
+        facts->block = (uint64_t)quantize->attributes[QUANTIZE_BLOCK];
+    }
+}
+
+/* ---- a run on disk --------------------------------------------------------------- */
+
+uint64_t job_checkpoint_bytes(const struct job *job)
+{
+    return tape_footprint(job->tape).state +
+           (uint64_t)CHECKPOINT_EXTRA * (job->tape->state_count + 1u);
+}
+
+uint64_t job_keep_default(const struct job *job)
+{
+    uint64_t fit = JOB_KEPT_BYTES / job_checkpoint_bytes(job);
+
+    if (fit >= job_segments(job)) {
+        return 0;
+    }
+    return fit < KEPT_LEAST ? KEPT_LEAST : fit;
+}
+
+uint64_t job_bundle_bytes(const struct job *job, uint64_t keep, uint64_t every)
+{
+    uint64_t size = job_checkpoint_bytes(job);
+    uint64_t segments = job_segments(job);
+    uint64_t count = keep == 0 ? segments : keep + 1 + (every == 0 ? 0 : segments / every);
+
+    /* One more while it is written, and one that a stop leaves. */
+    count = (count < segments ? count : segments) + 2;
+    return size > UINT64_MAX / count ? UINT64_MAX : size * count + job->steps * JOURNAL_STEP;
+}
+
+/* ---- the view for people ----------------------------------------------------------- */
+
+static json_t *facts_json(const struct job *job)
+{
+    const uint64_t keep = job_keep_default(job);
+    struct job_facts facts;
+
+    job_facts(&facts, job);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:f, s:I, s:I, s:I}",
+        "parameters", (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen,
+        "batch", (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
+        (json_int_t)facts.micro_batches, "tokens", (json_int_t)facts.tokens, "samples",
+        (json_int_t)facts.samples, "bits", (json_int_t)facts.bits, "block", (json_int_t)facts.block,
+        "optimizer", facts.optimizer, "rate_first", facts.rate_first, "rate_most", facts.rate_most,
+        "rate_last", facts.rate_last, "beta1", facts.beta1, "beta2", facts.beta2, "epsilon",
+        facts.epsilon, "momentum", facts.momentum, "decay", facts.decay, "clip", facts.clip,
+        "dropout", facts.dropout, "checkpoint_bytes", (json_int_t)job_checkpoint_bytes(job),
+        "checkpoints_kept", (json_int_t)keep, "bundle_bytes",
+        (json_int_t)job_bundle_bytes(job, keep, 0));
+}
+
+static json_t *digest_json(const uint8_t *bytes)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, bytes, DIGEST_SIZE);
+    return json_string(text);
+}
+
+/* Of each data tensor, in the order of the roots: its name, type and dims. */
+static json_t *shapes_json(json_t *names, json_t *types, const struct tape *tape)
+{
+    json_t *shapes = json_array();
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if (tensor->role == ROLE_DATA) {
+            json_t *dims = json_array();
+
+            for (uint32_t i = 0; i < tensor->rank; i++) {
+                (void)json_array_append_new(dims, json_integer((json_int_t)tensor->dims[i]));
+            }
+            (void)json_array_append_new(shapes, dims);
+            (void)json_array_append_new(names, json_string(tensor->name));
+            (void)json_array_append_new(types, json_string(dtype_name(tensor->dtype)));
+        }
+    }
+    return shapes;
+}
+
+json_t *job_json(const struct job *job)
+{
+    struct tape_footprint footprint = tape_footprint(job->tape);
+    json_t *data = json_array();
+    json_t *names = json_array();
+    json_t *types = json_array();
+    json_t *shapes = shapes_json(names, types, job->tape);
+
+    for (uint32_t i = 0; i < job->data_count; i++) {
+        (void)json_array_append_new(data, digest_json(job->data_roots[i].bytes));
+    }
+    return json_pack(
+        "{s:o, s:s?, s:s?, s:o?, s:i, s:I, s:I, s:I, s:{s:I, s:i, s:i},"
+        " s:{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I},"
+        " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:b}",
+        "id", digest_json(job->id.bytes), "title", job->title[0] == '\0' ? NULL : job->title,
+        "model", job->model[0] == '\0' ? NULL : job->model, "facts", facts_json(job),
+        "rules_version", (int)job->rules_version, "steps", (json_int_t)job->steps, "segment_length",
+        (json_int_t)job->segment_length, "segments", (json_int_t)job_segments(job), "requirements",
+        "memory_bytes", (json_int_t)job->requirements.memory, "compute_capability",
+        (int)job->requirements.compute_capability, "contraction_rate",
+        (int)job->requirements.contraction_rate, "program", "operations", (int)job->tape->op_count,
+        "tensors", (int)job->tape->tensor_count, "micro_batches",
+        job->tape->brief == NULL ? 1 : (int)job->tape->brief->repeat.times, "states",
+        (int)job->tape->state_count, "state_bytes", (json_int_t)footprint.state, "constant_bytes",
+        (json_int_t)footprint.constant, "data_bytes", (json_int_t)footprint.data, "trace_bytes",
+        (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "body",
+        digest_json(job->header + 88), "constants", digest_json(job->header + 120), "data",
+        digest_json(job->header + 152), "first_state", digest_json(job->header + 184), "data", data,
+        "data_shapes", shapes, "data_names", names, "data_types", types, "first_state_given",
+        (int)job->first_state_given);
+}
