@@ -2,10 +2,8 @@
  * content_trace.h - replies to trace queries about steps of bundles, one at a time. Used by
  * content_tree.c only.
  *
- * The last step stays ready, so a whole trace walk costs one replay. Parties take turns: each has
- * one query that waits, the one whose last turn is longest ago comes next, and each has so many
- * turns at once and so many a second. So whoever floods the server waits for the others, and
- * strangers can occupy one machine, never more.
+ * The last step stays ready, so a whole trace walk costs one replay. Parties take turns
+ * (prover/serve/ask_turns.h), so strangers can occupy one machine, never more.
  */
 #ifndef PROVER_SERVE_CONTENT_TRACE_H
 #define PROVER_SERVE_CONTENT_TRACE_H
@@ -17,10 +15,7 @@
 #include "proofs/run/data_paths.h"
 #include "prover/serve/askers.h"
 
-#define CONTENT_TRACE_PARTIES_MAX 256  /* whose turns are remembered */
-#define CONTENT_TRACE_SHARE       1024 /* turns of a party at once, */
-#define CONTENT_TRACE_SHARE_S     2    /* and how many more in each second */
-#define CONTENT_TRACE_WAIT_S      60   /* for a turn, at most */
+#define CONTENT_TRACE_WAIT_S 60 /* for a turn, at most */
 
 struct content_trace;
 
