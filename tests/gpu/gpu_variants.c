@@ -113,7 +113,7 @@ void gpu_check_variant_speed(struct gpu_check *check, int kind)
                                         {4096, 2304, 768}, {4096, 768, 3072},  {4096, 50257, 768}};
     static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    const size_t widths = kind == VARIANT_PAIRS ? 1 : 3;
+    const size_t widths = kind == VARIANT_WGMMA ? 1 : 3;
 
     for (size_t i = check->quick ? 0 : 1; i < count; i++) {
         for (size_t j = 0; j < widths; j++) {

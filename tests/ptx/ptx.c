@@ -63,7 +63,7 @@ static bool is_own(uint64_t at, uint64_t size)
     return lies_in(emulator->stacks + (size_t)emulator->current * STACK_SIZE, STACK_SIZE, at,
                    size) ||
            lies_in(emulator->shared, sizeof(emulator->shared), at, size) ||
-           lies_in(emulator->dynamics[emulator_rank()], emulator->shared_size, at, size);
+           lies_in(emulator->dynamic, emulator->shared_size, at, size);
 }
 
 static _Noreturn void refuse(const char *what, uint64_t at, uint64_t size)
@@ -144,33 +144,6 @@ uint32_t ptx_shuffle_idx(uint32_t value, uint32_t lane, uint32_t clamp, uint32_t
     return ptx_bits(shuffle_real(ptx_real(value), lane));
 }
 
-uint32_t ptx_there(uint32_t at, uint32_t block)
-{
-    if (block >= emulator->cluster || at >> PTX_BLOCK != 0) {
-        emulator_give_up("a place in a block that the cluster does not have");
-    }
-    return at | (block + 1) << PTX_BLOCK;
-}
-
-void ptx_arrive_there(uint64_t at)
-{
-    const uint32_t block = (uint32_t)(at >> PTX_BLOCK);
-    const uint64_t place = at & ((1u << PTX_BLOCK) - 1);
-
-    if (block == 0 || block > emulator->cluster) {
-        emulator_give_up("an arrival in no block of the cluster");
-    }
-    (void)ptx_shared_of(NULL, place, 8, 8);
-    bring_arrive((uint64_t *)(void *)(emulator->dynamics[block - 1] + (place - PTX_DYNAMIC)));
-}
-
-void ptx_both(uint32_t mask)
-{
-    if (mask != 3) {
-        emulator_give_up("a copy that is not to both blocks");
-    }
-}
-
 /* ---- products of groups --------------------------------------------------------- */
 
 /* What a sum's register holds while it is being made: so that no other can pass for it. */
@@ -194,7 +167,7 @@ static void expect_tokens(const int32_t *sums, uint32_t columns)
 }
 
 void ptx_group_multiply(struct ptx_group *group, int32_t *sums, uint64_t a, uint64_t b, bool more,
-                        bool a_signed, bool b_signed, uint32_t columns)
+                        uint32_t columns)
 {
     if (!group->fenced || group->committed) {
         emulator_give_up("a product without a fence before it");
@@ -205,7 +178,7 @@ void ptx_group_multiply(struct ptx_group *group, int32_t *sums, uint64_t a, uint
     } else {
         expect_tokens(sums, columns);
     }
-    group_multiply(sums, a, b, more, a_signed, b_signed, columns);
+    group_multiply(sums, a, b, more, columns);
     for (uint32_t i = 0; i < columns / 2; i++) {
         sums[i] = TOKEN + (int32_t)i;
     }

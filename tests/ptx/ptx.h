@@ -5,8 +5,7 @@
  * Every load and store comes through here: an address that is no multiple of the access, or that
  * lies in no allocation, no shared memory of the block, no array of the module and not on the
  * thread's own stack, ends the program with the kernel's place. Shared memory has addresses as on a
- * device: dynamic memory from PTX_DYNAMIC on, arrays that are declared from PTX_STATIC on, and a
- * block's number in a cluster above bit 24.
+ * device: dynamic memory from PTX_DYNAMIC on, and arrays that are declared from PTX_STATIC on.
  */
 #ifndef TESTS_PTX_PTX_H
 #define TESTS_PTX_PTX_H
@@ -15,7 +14,6 @@
 
 #define PTX_DYNAMIC       DYNAMIC_ADDRESS
 #define PTX_STATIC        0x100000
-#define PTX_BLOCK         24
 #define PTX_ARGUMENTS_MAX 2048
 
 typedef void ptx_function(uint8_t *result, uint8_t *const *parameters);
@@ -194,11 +192,6 @@ uint32_t ptx_shuffle_bfly(uint32_t value, uint32_t distance, uint32_t clamp, uin
 uint32_t ptx_shuffle_down(uint32_t value, uint32_t distance, uint32_t clamp, uint32_t mask);
 uint32_t ptx_shuffle_idx(uint32_t value, uint32_t lane, uint32_t clamp, uint32_t mask);
 
-/* The same place in a block of the cluster, and an arrival there. */
-uint32_t ptx_there(uint32_t at, uint32_t block);
-void ptx_arrive_there(uint64_t at);
-void ptx_both(uint32_t mask);
-
 /* Products of a group: fence, products, commit, wait. */
 struct ptx_group {
     bool fenced;
@@ -208,7 +201,7 @@ struct ptx_group {
 
 void ptx_group_fence(struct ptx_group *group);
 void ptx_group_multiply(struct ptx_group *group, int32_t *sums, uint64_t a, uint64_t b, bool more,
-                        bool a_signed, bool b_signed, uint32_t columns);
+                        uint32_t columns);
 void ptx_group_commit(struct ptx_group *group);
 void ptx_group_wait(struct ptx_group *group, int32_t *sums, uint32_t columns);
 

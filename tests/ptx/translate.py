@@ -15,7 +15,7 @@ import sys
 WIDTHS = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "b32": 32, "u32": 32,
           "s32": 32, "f32": 32, "b64": 64, "u64": 64, "s64": 64}
 SPECIAL = {"%tid.x": "thread_index()", "%ctaid.x": "block_index()", "%ctaid.y": "block_index_y()",
-           "%ntid.x": "block_size()", "%nctaid.x": "grid_size()", "%cluster_ctarank": "cluster_rank()",
+           "%ntid.x": "block_size()", "%nctaid.x": "grid_size()",
            "%globaltimer": "UINT64_C(0)"}
 BINARY = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "div": "/"}
 ORDERED = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -582,11 +582,6 @@ class Body:
         a, b, clamp, mask = (self.value(x, "b32") for x in args[1:])
         self.set(target, f"ptx_shuffle_{parts[2]}({a}, {b}, {clamp}, {mask})", "b32")
 
-    def op_vote(self, opcode, parts, args):
-        self.expect(opcode == "vote.sync.any.pred", opcode)
-        self.emit(f"ptx_whole({self.value(args[2], 'b32')});")
-        self.set(args[0], f"any_of_warp({self.value(args[1], 'pred')})", "pred")
-
     def op_bar(self, opcode, parts, args):
         if opcode == "bar.warp.sync":
             self.emit(f"ptx_whole({self.value(args[0], 'b32')});")
@@ -636,12 +631,9 @@ class Body:
             self.emit(f"copy_wait({args[0]});")
         else:
             bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-            self.expect(opcode in (bulk, bulk + ".multicast::cluster"), opcode)
-            pair = opcode != bulk
+            self.expect(opcode == bulk, opcode)
             size = self.value(args[2], "u32")
-            if pair:
-                self.emit(f"ptx_both({self.value(args[4], 'b16')});")
-            self.emit(f"bring_bulk{'_pair' if pair else ''}(ptx_shared_of(statics, {self.address(args[0])}, {size}, 16), "
+            self.emit(f"bring_bulk(ptx_shared_of(statics, {self.address(args[0])}, {size}, 16), "
                       f"ptx_place_of({self.address(args[1])}, {size}, 16), {size}, "
                       f"(void *)ptx_shared(statics, {self.address(args[3])}, 8));")
 
@@ -651,8 +643,6 @@ class Body:
                       f"{self.value(args[1], 'u32')});")
         elif opcode == "mbarrier.arrive.shared::cta.b64":
             self.emit(f"bring_arrive((void *)ptx_shared(statics, {self.address(args[1])}, 8));")
-        elif opcode == "mbarrier.arrive.shared::cluster.b64":
-            self.emit(f"ptx_arrive_there({self.address(args[1])});")
         elif opcode == "mbarrier.expect_tx.relaxed.cta.shared::cta.b64":
             self.emit(f"bring_expect((void *)ptx_shared(statics, {self.address(args[0])}, 8), "
                       f"{self.value(args[1], 'u32')});")
@@ -662,20 +652,10 @@ class Body:
                       f"{self.value(args[2], 'u32')}, 0);")
             self.set(args[0], "true", "pred")
 
-    def op_mapa(self, opcode, parts, args):
-        self.expect(opcode == "mapa.shared::cluster.u32", opcode)
-        self.set(args[0], f"ptx_there({self.value(args[1], 'u32')}, {self.value(args[2], 'u32')})", "u32")
-
     def op_fence(self, opcode, parts, args):
         self.expect(opcode in ("fence.mbarrier_init.release.cluster", "fence.proxy.async.shared::cta"), opcode)
         if "mbarrier_init" in opcode:
             self.emit("bring_init_fence();")
-
-    def op_barrier(self, opcode, parts, args):
-        self.expect(opcode in ("barrier.cluster.arrive.release.aligned",
-                               "barrier.cluster.wait.acquire.aligned"), opcode)
-        if "wait" in opcode:
-            self.emit("cluster_barrier();")
 
     def op_setmaxnreg(self, opcode, parts, args):
         self.expect(parts[1] in ("inc", "dec"), opcode)
@@ -696,17 +676,16 @@ class Body:
                 self.set(name, f"(uint32_t)sums_[{at}]", "b32")
             self.emit("}")
         else:
-            match = re.fullmatch(r"wgmma\.mma_async\.sync\.aligned\.m64n(64|128)k32\.s32\.([su])8\.([su])8", opcode)
+            match = re.fullmatch(r"wgmma\.mma_async\.sync\.aligned\.m64n(64|128)k32\.s32\.s8\.s8", opcode)
             self.expect(match, opcode)
             self.products = operands(args[0][1:-1])
             columns = int(match[1])
             self.expect(len(self.products) == columns // 2, opcode)
-            truth = {"s": "true", "u": "false"}
             self.emit("{")
             self.emit(f"int32_t sums_[64] = {{{', '.join('(int32_t)' + plain(x) for x in self.products)}}};")
             self.emit(f"ptx_group_multiply(&group_, sums_, {self.value(args[1], 'b64')}, "
                       f"{self.value(args[2], 'b64')}, {self.value(args[3], 'pred')}, "
-                      f"{truth[match[2]]}, {truth[match[3]]}, {columns});")
+                      f"{columns});")
             for at, name in enumerate(self.products):
                 self.set(name, f"(uint32_t)sums_[{at}]", "b32")
             self.emit("}")

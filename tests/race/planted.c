@@ -427,29 +427,6 @@ KERNEL(barrier_that_others_have_not_seen, struct planted_args)
     bring_wait(&control->full, 0, 0);
 }
 
-/* The other block's barrier is initialized when all of both blocks are past a barrier of both. */
-KERNEL(pair_that_does_not_wait, struct planted_args)
-{
-    struct bulk_control *control = (struct bulk_control *)(void *)dynamic_shared();
-
-    if (thread_index() == 0) {
-        bring_init(&control->full, 2);
-        bring_init_fence();
-    }
-    barrier();
-    if (args.sound) {
-        cluster_barrier();
-    }
-    if (cluster_rank() == 1 && args.sound == 0) {
-        warp_barrier();
-    }
-    if (thread_index() == 0) {
-        bring_arrive_pair(&control->full);
-    }
-    bring_wait(&control->full, 0, 0);
-    cluster_barrier();
-}
-
 /* ---- wgmma ---------------------------------------------------------------------- */
 
 static uint64_t descriptor_of(const uint8_t *at)
@@ -473,47 +450,46 @@ KERNEL(missing_fence_of_proxies, struct planted_args)
     }
     barrier();
     group_begin(sums, 64);
-    group_multiply(sums, descriptor_of(tile), descriptor_of(tile), false, true, true, 64);
+    group_multiply(sums, descriptor_of(tile), descriptor_of(tile), false, 64);
     group_end(sums, 64);
     args.words[thread_index()] = (uint32_t)sums[0];
 }
 
-#define PLANTED(name, kind, grid, block, cluster)                                                  \
+#define PLANTED(name, kind, grid, block)                                                           \
     {                                                                                              \
-#name, name, kind, grid, block, cluster                                                    \
+#name, name, kind, grid, block                                                             \
     }
 
 const struct planted planted[] = {
-    PLANTED(missing_barrier, RACE_READ_EARLY, 1, 64, 1),
-    PLANTED(missing_barrier_of_bytes, RACE_READ_EARLY, 1, 64, 1),
-    PLANTED(missing_barrier_of_a_loop, RACE_WRITE_EARLY, 2, 64, 1),
-    PLANTED(all_write_one_word, RACE_WRITE_TWICE, 1, 64, 1),
-    PLANTED(barrier_of_a_part, RACE_STUCK, 1, 32, 1),
-    PLANTED(barriers_at_two_places, RACE_DIVERGED, 1, 32, 1),
-    PLANTED(missing_warp_barrier, RACE_READ_EARLY, 1, 32, 1),
-    PLANTED(warp_barrier_for_two_warps, RACE_READ_EARLY, 1, 64, 1),
-    PLANTED(shuffle_meets_a_barrier, RACE_DIVERGED, 1, 32, 1),
-    PLANTED(missing_warp_barrier_of_device_memory, RACE_READ_EARLY, 1, 32, 1),
-    PLANTED(matrices_before_a_barrier, RACE_READ_EARLY, 1, 32, 1),
-    PLANTED(read_before_the_copy, RACE_IN_FLIGHT, 1, 32, 1),
-    PLANTED(missing_barrier_of_a_copy, RACE_READ_EARLY, 1, 32, 1),
-    PLANTED(copies_of_the_wrong_group, RACE_IN_FLIGHT, 1, 32, 1),
-    PLANTED(outside_of_device_memory, RACE_OUTSIDE, 1, 32, 1),
-    PLANTED(outside_of_an_array, RACE_OUTSIDE, 1, 32, 1),
-    PLANTED(outside_of_dynamic_memory, RACE_OUTSIDE, 1, 32, 1),
-    PLANTED(unwritten_device_memory, RACE_UNWRITTEN, 1, 32, 1),
-    PLANTED(unwritten_shared_memory, RACE_UNWRITTEN, 2, 32, 1),
-    PLANTED(not_aligned, RACE_MISALIGNED, 1, 32, 1),
-    PLANTED(blocks_write_one_word, RACE_WRITE_TWICE, 3, 32, 1),
-    PLANTED(atomics_and_writes, RACE_WRITE_TWICE, 1, 32, 1),
-    PLANTED(ticket_without_fences, RACE_READ_EARLY, 4, 32, 1),
-    PLANTED(fences_of_others, RACE_READ_EARLY, 4, 32, 1),
-    PLANTED(read_before_the_bulk_copy, RACE_READ_EARLY, 1, 32, 1),
-    PLANTED(bulk_copy_over_readers, RACE_WRITE_EARLY, 1, 64, 1),
-    PLANTED(arrival_without_the_warp, RACE_READ_EARLY, 1, 64, 1),
-    PLANTED(barrier_that_others_have_not_seen, RACE_READ_EARLY, 1, 64, 1),
-    PLANTED(pair_that_does_not_wait, RACE_READ_EARLY, 2, 32, 2),
-    PLANTED(missing_fence_of_proxies, RACE_PROXY, 1, 128, 1),
+    PLANTED(missing_barrier, RACE_READ_EARLY, 1, 64),
+    PLANTED(missing_barrier_of_bytes, RACE_READ_EARLY, 1, 64),
+    PLANTED(missing_barrier_of_a_loop, RACE_WRITE_EARLY, 2, 64),
+    PLANTED(all_write_one_word, RACE_WRITE_TWICE, 1, 64),
+    PLANTED(barrier_of_a_part, RACE_STUCK, 1, 32),
+    PLANTED(barriers_at_two_places, RACE_DIVERGED, 1, 32),
+    PLANTED(missing_warp_barrier, RACE_READ_EARLY, 1, 32),
+    PLANTED(warp_barrier_for_two_warps, RACE_READ_EARLY, 1, 64),
+    PLANTED(shuffle_meets_a_barrier, RACE_DIVERGED, 1, 32),
+    PLANTED(missing_warp_barrier_of_device_memory, RACE_READ_EARLY, 1, 32),
+    PLANTED(matrices_before_a_barrier, RACE_READ_EARLY, 1, 32),
+    PLANTED(read_before_the_copy, RACE_IN_FLIGHT, 1, 32),
+    PLANTED(missing_barrier_of_a_copy, RACE_READ_EARLY, 1, 32),
+    PLANTED(copies_of_the_wrong_group, RACE_IN_FLIGHT, 1, 32),
+    PLANTED(outside_of_device_memory, RACE_OUTSIDE, 1, 32),
+    PLANTED(outside_of_an_array, RACE_OUTSIDE, 1, 32),
+    PLANTED(outside_of_dynamic_memory, RACE_OUTSIDE, 1, 32),
+    PLANTED(unwritten_device_memory, RACE_UNWRITTEN, 1, 32),
+    PLANTED(unwritten_shared_memory, RACE_UNWRITTEN, 2, 32),
+    PLANTED(not_aligned, RACE_MISALIGNED, 1, 32),
+    PLANTED(blocks_write_one_word, RACE_WRITE_TWICE, 3, 32),
+    PLANTED(atomics_and_writes, RACE_WRITE_TWICE, 1, 32),
+    PLANTED(ticket_without_fences, RACE_READ_EARLY, 4, 32),
+    PLANTED(fences_of_others, RACE_READ_EARLY, 4, 32),
+    PLANTED(read_before_the_bulk_copy, RACE_READ_EARLY, 1, 32),
+    PLANTED(bulk_copy_over_readers, RACE_WRITE_EARLY, 1, 64),
+    PLANTED(arrival_without_the_warp, RACE_READ_EARLY, 1, 64),
+    PLANTED(barrier_that_others_have_not_seen, RACE_READ_EARLY, 1, 64),
+    PLANTED(missing_fence_of_proxies, RACE_PROXY, 1, 128),
 };
 
 const uint32_t planted_count = sizeof(planted) / sizeof(planted[0]);

@@ -27,7 +27,6 @@ struct planted {
     enum race_kind kind; /* what is to be found, perhaps with what follows from it */
     uint32_t grid;
     uint32_t block;
-    uint32_t cluster;
 };
 
 extern const struct planted planted[];

@@ -176,7 +176,7 @@ static bool within(uintptr_t at, uint64_t size, const void *begin, uint64_t all)
 /* An array that a kernel declares. */
 static struct place array_place(uintptr_t at, uint64_t size)
 {
-    const uint64_t offset = at - (uintptr_t)race.cluster.shared;
+    const uint64_t offset = at - (uintptr_t)race.block.shared;
     struct place place = {REGION_SHARED, "declared shared memory", offset, false};
 
     for (uint32_t i = 0; i < memory.array_count; i++) {
@@ -191,35 +191,30 @@ static struct place array_place(uintptr_t at, uint64_t size)
 
 static struct place shared_place(uintptr_t at, uint64_t size)
 {
-    const struct race_cluster *cluster = &race.cluster;
+    const struct race_block *block = &race.block;
 
-    if (within(at, 1, cluster->shared, cluster->shared_max)) {
+    if (within(at, 1, block->shared, block->shared_max)) {
         return array_place(at, size);
     }
-    for (uint32_t block = 0; block < cluster->blocks; block++) {
-        /* One byte of no size is still this block's end. */
-        if (within(at, 0, cluster->dynamics[block], cluster->dynamic_size)) {
-            const uint64_t offset = at - (uintptr_t)cluster->dynamics[block];
-            const bool own =
-                race.thread >= RACE_THREADS_MAX || race.thread / cluster->threads == block;
+    /* One byte of no size is still this block's end. */
+    if (within(at, 0, block->dynamic, block->dynamic_size)) {
+        const uint64_t offset = at - (uintptr_t)block->dynamic;
 
-            return (struct place){REGION_SHARED, "dynamic shared memory", offset,
-                                  own && offset + size <= cluster->dynamic_size};
-        }
+        return (struct place){REGION_SHARED, "dynamic shared memory", offset,
+                              offset + size <= block->dynamic_size};
     }
     return (struct place){REGION_NONE, "nothing that a kernel has", 0, false};
 }
 
 static struct place place_of(uintptr_t at, uint64_t size)
 {
-    const struct race_cluster *cluster = &race.cluster;
+    const struct race_block *block = &race.block;
     const struct allocation *allocation;
     struct place place;
 
     if (race.inside && race.thread < RACE_THREADS_MAX) {
-        if (within(at, size, cluster->stacks + race.thread * cluster->stack_size,
-                   cluster->stack_size) ||
-            within(at, size, cluster->arguments, cluster->arguments_size) ||
+        if (within(at, size, block->stacks + race.thread * block->stack_size, block->stack_size) ||
+            within(at, size, block->arguments, block->arguments_size) ||
             within(at, size, __executable_start, (uint64_t)(image_end - __executable_start))) {
             return (struct place){REGION_OWN, "its own memory", 0, true};
         }
@@ -282,7 +277,7 @@ static void report_fault(struct look *look, enum race_kind kind, uint64_t before
 static bool gone(const struct look *look, uint64_t stamp)
 {
     return stamp == 0 ||
-           (look->place.region == REGION_SHARED && race_era_of(stamp) < race.cluster_era);
+           (look->place.region == REGION_SHARED && race_era_of(stamp) < race.block_era);
 }
 
 static void look_at_write(struct look *look, const struct cell *cell)
@@ -297,7 +292,7 @@ static void look_at_write(struct look *look, const struct cell *cell)
         }
         return;
     }
-    if ((cell->write & RACE_FLIGHT_BIT) != 0 && race_era_of(cell->write) >= race.cluster_era) {
+    if ((cell->write & RACE_FLIGHT_BIT) != 0 && race_era_of(cell->write) >= race.block_era) {
         report_fault(look, RACE_IN_FLIGHT, cell->write, cell->write_site, RACE_WRITE);
     } else if (!(atomic && look->access == RACE_ATOMIC) && !race_ordered(cell->write)) {
         report_fault(look, look->access == RACE_READ ? RACE_READ_EARLY : RACE_WRITE_TWICE,
@@ -325,7 +320,7 @@ static void look_at_reads(struct look *look, const struct cell *cell)
 
 static bool same_warp(uint64_t a, uint64_t b)
 {
-    const bool both_here = race_era_of(a) >= race.cluster_era && race_era_of(b) >= race.cluster_era;
+    const bool both_here = race_era_of(a) >= race.block_era && race_era_of(b) >= race.block_era;
 
     return both_here && race_thread_of(a) / 32 == race_thread_of(b) / 32 &&
            ((a ^ b) & RACE_ATOMIC_BIT) == 0;
@@ -553,7 +548,7 @@ void race_bulk(const void *to, const void *from, uint64_t size, const void *barr
 
     look_at_source(from, size, site);
     look.vague = !is_written(from, size);
-    look.place.inside = look.place.inside || look.place.offset + size <= race.cluster.dynamic_size;
+    look.place.inside = look.place.inside || look.place.offset + size <= race.block.dynamic_size;
     if (!is_inside(&look)) {
         return;
     }

@@ -5,7 +5,7 @@
  * The kernels and the rules are compiled with -fsanitize=thread, and the functions that the
  * compiler then calls at each access are ours (race_hooks.c). The emulator and the fake device say
  * what orders accesses; everything else is unordered, however it happened to run:
- *   - barrier(), warp_barrier(), group_barrier() and cluster_barrier() order what their threads did
+ *   - barrier(), warp_barrier() and group_barrier() order what their threads did
  *     before with what they do behind. Shuffles, votes and products of matrices order nothing: the
  *     CUDA guide says so, and since Volta a warp's lanes do not go in step;
  *   - a copy_async() is seen by its own thread after its copy_wait(), by others after a barrier
@@ -47,7 +47,6 @@ enum race_access { RACE_READ, RACE_WRITE, RACE_ATOMIC };
 enum race_meeting {
     RACE_MEET_SHUFFLE,
     RACE_MEET_WARP,
-    RACE_MEET_VOTE,
     RACE_MEET_MATRICES,
     RACE_MEET_PRODUCT,
     RACE_MEET_BLOCK,
@@ -74,16 +73,15 @@ struct race_fault {
     bool expected;
 };
 
-struct race_cluster {
+struct race_block {
     const uint8_t *stacks; /* of all threads, one after another */
     size_t stack_size;
     const uint8_t *shared; /* what is declared in a kernel */
     size_t shared_max;
-    uint8_t *const *dynamics; /* of each block */
+    const uint8_t *dynamic;
     uint32_t dynamic_size;
-    uint32_t blocks;
-    uint32_t threads; /* of a block */
-    uint32_t first[2];
+    uint32_t threads;
+    uint32_t place[2];
     const void *arguments;
     size_t arguments_size;
 };
@@ -133,8 +131,8 @@ void race_host(const void *at, uint64_t size, enum race_access access);
 
 /* ---- for the emulator ---- */
 
-void race_cluster_begin(const struct race_cluster *cluster);
-void race_cluster_end(void);
+void race_block_begin(const struct race_block *block);
+void race_block_end(void);
 void race_array(size_t offset, size_t size); /* of declared shared memory */
 void race_thread(uint32_t thread);           /* runs from now on */
 void race_no_thread(void);
@@ -190,8 +188,8 @@ void ptx_forbid(const void *memory);
 #define race_await(lane, point, device, signal, turn)
 #define race_work(lane, point, name)
 #define race_host(at, size, access)
-#define race_cluster_begin(cluster)
-#define race_cluster_end()
+#define race_block_begin(block)
+#define race_block_end()
 #define race_array(offset, size)
 #define race_thread(thread)
 #define race_no_thread()

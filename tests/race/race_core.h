@@ -43,12 +43,12 @@ static inline uint32_t race_clock_of(uint64_t stamp)
 
 /* What runs. */
 struct race_state {
-    struct race_cluster cluster;
-    uint32_t thread; /* of all blocks' that run together; RACE_HOST */
+    struct race_block block;
+    uint32_t thread; /* of the block; RACE_HOST */
     uint32_t era;
-    uint32_t cluster_era; /* the first of these blocks */
-    uint32_t work_era;    /* the first of the launch, copy or fill */
-    bool inside;          /* a cluster was begun */
+    uint32_t block_era; /* the first of the block */
+    uint32_t work_era;  /* the first of the launch, copy or fill */
+    bool inside;        /* a block was begun */
     uint64_t looked_at;
     uint64_t vague_reads;
 };

@@ -150,7 +150,7 @@ struct block_of_era {
 
 /* What a thread of these blocks knew when it fenced, for threads of others. */
 struct snapshot {
-    uint32_t cluster_era;
+    uint32_t block_era;
     uint32_t era;
     uint32_t *clocks;
 };
@@ -259,18 +259,18 @@ static void begin_launch(void)
     }
 }
 
-void race_cluster_begin(const struct race_cluster *cluster)
+void race_block_begin(const struct race_block *block)
 {
-    assert(!race.inside && cluster->blocks * cluster->threads <= RACE_THREADS_MAX);
+    assert(!race.inside && block->threads <= RACE_THREADS_MAX);
     assert(order.work_count > 0);
     if (threads.launch_era != race.work_era) {
         begin_launch();
     }
-    race.cluster = *cluster;
+    race.block = *block;
     race.inside = true;
     race.era++;
-    race.cluster_era = race.era;
-    threads.all = cluster->blocks * cluster->threads;
+    race.block_era = race.era;
+    threads.all = block->threads;
     threads.wide = false;
     threads.barrier_count = 0;
     race_begin_meetings();
@@ -286,10 +286,10 @@ void race_cluster_begin(const struct race_cluster *cluster)
     threads.blocks =
         grown(threads.blocks, &threads.block_space, threads.block_count, sizeof(*threads.blocks));
     threads.blocks[threads.block_count++] =
-        (struct block_of_era){race.era, {cluster->first[0], cluster->first[1]}};
+        (struct block_of_era){race.era, {block->place[0], block->place[1]}};
 }
 
-void race_cluster_end(void)
+void race_block_end(void)
 {
     race.inside = false;
     race.thread = RACE_HOST;
@@ -309,7 +309,7 @@ static bool known_of_block(const struct knowledge *known, uint64_t stamp)
     for (uint32_t i = 0; known != NULL && i < known->count; i++) {
         const struct snapshot *snapshot = &threads.snapshots[known->snapshots[i]];
 
-        if (snapshot->cluster_era <= era &&
+        if (snapshot->block_era <= era &&
             (era < snapshot->era ||
              (era == snapshot->era && race_thread_of(stamp) < RACE_THREADS_MAX &&
               snapshot->clocks[race_thread_of(stamp)] >= race_clock_of(stamp)))) {
@@ -333,7 +333,7 @@ bool race_ordered(uint64_t stamp)
     if (race.thread == RACE_HOST) {
         return true; /* of one work of the host's */
     }
-    if (era < race.cluster_era) {
+    if (era < race.block_era) {
         return known_of_block(own()->known, stamp);
     }
     if (thread >= RACE_BULK) {
@@ -355,9 +355,9 @@ struct race_end race_end_of(uint64_t stamp)
         while (at > 0 && threads.blocks[at - 1].era > era) {
             at--;
         }
-        if (at > 0 && race.cluster.threads > 0) {
-            end.thread = thread % race.cluster.threads;
-            end.block[0] = threads.blocks[at - 1].first[0] + thread / race.cluster.threads;
+        if (at > 0) {
+            end.thread = thread;
+            end.block[0] = threads.blocks[at - 1].first[0];
             end.block[1] = threads.blocks[at - 1].first[1];
         }
     } else if (thread < RACE_THREADS_MAX) {
@@ -468,8 +468,7 @@ void race_fence(void)
     threads.snapshots = grown(threads.snapshots, &threads.snapshot_space, threads.snapshot_count,
                               sizeof(*threads.snapshots));
     snapshot = &threads.snapshots[threads.snapshot_count];
-    *snapshot =
-        (struct snapshot){race.cluster_era, race.era, calloc(threads.all, sizeof(uint32_t))};
+    *snapshot = (struct snapshot){race.block_era, race.era, calloc(threads.all, sizeof(uint32_t))};
     if (snapshot->clocks == NULL) {
         abort();
     }

@@ -48,7 +48,7 @@ static void run_planted(const struct planted *kernel, bool is_sound)
     fake_device_lend(memory->fresh, sizeof(memory->fresh), false);
     fake_device_lend(memory->tickets, sizeof(memory->tickets), true);
     race_work(0, race_point(), kernel->name);
-    emulator_run(kernel->kernel, &arguments, grid, kernel->block, PLANTED_DYNAMIC, kernel->cluster);
+    emulator_run(kernel->kernel, &arguments, grid, kernel->block, PLANTED_DYNAMIC);
     fake_device_take_back(memory->words);
     fake_device_take_back(memory->fresh);
     fake_device_take_back(memory->tickets);

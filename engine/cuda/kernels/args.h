@@ -39,9 +39,6 @@
     ENTRY(STRIP_COLUMNS_WIDE, kernel_strip_columns_wide, struct strip_columns_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
-    ENTRY(HOPPER_NARROW_PAIR, kernel_hopper_narrow_pair, struct contract_args) \
-    ENTRY(HOPPER_WIDE, kernel_hopper_wide, struct contract_args) \
-    ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
     ENTRY(DOTS, kernel_dots, struct dots_args) \
     ENTRY(UPDATES, kernel_updates, struct updates_args) \
@@ -455,7 +452,7 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_SLOT_SIZE    (2 * HOPPER_OPERAND_SIZE)
 #define HOPPER_SLOTS        6
 #define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
-#define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
+#define HOPPER_CONTROL_SIZE (HOPPER_PIECES * 13 * HOPPER_COLUMNS + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_STAGES       ((HOPPER_CONTROL_SIZE + 15) / 16 * 16) /* behind the slots */
 #define HOPPER_SHARED                                                                              \
     (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \
@@ -550,9 +547,6 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
         return shared_max - ENTROPY_SHARED_STATIC;
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:
-    case KERNEL_HOPPER_NARROW_PAIR:
-    case KERNEL_HOPPER_WIDE:
-    case KERNEL_HOPPER_THREE:
         return capability == HOPPER_CAPABILITY ? HOPPER_SHARED : 0;
     default:
         return 0;

@@ -130,10 +130,6 @@ static RULE INLINED uint32_t sum_column(uint32_t c)
  */
 #define SHIFT_QUICK 22
 
-/* A shift is at most W, below 32 (contraction.h). Rows of a tile that the tensor
- * does not have come with any bytes: they have no result, but their shifts must stay in range. */
-#define SHIFT_MASK 31
-
 /* Result c of a piece, from its limbs' sums: shifted, and added modulo 2^64. */
 static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],

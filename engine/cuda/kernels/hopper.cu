@@ -34,7 +34,4 @@
 #define KERNEL_EMPTY(name) KERNEL_ALONE(name, struct contract_args, HOPPER_THREADS) {}
 KERNEL_EMPTY(kernel_hopper_narrow)
 KERNEL_EMPTY(kernel_hopper_narrow_half)
-KERNEL_EMPTY(kernel_hopper_wide)
-KERNEL_EMPTY(kernel_hopper_three)
-KERNEL_EMPTY(kernel_hopper_narrow_pair)
 #endif

@@ -10,11 +10,6 @@
 
 #include "engine/cuda/kernels/execution.cuh"
 
-/* Blocks come in clusters of two. */
-#define KERNEL_PAIRED(name, type, threads)                                                         \
-    extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(threads, 1)             \
-        name(const __grid_constant__ type args)
-
 /* A wait that takes longer never ends. A self-test takes moments and gives up sooner. */
 #define WAIT_NS_MAX          UINT64_C(4000000000)
 #define WAIT_NS_MAX_SELFTEST UINT64_C(50000000)
@@ -22,11 +17,6 @@
 static RULE inline uint32_t shared_address(const void *at)
 {
     return (uint32_t)__cvta_generic_to_shared(at);
-}
-
-static RULE inline bool any_of_warp(bool value)
-{
-    return __any_sync(LANES_ALL, value) != 0;
 }
 
 static RULE inline void store_pair(uint32_t *at, uint32_t first, uint32_t second)
@@ -39,25 +29,6 @@ static RULE inline uint32_t opaque(uint32_t value)
 {
     asm volatile("" : "+r"(value));
     return value;
-}
-
-/* *sum += a b, modulo 2^64. Volatile, as the next: kept in order they need few registers. */
-static RULE inline void add_product(int64_t *sum, int32_t a, int32_t b)
-{
-    asm volatile("mad.wide.s32 %0, %1, %2, %0;" : "+l"(*sum) : "r"(a), "r"(b));
-}
-
-/* *sum += a b 2^shift, modulo 2^64. */
-static RULE inline void add_shifted(int64_t *sum, int32_t a, int32_t b, uint32_t shift)
-{
-    asm volatile("{\n\t"
-                 ".reg .b64 t;\n\t"
-                 "mul.wide.s32 t, %1, %2;\n\t"
-                 "shl.b64 t, t, %3;\n\t"
-                 "add.s64 %0, %0, t;\n\t"
-                 "}"
-                 : "+l"(*sum)
-                 : "r"(a), "r"(b), "r"(shift));
 }
 
 /* The processor's side parses all of it; of the devices' only this one can run it. */
@@ -102,54 +73,6 @@ static RULE inline void bring_bulk(void *to, const void *from, uint32_t size, ui
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
                  "l"(__cvta_generic_to_global(from)), "r"(size), "r"(shared_address(barrier))
-                 : "memory");
-}
-
-/* ---- pairs: the same place in both blocks of a cluster ---- */
-
-static RULE inline uint32_t cluster_rank(void)
-{
-    uint32_t rank;
-
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
-/* Of all threads of both blocks; what they wrote before is seen after it. */
-static RULE inline void cluster_barrier(void)
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-
-/*
- * The plain form is one instruction; with .release.cluster it is two barriers of memory, and a third
- * of errors, more. Nothing that is written has to be seen behind it: it says that what wgmma read
- * was read, and the wait for the products has made sure of that.
- */
-static RULE inline void bring_arrive_pair(uint64_t *barrier)
-{
-    asm volatile("{\n\t"
-                 ".reg .b32 there;\n\t"
-                 "mapa.shared::cluster.u32 there, %0, 0;\n\t"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t"
-                 "mapa.shared::cluster.u32 there, %0, 1;\n\t"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t"
-                 "}" ::"r"(shared_address(barrier))
-                 : "memory");
-}
-
-/* One run of memory to both blocks; the barrier of each counts it. */
-static RULE inline void bring_bulk_pair(void *to, const void *from, uint32_t size,
-                                        uint64_t *barrier)
-{
-    const uint16_t both = 3;
-
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
-                 "l"(__cvta_generic_to_global(from)), "r"(size), "r"(shared_address(barrier)),
-                 "h"(both)
                  : "memory");
 }
 
@@ -262,19 +185,12 @@ static RULE inline void registers_raise(void)
                      "wgmma.wait_group.sync.aligned 0;"                                            \
                      : GROUP_SUMS_##n(sums)::"memory");                                            \
     }                                                                                              \
-    GROUP_MULTIPLY(n, ss, "s8.s8", a_operand, b_operand, more_operand)                             \
-    GROUP_MULTIPLY(n, su, "s8.u8", a_operand, b_operand, more_operand)                             \
-    GROUP_MULTIPLY(n, us, "u8.s8", a_operand, b_operand, more_operand)                             \
-    GROUP_MULTIPLY(n, uu, "u8.u8", a_operand, b_operand, more_operand)
-
-#define GROUP_MULTIPLY(n, signs, types, a_operand, b_operand, more_operand)                        \
-    static RULE inline void group_multiply_##n##_##signs(int32_t *sums, uint64_t a, uint64_t b,    \
-                                                         bool more)                                \
+    static RULE inline void group_multiply_##n(int32_t *sums, uint64_t a, uint64_t b, bool more)   \
     {                                                                                              \
         asm volatile("{\n\t"                                                                       \
                      ".reg .pred p;\n\t"                                                           \
                      "setp.ne.b32 p, " more_operand ", 0;\n\t"                                     \
-                     "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32." types                       \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32.s8.s8"                        \
                      " {" GROUP_NAMES_##n "}, " a_operand ", " b_operand ", p;\n\t"                \
                      "}"                                                                           \
                      : GROUP_SUMS_##n(sums)                                                        \
@@ -306,26 +222,13 @@ static RULE inline void group_end(int32_t *sums, uint32_t columns)
 }
 
 /* sums = A B, or sums += A B: 64 rows of A by the columns, 32 elements of k, from descriptors. */
-#define GROUP_BY_SIGNS(n)                                                                          \
-    do {                                                                                           \
-        if (a_signed && b_signed) {                                                                \
-            group_multiply_##n##_ss(sums, a, b, more);                                             \
-        } else if (a_signed) {                                                                     \
-            group_multiply_##n##_su(sums, a, b, more);                                             \
-        } else if (b_signed) {                                                                     \
-            group_multiply_##n##_us(sums, a, b, more);                                             \
-        } else {                                                                                   \
-            group_multiply_##n##_uu(sums, a, b, more);                                             \
-        }                                                                                          \
-    } while (0)
-
 static RULE inline void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more,
-                                       bool a_signed, bool b_signed, uint32_t columns)
+                                       uint32_t columns)
 {
     if (columns == 128) {
-        GROUP_BY_SIGNS(128);
+        group_multiply_128(sums, a, b, more);
     } else {
-        GROUP_BY_SIGNS(64);
+        group_multiply_64(sums, a, b, more);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * hopper_body.h - exact contraction by wgmma, for sm_90a: 14, 15, 16 and 22 bits, blocks of whole
- * pieces of 128 elements.
+ * hopper_body.h - exact contraction by wgmma, for sm_90a: 14 bits, blocks of whole pieces of 128
+ * elements.
  *
  * A block of threads stays on its multiprocessor and makes tile after tile of 128 rows of A by 128
  * (or 64) of B. Four warps bring operands: a slot of shared memory holds 128 elements of k of one
@@ -11,24 +11,39 @@
  *
  * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
  * (docs/history/cuda.md has the whole account): tensor cores 3 products of 512 at their full rate;
- * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 shifts (16,384 results by 64 lanes: 768)
- * beside 3 wide multiplications with addition (768 to 1,536). Nothing is left to gain by keeping
- * the sums shorter; all three 32-bit sums at once would need 320 registers for this tile, and a
- * smaller tile more of the L2 cache than it gives. So there is one 32-bit sum at a time: 64
- * registers, and 128 for the 64-bit sums.
+ * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 x 2 shifts (16,384 results by 64 lanes
+ * for one: 1,536 together) beside 3 wide multiplications with addition (768 to 1,536). All three
+ * 32-bit sums at once would need 320 registers for this tile, and a smaller tile more of the L2
+ * cache than it gives. So there is one 32-bit sum at a time: 64 registers, and 128 for the 64-bit
+ * sums.
  *
  * The parts of a sum, each product of limbs times its factor:
- *   14 bits: hh' (2^14 - 2^7), ll' (1 - 2^7), (h+l)(h'+l') 2^7;
- *   15, 16 bits: hh' 2^16, (hl' + lh') 2^8, ll';
- *   22 bits: hh' 2^32, (hm' + mh') 2^24, (hl' + mm' + lh') 2^16, (ml' + lm') 2^8, ll'.
- * Sums of 128 products are below 2^21 (2,064,512 at most), 2^23 (8,355,840) and 2^24: a row's shift
- * of up to 10 (8) stays in 32 bits, and a column's of up to 17 (14) with the largest factor. Where
- * a shift is larger, and with 22 bits, the sums go by shifts of 64 bits. Between the parts a sum
- * may wrap around 2^64; when all are there it is what contraction.h says.
+ *   hh' (2^14 - 2^7), ll' (1 - 2^7), (h+l)(h'+l') 2^7.
+ * Each part is shifted by its row and by its column before it is added. Where k is one block, no
+ * shift is above 0. Two blocks are 129 elements or more, so a shift is at most the window
+ *   W = floor((62 - 26 - ceil(log2 k)) / 2) <= 14 (contraction.h).
+ * A column's shift, up to 14, is in its factor. A row's goes into the 32-bit sum as far as that has
+ * room, and the rest into the factor. Of 128 products (packed.h),
+ *   hh' and ll' sum to 2^19 at most: 11 bits make 2^30, the other 3 a factor of 16256 2^(14 + 3),
+ *   2,130,706,432, below 2^31;
+ *   (h+l)(h'+l') to 127^2 128 = 2,064,512: 10 bits make 2,114,060,288, below 2^31, the other 4 a
+ *   factor of 2^(7 + 14 + 4).
+ * So both are 32 bits wide, and their product is exact in 64. Between the parts a 64-bit sum may
+ * wrap around; when all are there it is what contraction.h says.
  */
 
-#define HOPPER_LIMIT_ROW(kind)    ((kind) == LIMBS_NARROW ? 10u : 8u)
-#define HOPPER_LIMIT_COLUMN(kind) ((kind) == LIMBS_NARROW ? 17u : 14u)
+#define HOPPER_PARTS 3 /* of a piece, and planes of limbs */
+
+/* The bits of a row's shift that a part's sum has room for. */
+static RULE inline uint32_t hopper_room(uint32_t part)
+{
+    return part == 2 ? 10 : 11;
+}
+
+static RULE inline int32_t hopper_factor(uint32_t part)
+{
+    return part == 0 ? 16256 : part == 1 ? -127 : 128;
+}
 
 /*
  * What shared memory holds, from a multiple of 1,024 on: slots, then this. A piece's entry is
@@ -40,16 +55,18 @@ struct hopper_control {
     uint64_t full[HOPPER_SLOTS];
     uint64_t empty[HOPPER_SLOTS];
     struct {
-        int32_t factors[3][HOPPER_COLUMNS]; /* times 2^shift of a column */
+        int32_t factors[HOPPER_PARTS][HOPPER_COLUMNS]; /* times 2^shift: hopper_factor_place() */
         uint8_t row_shifts[HOPPER_ROWS];
-        uint8_t column_shifts[HOPPER_COLUMNS];
-        uint32_t far_warps[4]; /* not 0: that warp saw a shift above the limits */
     } pieces[HOPPER_PIECES];
     uint32_t before[2]; /* splits that were done, for each group */
 };
 
 static_assert(sizeof(struct hopper_control) == HOPPER_CONTROL_SIZE, "as args.h has it");
-static_assert((HOPPER_PIECES - 1) * 2 >= HOPPER_SLOTS, "entries of pieces outlive their readers");
+static_assert((HOPPER_PIECES - 1) * HOPPER_PARTS >= HOPPER_SLOTS,
+              "entries of pieces outlive their readers");
+static_assert(offsetof(struct hopper_control, pieces) % 16 == 0 &&
+                  sizeof(((struct hopper_control *)0)->pieces[0]) % 16 == 0,
+              "four factors are read at once");
 
 struct hopper_unit {
     uint64_t batch;
@@ -72,7 +89,6 @@ struct hopper_place {
     uint32_t slot;
     uint32_t parity; /* of the slots' barriers: changes with every round */
     uint32_t piece;
-    bool paired; /* with the other block of a cluster, which has the tile below or above */
 };
 
 static RULE inline void hopper_next(struct hopper_place *place)
@@ -84,7 +100,7 @@ static RULE inline void hopper_next(struct hopper_place *place)
     }
 }
 
-static RULE inline struct hopper_place hopper_place_of(bool paired)
+static RULE inline struct hopper_place hopper_place_of(void)
 {
     uint8_t *shared = dynamic_shared();
     struct hopper_place place;
@@ -94,7 +110,6 @@ static RULE inline struct hopper_place hopper_place_of(bool paired)
     place.slot = 0;
     place.parity = 0;
     place.piece = 0;
-    place.paired = paired;
     return place;
 }
 
@@ -157,10 +172,7 @@ static RULE inline const uint8_t *hopper_source(const struct packed_operand *ope
            (row << line_log);
 }
 
-/*
- * One thread starts the copies of a slot. In a pair both blocks need the same rows of B: each
- * brings one half of them to both, and its barrier counts what the other one sends.
- */
+/* One thread starts the copies of a slot. */
 static RULE inline void hopper_copy(const struct contract_args *args,
                                     const struct hopper_place *place,
                                     const struct hopper_unit *unit, uint32_t plane, uint64_t k,
@@ -170,88 +182,70 @@ static RULE inline void hopper_copy(const struct contract_args *args,
     uint64_t *full = &place->control->full[place->slot];
     const uint32_t size_a = hopper_size(&args->a, unit->row_a, HOPPER_ROWS, args->line_log);
     const uint32_t size_b = hopper_size(&args->b, unit->row_b, columns, args->line_log);
-    const uint32_t skip = place->paired ? cluster_rank() * (columns / 2) : 0;
-    const uint64_t row_b = unit->row_b + skip;
 
     bring_expect(full, size_a + size_b);
-    if (size_a > 0) {
-        bring_bulk(to, hopper_source(&args->a, plane, unit->row_a, k, args->line_log), size_a,
-                   full);
-    }
-    to += HOPPER_OPERAND_SIZE;
-    if (!place->paired) {
-        bring_bulk(to, hopper_source(&args->b, plane, row_b, k, args->line_log), size_b, full);
-        return;
-    }
-    const uint32_t half = hopper_size(&args->b, row_b, columns / 2, args->line_log);
-
-    if (half > 0) {
-        bring_bulk_pair(to + (skip << args->line_log),
-                        hopper_source(&args->b, plane, row_b, k, args->line_log), half, full);
-    }
+    bring_bulk(to, hopper_source(&args->a, plane, unit->row_a, k, args->line_log), size_a, full);
+    bring_bulk(to + HOPPER_OPERAND_SIZE,
+               hopper_source(&args->b, plane, unit->row_b, k, args->line_log), size_b, full);
 }
 
 /* Rows that only fill the last atom have no shift. */
 static RULE inline uint32_t hopper_shift(const struct packed_operand *operand, uint64_t rows,
                                          uint64_t row, uint64_t block)
 {
-    return row < rows ? operand->shifts[block * operand->shift_pitch + row] : 0;
+    return row < rows ? operand->shifts[block * operand->shift_pitch + row] & SHIFT_MASK : 0;
+}
+
+/*
+ * Where a column's factor lies: the four of two times eight columns that a thread adds together
+ * (hopper_add) side by side, so that it reads them at once and threads read other banks.
+ */
+static RULE inline uint32_t hopper_factor_place(uint32_t column)
+{
+    return column / 16 * 16 + column / 2 % 4 * 4 + column / 8 % 2 * 2 + column % 2;
 }
 
 /* Shifts and factors of a piece: a thread has one row and one column. */
 static RULE inline void hopper_write_piece(const struct contract_args *args,
                                            const struct hopper_place *place,
                                            const struct hopper_unit *unit, uint64_t k,
-                                           uint32_t columns, uint32_t kind)
+                                           uint32_t columns)
 {
     const uint32_t thread = thread_index();
     const uint32_t at = place->piece;
     const uint64_t block = k >> args->block_log;
-    const uint32_t row =
-        hopper_shift(&args->a, args->batches * args->m, unit->row_a + thread, block);
     const uint32_t column = thread < columns ? hopper_shift(&args->b, args->batches * args->n,
                                                             unit->row_b + thread, block)
                                              : 0;
-    const bool far =
-        any_of_warp(row > HOPPER_LIMIT_ROW(kind) || column > HOPPER_LIMIT_COLUMN(kind));
-    const uint32_t one = far ? 0 : UINT32_C(1) << column;
 
-    place->control->pieces[at].row_shifts[thread] = (uint8_t)row;
-    place->control->pieces[at].column_shifts[thread] = (uint8_t)column;
-    if (kind == LIMBS_NARROW) {
-        place->control->pieces[at].factors[0][thread] = (int32_t)(one * 16256);
-        place->control->pieces[at].factors[1][thread] = (int32_t)(one * (0u - 127));
-        place->control->pieces[at].factors[2][thread] = (int32_t)(one * 128);
-    } else {
-        place->control->pieces[at].factors[0][thread] = (int32_t)(one * 65536);
-        place->control->pieces[at].factors[1][thread] = (int32_t)(one * 256);
-        place->control->pieces[at].factors[2][thread] = (int32_t)one;
-    }
-    if (thread % CUDA_WARP == 0) {
-        place->control->pieces[at].far_warps[thread / CUDA_WARP] = far;
+    place->control->pieces[at].row_shifts[thread] =
+        (uint8_t)hopper_shift(&args->a, args->batches * args->m, unit->row_a + thread, block);
+    UNROLL
+    for (uint32_t part = 0; part < HOPPER_PARTS; part++) {
+        place->control->pieces[at].factors[part][hopper_factor_place(thread)] =
+            (int32_t)((uint32_t)hopper_factor(part) << column);
     }
 }
 
 static RULE inline void hopper_bring(const struct contract_args *args, struct hopper_place place,
-                                     uint32_t columns, uint32_t kind)
+                                     uint32_t columns)
 {
-    const uint32_t planes = kind == LIMBS_WIDE ? 2 : 3;
     const uint32_t units = hopper_units(args);
 
     for (uint32_t index = block_index(); index < units; index += grid_size()) {
         const struct hopper_unit unit = hopper_unit_of(args, index, columns);
 
-        if ((!unit.there && !place.paired) || unit.unseen) {
+        if (!unit.there || unit.unseen) {
             continue;
         }
         for (uint64_t k = unit.first_k; k < unit.end_k; k += UINT64_C(1) << args->line_log) {
-            for (uint32_t plane = 0; plane < planes; plane++) {
+            for (uint32_t plane = 0; plane < HOPPER_PARTS; plane++) {
                 bring_wait(&place.control->empty[place.slot], place.parity ^ 1, args->gives_up);
                 if (thread_index() == 0) {
                     hopper_copy(args, &place, &unit, plane, k, columns);
                 }
                 if (plane == 0) {
-                    hopper_write_piece(args, &place, &unit, k, columns, kind);
+                    hopper_write_piece(args, &place, &unit, k, columns);
                 }
                 warp_barrier();
                 if (thread_index() % CUDA_WARP == 0) {
@@ -275,70 +269,61 @@ static RULE inline uint64_t hopper_descriptor(const uint8_t *at, uint32_t line_l
            (uint64_t)(PACKED_ATOM_ROWS << line_log >> 4) << 32 | layout << 62;
 }
 
-/* A group's sums over one slot's lines: plane of A in slot a, of B in slot b. */
+/* A group's sums over one slot's lines. */
 static RULE inline void hopper_products(int32_t *sums, const struct contract_args *args,
-                                        const struct hopper_place *place, uint32_t slot_a,
-                                        uint32_t slot_b, bool more, bool a_signed, bool b_signed,
+                                        const struct hopper_place *place, uint32_t slot,
                                         uint32_t columns)
 {
     const uint32_t group = thread_index() / HOPPER_GROUP - 1;
-    const uint64_t a = hopper_descriptor(place->slots + slot_a * HOPPER_SLOT_SIZE +
-                                             (group * (HOPPER_ROWS / 2) << args->line_log),
-                                         args->line_log);
-    const uint64_t b = hopper_descriptor(
-        place->slots + slot_b * HOPPER_SLOT_SIZE + HOPPER_OPERAND_SIZE, args->line_log);
+    const uint8_t *lines = place->slots + slot * HOPPER_SLOT_SIZE;
+    const uint64_t a =
+        hopper_descriptor(lines + (group * (HOPPER_ROWS / 2) << args->line_log), args->line_log);
+    const uint64_t b = hopper_descriptor(lines + HOPPER_OPERAND_SIZE, args->line_log);
     const uint64_t step = PACKED_STEP >> 4;
 
-    group_multiply(sums, a, b, more, a_signed, b_signed, columns);
-    group_multiply(sums, a + step, b + step, true, a_signed, b_signed, columns);
+    group_multiply(sums, a, b, false, columns);
+    group_multiply(sums, a + step, b + step, true, columns);
     if (args->line_log == 7) {
-        group_multiply(sums, a + 2 * step, b + 2 * step, true, a_signed, b_signed, columns);
-        group_multiply(sums, a + 3 * step, b + 3 * step, true, a_signed, b_signed, columns);
+        group_multiply(sums, a + 2 * step, b + 2 * step, true, columns);
+        group_multiply(sums, a + 3 * step, b + 3 * step, true, columns);
     }
 }
 
-/* What a thread knows of a piece. */
-struct hopper_shifts {
-    uint32_t rows[2];
-    bool far;
-};
-
 /* Adds part `part` of a piece to the 64-bit sums. */
 static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
-                                   const struct hopper_place *place,
-                                   const struct hopper_shifts *shifts, uint32_t part,
-                                   uint32_t columns, uint32_t kind)
+                                   const struct hopper_place *place, uint32_t part,
+                                   uint32_t columns)
 {
-    const uint32_t at = place->piece;
-    const uint32_t pair = thread_index() % 4 * 2;
+    const uint32_t thread = thread_index() - HOPPER_GROUP;
+    const uint8_t *row_shifts = place->control->pieces[place->piece].row_shifts +
+                                thread / CUDA_WARP * 16 + thread % CUDA_WARP / 4;
+    const int32_t *factors = place->control->pieces[place->piece].factors[part] + thread % 4 * 4;
+    const uint32_t room = hopper_room(part);
+    uint32_t into_sums[2];
+    uint32_t into_factors[2];
 
-    if (kind != LIMBS_THREE && !shifts->far) {
-        const int32_t *by = place->control->pieces[at].factors[part] + pair;
-
-        UNROLL
-        for (uint32_t i = 0; i < columns / 2; i++) {
-            const int32_t shifted = (int32_t)((uint32_t)sums[i] << shifts->rows[i / 2 % 2]);
-
-            const int32_t factor = by[i / 4 * 8 + i % 2];
-
-            /* In C 128 columns cost 700 moves a piece; 64 cost 50, and 190 other instructions less:
-             * bench/results/kernel-loops.md. */
-            if (columns == 128) {
-                add_product(&wide[i], shifted, factor);
-            } else {
-                wide[i] = (int64_t)((uint64_t)wide[i] + (uint64_t)((int64_t)shifted * factor));
-            }
-        }
-        return;
-    }
-    const uint8_t *column_shifts = place->control->pieces[at].column_shifts + pair;
-    const int32_t factor = kind != LIMBS_NARROW ? 1 : part == 0 ? 16256 : part == 1 ? -127 : 128;
-    const uint32_t base = kind == LIMBS_NARROW ? 0 : 8 * ((kind == LIMBS_WIDE ? 2 : 4) - part);
-
+    /* Loaded again for each part: registers are scarcer than loads. */
     UNROLL
-    for (uint32_t i = 0; i < columns / 2; i++) {
-        add_shifted(&wide[i], sums[i], factor,
-                    base + shifts->rows[i / 2 % 2] + column_shifts[i / 4 * 8 + i % 2]);
+    for (uint32_t half = 0; half < 2; half++) {
+        const uint32_t shift = row_shifts[half * 8];
+
+        into_sums[half] = shift < room ? shift : room;
+        into_factors[half] = shift - into_sums[half];
+    }
+    UNROLL
+    for (uint32_t first = 0; first < columns / 2; first += 8) {
+        uint32_t by[4];
+
+        load_four(by, factors + first * 2);
+        UNROLL
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t half = i / 2 % 2;
+            const int32_t shifted = (int32_t)((uint32_t)sums[first + i] << into_sums[half]);
+            const int32_t factor = (int32_t)(by[i / 4 * 2 + i % 2] << into_factors[half]);
+
+            wide[first + i] =
+                (int64_t)((uint64_t)wide[first + i] + (uint64_t)((int64_t)shifted * factor));
+        }
     }
 }
 
@@ -346,11 +331,7 @@ static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
 static RULE inline void hopper_release(const struct hopper_place *place, uint32_t slot)
 {
     if (thread_index() % CUDA_WARP == 0) {
-        if (place->paired) {
-            bring_arrive_pair(&place->control->empty[slot]);
-        } else {
-            bring_arrive(&place->control->empty[slot]);
-        }
+        bring_arrive(&place->control->empty[slot]);
     }
 }
 
@@ -366,61 +347,23 @@ static RULE inline uint32_t hopper_await(const struct contract_args *args,
     return slot;
 }
 
-static RULE inline void hopper_look(struct hopper_shifts *shifts, const struct hopper_place *place)
-{
-    const uint32_t thread = thread_index() - HOPPER_GROUP;
-    const uint32_t row = thread / CUDA_WARP * 16 + thread % CUDA_WARP / 4;
-    const uint32_t at = place->piece;
-    const uint32_t *far = place->control->pieces[at].far_warps;
-
-    shifts->rows[0] = place->control->pieces[at].row_shifts[row];
-    shifts->rows[1] = place->control->pieces[at].row_shifts[row + 8];
-    shifts->far = (far[0] | far[1] | far[2] | far[3]) != 0;
-}
-
 /*
- * One piece: part p multiplies the planes i of A and p - i of B (14 bits: p of both). A plane is
- * done with when no later part needs it.
+ * One piece: part p multiplies plane p of both operands. The parts are one loop in machine code too:
+ * 320 instructions a part, where three parts side by side were 1,438 with 161 accesses to spilled
+ * registers (bench/results/kernel-loops.md).
  */
 static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct contract_args *args,
-                                     struct hopper_place *place, uint32_t columns, uint32_t kind)
+                                     struct hopper_place *place, uint32_t columns)
 {
-    const uint32_t planes = kind == LIMBS_WIDE ? 2 : 3;
-    const uint32_t parts = kind == LIMBS_NARROW ? 3 : 2 * planes - 1;
-    struct hopper_shifts shifts = {{0, 0}, false};
-    uint32_t slots[3] = {0, 0, 0};
+    ROLLED
+    for (uint32_t part = 0; part < HOPPER_PARTS; part++) {
+        const uint32_t slot = hopper_await(args, place);
 
-    UNROLL
-    for (uint32_t part = 0; part < parts; part++) {
-        if (part < planes) {
-            slots[part] = hopper_await(args, place);
-        }
-        /* Loaded again for each part: registers are scarcer than loads. */
-        if (part == 0 || kind == LIMBS_NARROW) {
-            hopper_look(&shifts, place);
-        }
         group_begin(sums, columns);
-        if (kind == LIMBS_NARROW) {
-            hopper_products(sums, args, place, slots[part], slots[part], false, true, true,
-                            columns);
-        } else {
-            const uint32_t first = part < planes ? 0 : part - planes + 1;
-
-            UNROLL
-            for (uint32_t i = 0; i < planes; i++) {
-                if (i >= first && i <= part) {
-                    hopper_products(sums, args, place, slots[i], slots[part - i], i > first, i == 0,
-                                    part == i, columns);
-                }
-            }
-        }
+        hopper_products(sums, args, place, slot, columns);
         group_end(sums, columns);
-        if (kind == LIMBS_NARROW) {
-            hopper_release(place, slots[part]);
-        } else if (part + 1 >= planes) {
-            hopper_release(place, slots[part + 1 - planes]);
-        }
-        hopper_add(wide, sums, place, &shifts, part, columns, kind);
+        hopper_release(place, slot);
+        hopper_add(wide, sums, place, part, columns);
     }
     place->piece = (place->piece + 1) % HOPPER_PIECES;
 }
@@ -571,7 +514,7 @@ static RULE inline void hopper_finish(const struct contract_args *args,
 }
 
 static RULE inline void hopper_make(const struct contract_args *args, struct hopper_place place,
-                                    uint32_t columns, uint32_t kind)
+                                    uint32_t columns)
 {
     const uint32_t units = hopper_units(args);
 
@@ -582,79 +525,45 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
         uint32_t pieces = (uint32_t)((unit.end_k - unit.first_k + line - 1) >> args->line_log);
         int64_t wide[HOPPER_COLUMNS / 2] = {};
 
-        if ((!unit.there && !place.paired) || (unit.unseen && unit.split > 0)) {
+        if (!unit.there || (unit.unseen && unit.split > 0)) {
             continue;
         }
         for (pieces = unit.unseen ? 0 : pieces; pieces > 0; pieces--) {
-            hopper_piece(wide, sums, args, &place, columns, kind);
+            hopper_piece(wide, sums, args, &place, columns);
         }
         hopper_finish(args, &place, wide, index, columns);
     }
 }
 
-/* A pair's second tile may have no rows: it keeps the other company, and writes nothing. */
-static RULE inline void hopper_contract(const struct contract_args *args, uint32_t columns,
-                                        uint32_t kind, bool paired)
+static RULE inline void hopper_contract(const struct contract_args *args, uint32_t columns)
 {
-    const struct hopper_place place = hopper_place_of(paired);
+    const struct hopper_place place = hopper_place_of();
 
     if (thread_index() == 0) {
         for (uint32_t slot = 0; slot < HOPPER_SLOTS; slot++) {
             bring_init(&place.control->full[slot], HOPPER_GROUP / CUDA_WARP);
-            bring_init(&place.control->empty[slot],
-                       (paired ? 2 : 1) * 2 * HOPPER_GROUP / CUDA_WARP);
+            bring_init(&place.control->empty[slot], 2 * HOPPER_GROUP / CUDA_WARP);
         }
         bring_init_fence();
     }
-    warp_barrier();
-    if (paired) {
-        cluster_barrier();
-    } else {
-        barrier();
-    }
+    barrier();
     if (thread_index() < HOPPER_GROUP) {
         registers_lower();
-        hopper_bring(args, place, columns, kind);
+        hopper_bring(args, place, columns);
     } else {
         registers_raise();
-        hopper_make(args, place, columns, kind);
-    }
-    /* No block ends while the other may still send to it. */
-    warp_barrier();
-    if (paired) {
-        cluster_barrier();
+        hopper_make(args, place, columns);
     }
 }
 
 /* grid: any, one block to a multiprocessor; block: HOPPER_THREADS; HOPPER_SHARED bytes. */
 KERNEL_ALONE(kernel_hopper_narrow, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 128, LIMBS_NARROW, false);
+    hopper_contract(&args, 128);
 }
 
 /* The same for few or narrow tiles. */
 KERNEL_ALONE(kernel_hopper_narrow_half, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 64, LIMBS_NARROW, false);
-}
-
-/* 15 and 16 bits. */
-KERNEL_ALONE(kernel_hopper_wide, struct contract_args, HOPPER_THREADS)
-{
-    hopper_contract(&args, 128, LIMBS_WIDE, false);
-}
-
-/* 22 bits. */
-KERNEL_ALONE(kernel_hopper_three, struct contract_args, HOPPER_THREADS)
-{
-    hopper_contract(&args, 64, LIMBS_THREE, false);
-}
-
-/*
- * 14 bits, not causal, by clusters of two blocks: tiles_m is even, and an even grid gives both
- * tiles of one pair, so that B is read from the L2 cache once for two.
- */
-KERNEL_PAIRED(kernel_hopper_narrow_pair, struct contract_args, HOPPER_THREADS)
-{
-    hopper_contract(&args, 128, LIMBS_NARROW, true);
+    hopper_contract(&args, 64);
 }

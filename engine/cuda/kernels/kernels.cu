@@ -81,10 +81,6 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 extern "C" __global__ void kernel_hopper_narrow(const __grid_constant__ struct contract_args args);
 extern "C" __global__ void
 kernel_hopper_narrow_half(const __grid_constant__ struct contract_args args);
-extern "C" __global__ void
-kernel_hopper_narrow_pair(const __grid_constant__ struct contract_args args);
-extern "C" __global__ void kernel_hopper_wide(const __grid_constant__ struct contract_args args);
-extern "C" __global__ void kernel_hopper_three(const __grid_constant__ struct contract_args args);
 
 #define KERNEL_ADDRESS(number, function, arguments) (const void *)(function),
 

@@ -42,6 +42,10 @@ static RULE inline uint64_t shifted_part(int64_t part, uint32_t shift)
     return (uint64_t)part << (shift & 63);
 }
 
+/* A shift is at most W, below 32 (contraction.h). Rows of a tile that the tensor
+ * does not have come with any bytes: they have no result, but their shifts must stay in range. */
+#define SHIFT_MASK 31
+
 /* The exponent of the last bit of an integer of `bits` bits. */
 static RULE inline int32_t last_bit(int32_t lowest, int32_t bits)
 {

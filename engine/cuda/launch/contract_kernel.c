@@ -30,59 +30,35 @@ static enum cuda_kernel narrow_kernel(const struct launcher *launcher,
                : KERNEL_HOPPER_NARROW;
 }
 
-/* Two tiles to a pair: worth it where every multiprocessor has several. */
-static bool worth_pairs(const struct launcher *launcher, const struct contract_args *args)
-{
-    return launcher->processors > 1 &&
-           hopper_tiles(args, HOPPER_COLUMNS) >= (uint64_t)launcher->processors * 2 &&
-           narrow_kernel(launcher, args) == KERNEL_HOPPER_NARROW;
-}
-
 /* mma takes pieces of whole steps, wgmma whole pieces. */
 enum kernel_variant contract_variant_of(const struct launcher *launcher,
-                                        const struct contraction_shape *shape,
-                                        const struct contract_args *args)
+                                        const struct contraction_shape *shape)
 {
-    if (launcher->capability == HOPPER_CAPABILITY && shape->piece == CONTRACTION_PIECE) {
-        const bool wgmma = launch_allows(launcher, VARIANT_WGMMA);
-
-        if (launch_allows(launcher, VARIANT_PAIRS) && shape->bits == 14 && args->causal == 0 &&
-            (!wgmma || worth_pairs(launcher, args))) {
-            return VARIANT_PAIRS;
-        }
-        if (wgmma) {
-            return VARIANT_WGMMA;
-        }
+    if (launcher->capability == HOPPER_CAPABILITY && shape->bits == 14 &&
+        shape->piece == CONTRACTION_PIECE && launch_allows(launcher, VARIANT_WGMMA)) {
+        return VARIANT_WGMMA;
     }
     return shape->piece % PACKED_STEP == 0 && launch_allows(launcher, VARIANT_MMA) ? VARIANT_MMA
                                                                                    : VARIANT_PLAIN;
 }
 
-static struct contract_kernel wgmma_kernel(const struct launcher *launcher, int bits,
+static struct contract_kernel wgmma_kernel(const struct launcher *launcher,
                                            const struct contract_args *args)
 {
-    struct contract_kernel kernel = {KERNEL_HOPPER_WIDE, HOPPER_ROWS, HOPPER_COLUMNS};
+    const enum cuda_kernel kernel = narrow_kernel(launcher, args);
 
-    if (bits == 14) {
-        kernel.kernel = narrow_kernel(launcher, args);
-    } else if (bits == 22) {
-        kernel.kernel = KERNEL_HOPPER_THREE;
-    }
-    if (kernel.kernel == KERNEL_HOPPER_NARROW_HALF || bits == 22) {
-        kernel.columns = HOPPER_COLUMNS / 2;
-    }
-    return kernel;
+    return (struct contract_kernel){kernel, HOPPER_ROWS,
+                                    kernel == KERNEL_HOPPER_NARROW_HALF ? HOPPER_COLUMNS / 2
+                                                                        : HOPPER_COLUMNS};
 }
 
 struct contract_kernel contract_kernel_of(const struct launcher *launcher,
                                           const struct contraction_shape *shape,
                                           const struct contract_args *args)
 {
-    switch ((int)contract_variant_of(launcher, shape, args)) {
-    case VARIANT_PAIRS:
-        return (struct contract_kernel){KERNEL_HOPPER_NARROW_PAIR, HOPPER_ROWS, HOPPER_COLUMNS};
+    switch ((int)contract_variant_of(launcher, shape)) {
     case VARIANT_WGMMA:
-        return wgmma_kernel(launcher, shape->bits, args);
+        return wgmma_kernel(launcher, args);
     case VARIANT_MMA:
         return (struct contract_kernel){shape->bits == 14   ? KERNEL_CONTRACT_NARROW
                                         : shape->bits == 22 ? KERNEL_CONTRACT_THREE
@@ -121,22 +97,13 @@ static void add_product(struct selftest_tape *tape, const struct product_case *p
     tape->splits = product->split;
 }
 
-void contract_pairs_selftest(struct selftest_tape *tape, uint32_t part)
-{
-    static const struct product_case products[PAIRS_SELFTESTS] = {
-        {14, 128, 300, 150, 300, 0, false},
-        {14, 0, 40, 70, 64, 0, false},
-    };
-
-    add_product(tape, &products[part]);
-}
-
 void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part)
 {
     static const struct product_case products[WGMMA_SELFTESTS] = {
-        {14, 128, 130, 70, 300, 0, false}, {14, 128, 133, 40, 390, 0, false},
-        {14, 0, 70, 40, 64, 70, false},    {14, 128, 50, 20, 1200, 0, true},
-        {16, 256, 70, 100, 300, 0, false}, {22, 0, 70, 70, 300, 0, false},
+        {14, 128, 130, 70, 300, 0, false},
+        {14, 128, 133, 40, 390, 0, false},
+        {14, 0, 70, 40, 64, 70, false},
+        {14, 128, 50, 20, 1200, 0, true},
     };
 
     add_product(tape, &products[part]);

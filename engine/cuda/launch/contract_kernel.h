@@ -15,10 +15,9 @@ struct contract_kernel {
     uint32_t columns;
 };
 
-/* Of args, dimensions, batches and causal are read. */
+/* Of args, dimensions and batches are read. */
 enum kernel_variant contract_variant_of(const struct launcher *launcher,
-                                        const struct contraction_shape *shape,
-                                        const struct contract_args *args);
+                                        const struct contraction_shape *shape);
 struct contract_kernel contract_kernel_of(const struct launcher *launcher,
                                           const struct contraction_shape *shape,
                                           const struct contract_args *args);
@@ -27,11 +26,9 @@ struct contract_kernel contract_kernel_of(const struct launcher *launcher,
 uint64_t contract_tiles(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma);
 
 /* Small products. Each runs other kernels of a variant, or other parts of them. */
-#define PAIRS_SELFTESTS 2
-#define WGMMA_SELFTESTS 6
+#define WGMMA_SELFTESTS 4
 #define MMA_SELFTESTS   5
 #define PLAIN_SELFTESTS 2
-void contract_pairs_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_mma_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_plain_selftest(struct selftest_tape *tape, uint32_t part);

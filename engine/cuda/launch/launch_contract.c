@@ -176,10 +176,7 @@ static enum device_result launch_hopper(const struct launcher *launcher,
                                         const struct contract_args *args)
 {
     const uint64_t units = args->batches * args->tiles_m * args->tiles_n * args->splits;
-    const bool paired = kernel->kernel == KERNEL_HOPPER_NARROW_PAIR;
-    const uint64_t least = paired ? 2 : 1;
-    const uint64_t most =
-        launcher->processors < least ? least : launcher->processors / least * least;
+    const uint64_t most = launcher->processors < 1 ? 1 : launcher->processors;
     const struct device_launch launch = {.kernel = kernel->kernel,
                                          .grid = {(uint32_t)(units < most ? units : most), 1, 1},
                                          .block = HOPPER_THREADS,
@@ -220,16 +217,14 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
                                                struct contract_args *args, uint8_t *scratch)
 {
     const struct contract_kernel kernel = contract_kernel_of(launcher, shape, args);
-    const bool paired = kernel.kernel == KERNEL_HOPPER_NARROW_PAIR;
-    const bool by_wgmma = paired || contract_variant_of(launcher, shape, args) == VARIANT_WGMMA;
+    const bool by_wgmma = contract_variant_of(launcher, shape) == VARIANT_WGMMA;
 
     args->tiles_m = (uint32_t)contract_tiles(args->m, args->batches, kernel.rows, by_wgmma);
     args->tiles_n = (uint32_t)contract_tiles(args->n, args->batches, kernel.columns, by_wgmma);
-    args->tiles_m += paired ? args->tiles_m % 2 : 0;
     args->stages = CONTRACT_STAGES(launcher->shared_max);
     args->gives_up = launcher->gives_up;
     args->splits = 1;
-    if (kernel.kernel != KERNEL_CONTRACT_PLAIN && !paired) {
+    if (kernel.kernel != KERNEL_CONTRACT_PLAIN) {
         DEVICE_TRY(prepare_splits(launcher, args, scratch));
     }
     return by_wgmma ? launch_hopper(launcher, &kernel, args)

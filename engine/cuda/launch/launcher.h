@@ -20,8 +20,7 @@
  */
 enum kernel_variant {
     /* Kernels that contract, fastest first. */
-    VARIANT_PAIRS, /* wgmma by clusters of two blocks: sm_90a, large products of 14 bits */
-    VARIANT_WGMMA, /* sm_90a */
+    VARIANT_WGMMA, /* sm_90a, 14 bits */
     VARIANT_MMA,   /* from sm_75 on */
     VARIANT_PLAIN, /* without tensor cores; never disabled */
     CONTRACT_VARIANTS,

@@ -21,7 +21,6 @@ static const struct launch_variant {
     selftest_build *build;
     uint32_t parts;
 } launch_variants[VARIANT_COUNT] = {
-    [VARIANT_PAIRS] = {"pairs", contract_pairs_selftest, PAIRS_SELFTESTS},
     [VARIANT_WGMMA] = {"wgmma", contract_wgmma_selftest, WGMMA_SELFTESTS},
     [VARIANT_MMA] = {"mma", contract_mma_selftest, MMA_SELFTESTS},
     [VARIANT_PLAIN] = {"plain", contract_plain_selftest, PLAIN_SELFTESTS},
@@ -335,9 +334,7 @@ uint32_t selftest_offered(const struct device_facts *facts)
 {
     const uint32_t all = (1u << VARIANT_COUNT) - 1;
 
-    return facts->capability == HOPPER_CAPABILITY
-               ? all
-               : all & ~(1u << VARIANT_PAIRS | 1u << VARIANT_WGMMA);
+    return facts->capability == HOPPER_CAPABILITY ? all : all & ~(1u << VARIANT_WGMMA);
 }
 
 /* A kernel that does not start harms nothing but its own variant. Without the plain one, all

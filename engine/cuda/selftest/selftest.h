@@ -7,7 +7,7 @@
 
 #include "engine/cuda/launch/launcher.h"
 
-/* "pairs", "dots", "attention": as LOCKSTEP_CUDA_WITHOUT names it. */
+/* "wgmma", "held", "attention": as LOCKSTEP_CUDA_WITHOUT names it. */
 const char *selftest_name(enum kernel_variant variant);
 
 /*

@@ -123,7 +123,7 @@ static enum status tell_unsound(const struct variants *variants, const struct de
                     facts->name,
                     result != DEVICE_OK ? calls->trouble()
                                         : proofs_words(plain > PROOF_SOUND ? plain : PROOF_WRONG));
-    error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=pairs,wgmma, and tell us");
+    error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=wgmma,mma, and tell us");
     return status;
 }
 

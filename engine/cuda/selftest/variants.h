@@ -6,7 +6,7 @@
  * device's, or ours) is disabled, and plainer kernels take its place. No result is ever made by
  * kernels that were not seen to be right on this very device. What a fault could take the process
  * with it was tried in children first (proofs.h). The findings are kept for as long as the process
- * lives. LOCKSTEP_CUDA_WITHOUT=pairs,wgmma disables variants by name, untried.
+ * lives. LOCKSTEP_CUDA_WITHOUT=wgmma,held disables variants by name, untried.
  */
 #ifndef ENGINE_CUDA_SELFTEST_VARIANTS_H
 #define ENGINE_CUDA_SELFTEST_VARIANTS_H

@@ -85,16 +85,14 @@ static void stop_stuck(void)
 
 static void run_block(uint32_t shared_size)
 {
-    const uint32_t all = emulator->threads * emulator->cluster;
+    const uint32_t all = emulator->threads;
     bool alive = true;
 
     memset(emulator->shared, POISON, sizeof(emulator->shared));
-    for (uint32_t i = 0; i < emulator->cluster; i++) {
-        memset(emulator->dynamics[i], POISON, shared_size);
-    }
+    memset(emulator->dynamic, POISON, shared_size);
     memset(emulator->warps, 0, (all + WARP - 1) / WARP * sizeof(emulator->warps[0]));
     memset(emulator->groups, 0, sizeof(emulator->groups));
-    memset(emulator->arrived, 0, sizeof(emulator->arrived));
+    emulator->arrived = 0;
     for (uint32_t thread = 0; thread < all; thread++) {
         start_fiber(thread);
     }
@@ -118,35 +116,32 @@ static void run_block(uint32_t shared_size)
 
 #define ARGUMENTS_MAX 2048
 
-static void run_cluster(uint32_t shared_size)
+static void run_looked_at(uint32_t shared_size)
 {
-    const struct race_cluster cluster = {.stacks = emulator->stacks,
-                                         .stack_size = STACK_SIZE,
-                                         .shared = emulator->shared,
-                                         .shared_max = sizeof(emulator->shared),
-                                         .dynamics = emulator->dynamics,
-                                         .dynamic_size = shared_size,
-                                         .blocks = emulator->cluster,
-                                         .threads = emulator->threads,
-                                         .first = {emulator->block[0], emulator->block[1]},
-                                         .arguments = emulator->arguments,
-                                         .arguments_size = ARGUMENTS_MAX};
+    const struct race_block block = {.stacks = emulator->stacks,
+                                     .stack_size = STACK_SIZE,
+                                     .shared = emulator->shared,
+                                     .shared_max = sizeof(emulator->shared),
+                                     .dynamic = emulator->dynamic,
+                                     .dynamic_size = shared_size,
+                                     .threads = emulator->threads,
+                                     .place = {emulator->block[0], emulator->block[1]},
+                                     .arguments = emulator->arguments,
+                                     .arguments_size = ARGUMENTS_MAX};
 
-    (void)cluster;
-    race_cluster_begin(&cluster);
+    (void)block;
+    race_block_begin(&block);
     run_block(shared_size);
-    race_cluster_end();
+    race_block_end();
 }
 
 void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t grid[3],
-                  uint32_t block, uint32_t shared_size, uint32_t cluster)
+                  uint32_t block, uint32_t shared_size)
 {
     emulator = calloc(1, sizeof(*emulator));
-    if (emulator == NULL || block * cluster > THREADS_MAX || grid[2] != 1 ||
-        cluster > CLUSTER_MAX || grid[0] % cluster != 0) {
+    if (emulator == NULL || block > THREADS_MAX || grid[2] != 1) {
         abort();
     }
-    emulator->cluster = cluster;
     emulator->kernel = kernel;
     emulator->arguments = arguments;
     emulator->grid = grid[0];
@@ -160,24 +155,20 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     }
     emulator->stacks = stacks;
     /* Not a byte more than was asked for, so that a sanitizer sees any step outside. */
-    for (uint32_t i = 0; i < cluster; i++) {
-        emulator->dynamics[i] = malloc(shared_size + (shared_size == 0) + RACE_ROOM);
-        if (emulator->stacks == NULL || emulator->dynamics[i] == NULL) {
-            abort();
-        }
+    emulator->dynamic = malloc(shared_size + (shared_size == 0) + RACE_ROOM);
+    if (emulator->stacks == NULL || emulator->dynamic == NULL) {
+        abort();
     }
     for (uint32_t y = 0; y < grid[1]; y++) {
-        for (uint32_t x = 0; x < grid[0]; x += cluster) {
+        for (uint32_t x = 0; x < grid[0]; x++) {
             emulator->block[0] = x;
             emulator->block[1] = y;
             if (!emulator->left) {
-                run_cluster(shared_size);
+                run_looked_at(shared_size);
             }
         }
     }
-    for (uint32_t i = 0; i < cluster; i++) {
-        free(emulator->dynamics[i]);
-    }
+    free(emulator->dynamic);
     free(emulator);
     emulator = NULL;
 }
@@ -186,12 +177,12 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
 
 uint32_t thread_index(void)
 {
-    return emulator->current % emulator->threads;
+    return emulator->current;
 }
 
 uint32_t block_index(void)
 {
-    return emulator->block[0] + emulator_rank();
+    return emulator->block[0];
 }
 
 uint32_t block_index_y(void)
@@ -218,7 +209,7 @@ void *emulated_shared(size_t size)
     race_array(fiber->shared_place, size);
     fiber->shared_used += (size + 15) / 16 * 16;
     fiber->shared_place += (size + 15) / 16 * 16 + ARRAY_GAP;
-    if (fiber->shared_used > SHARED_SIZE_MAX || emulator->cluster > 1) {
+    if (fiber->shared_used > SHARED_SIZE_MAX) {
         emulator_give_up("more shared memory than a device grants");
     }
     return place;
@@ -226,31 +217,25 @@ void *emulated_shared(size_t size)
 
 uint8_t *dynamic_shared(void)
 {
-    return emulator->dynamics[emulator_rank()];
+    return emulator->dynamic;
 }
 
 /* ---- meetings ------------------------------------------------------------------ */
 
-void emulator_meet_all(uint32_t where, uint32_t first, uint32_t count)
-{
-    uint32_t turn = emulator->turn[where];
-
-    (void)first;
-    emulator->progress++;
-    if (++emulator->arrived[where] == count) {
-        race_join(first, count);
-        emulator->arrived[where] = 0;
-        emulator->turn[where]++;
-    }
-    while (emulator->turn[where] == turn) {
-        emulator_yield();
-    }
-}
-
 void barrier(void)
 {
+    const uint32_t turn = emulator->turn;
+
     race_meet(RACE_MEET_BLOCK, RACE_SITE);
-    emulator_meet_all(emulator_rank(), emulator_rank() * emulator->threads, emulator->threads);
+    emulator->progress++;
+    if (++emulator->arrived == emulator->threads) {
+        race_join(0, emulator->threads);
+        emulator->arrived = 0;
+        emulator->turn++;
+    }
+    while (emulator->turn == turn) {
+        emulator_yield();
+    }
 }
 
 uint32_t emulator_meet(const struct offer *offer, void (*last)(struct warp *warp, uint32_t half))
@@ -400,6 +385,16 @@ void load_quad(float *to, const float *from)
 void store_quad(uint32_t *to, const uint32_t *from)
 {
     if ((uintptr_t)to % 16 != 0) {
+        emulator_give_up("four words that are not aligned to 16");
+    }
+    race_access(from, 16, RACE_READ, RACE_SITE);
+    race_access(to, 16, RACE_WRITE, RACE_SITE);
+    memcpy(to, from, 16);
+}
+
+void load_four(uint32_t to[4], const void *from)
+{
+    if ((uintptr_t)from % 16 != 0) {
         emulator_give_up("four words that are not aligned to 16");
     }
     race_access(from, 16, RACE_READ, RACE_SITE);

@@ -19,9 +19,9 @@
 
 typedef void emulated_kernel(const void *arguments);
 
-/* Runs a grid, cluster after cluster of one or two blocks. Not from two threads at once. */
+/* Runs a grid, block after block. Not from two threads at once. */
 void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t grid[3],
-                  uint32_t block, uint32_t shared_size, uint32_t cluster);
+                  uint32_t block, uint32_t shared_size);
 
 #define KERNEL(name, type)                                                                         \
     static void name##_of(const type args);                                                        \
@@ -32,7 +32,6 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     static void name##_of(const type args)
 #define KERNEL_LIMITED(name, type, threads) KERNEL(name, type)
 #define KERNEL_ALONE(name, type, threads)   KERNEL(name, type)
-#define KERNEL_PAIRED(name, type, threads)  KERNEL(name, type)
 #define SHARED(type, name, count)           type *name = emulated_shared(sizeof(type) * (count))
 #define CONSTANT                            const
 #define UNROLL
@@ -63,6 +62,7 @@ void device_fence(void);
 void load_quad(float *to, const float *from);
 void store_quad(uint32_t *to, const uint32_t *from);
 void load_pair(uint32_t *to, const void *from);
+void load_four(uint32_t to[4], const void *from);
 uint32_t load_padded(const uint8_t *at); /* which nobody needs to have written */
 void prefetch_line(const void *at);
 int32_t round_to_int(float x);
@@ -84,11 +84,8 @@ void multiply_uu(int32_t *sums, const uint32_t *a, const uint32_t *b);
  * warps of a group must bring the same descriptors.
  */
 uint32_t shared_address(const void *at);
-bool any_of_warp(bool value);
 void store_pair(uint32_t *at, uint32_t first, uint32_t second);
 uint32_t opaque(uint32_t value);
-void add_product(int64_t *sum, int32_t a, int32_t b);
-void add_shifted(int64_t *sum, int32_t a, int32_t b, uint32_t shift);
 
 void bring_init(uint64_t *barrier, uint32_t arrivals);
 void bring_init_fence(void);
@@ -97,18 +94,11 @@ void bring_expect(uint64_t *barrier, uint32_t size);
 void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier);
 void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up);
 
-/* Of the two blocks of a cluster. */
-uint32_t cluster_rank(void);
-void cluster_barrier(void);
-void bring_arrive_pair(uint64_t *barrier);
-void bring_bulk_pair(void *to, const void *from, uint32_t size, uint64_t *barrier);
-
 void group_barrier(uint32_t group);
 void registers_lower(void);
 void registers_raise(void);
 void group_begin(int32_t *sums, uint32_t columns);
-void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, bool a_signed, bool b_signed,
-                    uint32_t columns);
+void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, uint32_t columns);
 void group_end(int32_t *sums, uint32_t columns);
 
 #endif /* TESTS_SUPPORT_DEVICE_EMULATOR_H */

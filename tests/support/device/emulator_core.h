@@ -20,7 +20,6 @@
 #define SHARED_SIZE_MAX (48 << 10) /* of what is declared in a kernel */
 #define COPIES_MAX      64         /* unfinished, of one thread */
 #define POISON          0xa5
-#define CLUSTER_MAX     2   /* blocks that run together */
 #define BULK_MAX        64  /* unfinished bulk copies of a block */
 #define GROUP           128 /* threads that multiply together */
 #define GROUPS_MAX      (THREADS_MAX / GROUP)
@@ -40,8 +39,6 @@ struct group_product {
     uint64_t a;
     uint64_t b;
     bool more;
-    bool a_signed;
-    bool b_signed;
 };
 
 /* What the first of a group's threads brought, for the others to be compared with. */
@@ -97,16 +94,15 @@ struct emulator {
     emulated_kernel *kernel;
     const void *arguments;
     uint8_t *stacks;
-    uint8_t *dynamics[CLUSTER_MAX]; /* of each block */
+    uint8_t *dynamic;
     uint8_t shared[2 * SHARED_SIZE_MAX] __attribute__((aligned(64)));
     uint32_t block[2];
     uint32_t grid;
-    uint32_t cluster;                  /* blocks */
-    uint32_t threads;                  /* of a block */
-    uint32_t shared_size;              /* of a block, dynamic */
-    uint32_t current;                  /* of all blocks' threads */
-    uint32_t arrived[CLUSTER_MAX + 1]; /* at the barrier of each block, and of all */
-    uint32_t turn[CLUSTER_MAX + 1];
+    uint32_t threads;     /* of a block */
+    uint32_t shared_size; /* of a block, dynamic */
+    uint32_t current;     /* thread */
+    uint32_t arrived;     /* at the block's barrier */
+    uint32_t turn;
     uint64_t progress;
     bool left; /* a test expected that it could not go on */
 };
@@ -120,20 +116,11 @@ static inline struct fiber *emulator_fiber(void)
     return &emulator->fibers[emulator->current];
 }
 
-/* Which block of its cluster runs. */
-static inline uint32_t emulator_rank(void)
-{
-    return emulator->current / emulator->threads;
-}
-
 /* Ends the program, or, where a test expects that, the grid. */
 _Noreturn void emulator_give_up(const char *why);
 
 /* The other threads have their turns. */
 void emulator_yield(void);
-
-/* Waits for `count` threads from `first` on, at the barrier number `where`. */
-void emulator_meet_all(uint32_t where, uint32_t first, uint32_t count);
 
 /*
  * Brings offer to the warp and waits until all lanes did; then the offers lie in the returned

@@ -1,26 +1,12 @@
 /*
  * emulator_hopper.c - what sm_90a adds to the emulator: barriers that count bytes, bulk copies,
- * clusters, and the products of groups of four warps. See emulator.h.
+ * and the products of groups of four warps. See emulator.h.
  */
 #include "tests/support/device/emulator_core.h"
 
 uint32_t shared_address(const void *at)
 {
     return (uint32_t)((const uint8_t *)at - dynamic_shared()) + DYNAMIC_ADDRESS;
-}
-
-bool any_of_warp(bool value)
-{
-    race_meet(RACE_MEET_VOTE, RACE_SITE);
-
-    struct offer offer = {.words = {value}};
-    uint32_t half = emulator_meet(&offer, NULL);
-    bool any = false;
-
-    for (uint32_t lane = 0; lane < WARP; lane++) {
-        any = any || emulator->warps[emulator->current / WARP].offers[half][lane].words[0] != 0;
-    }
-    return any;
 }
 
 void store_pair(uint32_t *at, uint32_t first, uint32_t second)
@@ -36,19 +22,6 @@ void store_pair(uint32_t *at, uint32_t first, uint32_t second)
 uint32_t opaque(uint32_t value)
 {
     return value;
-}
-
-void add_product(int64_t *sum, int32_t a, int32_t b)
-{
-    *sum = (int64_t)((uint64_t)*sum + (uint64_t)((int64_t)a * b));
-}
-
-void add_shifted(int64_t *sum, int32_t a, int32_t b, uint32_t shift)
-{
-    if (shift > 63) {
-        emulator_give_up("a shift of more than 63");
-    }
-    *sum = (int64_t)((uint64_t)*sum + ((uint64_t)((int64_t)a * b) << shift));
 }
 
 void registers_lower(void)
@@ -128,54 +101,16 @@ void bring_expect(uint64_t *barrier, uint32_t size)
     memcpy(barrier, &counter, sizeof(counter));
 }
 
-static void bulk_begin(void *to, const void *from, uint32_t size, uint64_t *barrier,
-                       const void *tree)
+void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier)
 {
-    (void)tree;
     if (emulator->bulk_count == BULK_MAX) {
         emulator_give_up("too many bulk copies under way for the emulator");
     }
     if ((uintptr_t)from % 16 != 0 || (uintptr_t)to % 16 != 0 || size % 16 != 0 || size == 0) {
         emulator_give_up("a bulk copy that is not of pieces of 16 bytes");
     }
-    race_bulk(to, from, size, barrier, tree);
+    race_bulk(to, from, size, barrier, RACE_SITE);
     emulator->bulks[emulator->bulk_count++] = (struct bulk){to, from, size, barrier};
-}
-
-void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier)
-{
-    bulk_begin(to, from, size, barrier, RACE_SITE);
-}
-
-uint32_t cluster_rank(void)
-{
-    return emulator_rank();
-}
-
-void cluster_barrier(void)
-{
-    race_meet(RACE_MEET_BLOCK, RACE_SITE);
-    emulator_meet_all(CLUSTER_MAX, 0, emulator->cluster * emulator->threads);
-}
-
-/* The same place in another block of the cluster. */
-static void *place_in(uint32_t block, const void *at)
-{
-    return emulator->dynamics[block] + ((const uint8_t *)at - dynamic_shared());
-}
-
-void bring_arrive_pair(uint64_t *barrier)
-{
-    for (uint32_t block = 0; block < 2; block++) {
-        bring_arrive(place_in(block, barrier));
-    }
-}
-
-void bring_bulk_pair(void *to, const void *from, uint32_t size, uint64_t *barrier)
-{
-    for (uint32_t block = 0; block < 2; block++) {
-        bulk_begin(place_in(block, to), from, size, place_in(block, barrier), RACE_SITE);
-    }
 }
 
 void emulator_finish_bulks(void)
@@ -204,7 +139,7 @@ void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up)
 
 void group_barrier(uint32_t group)
 {
-    struct group *own = &emulator->groups[emulator_rank() * 2 + group];
+    struct group *own = &emulator->groups[group];
     uint32_t turn = own->turn;
 
     race_meet(RACE_MEET_BLOCK, RACE_SITE);
@@ -229,12 +164,11 @@ void group_begin(int32_t *sums, uint32_t columns)
     fiber->product_count = 0;
 }
 
-void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, bool a_signed, bool b_signed,
-                    uint32_t columns)
+void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, uint32_t columns)
 {
     struct fiber *fiber = emulator_fiber();
     struct group *group = &emulator->groups[emulator->current / GROUP];
-    const struct group_product product = {a, b, more, a_signed, b_signed};
+    const struct group_product product = {a, b, more};
     const uint32_t at = fiber->product_count;
 
     (void)sums;
@@ -277,18 +211,14 @@ static const uint8_t *line_half(uint64_t descriptor, uint32_t line, uint32_t hal
     return dynamic_shared() + (address - DYNAMIC_ADDRESS);
 }
 
-static void line_of(int16_t values[32], uint64_t descriptor, uint32_t line, bool is_signed)
+static void line_of(int8_t values[32], uint64_t descriptor, uint32_t line)
 {
     for (uint32_t half = 0; half < 2; half++) {
-        const uint8_t *from = line_half(descriptor, line, half);
-
-        for (uint32_t k = 0; k < 16; k++) {
-            values[half * 16 + k] = (int16_t)(is_signed ? (int8_t)from[k] : from[k]);
-        }
+        memcpy(values + half * 16, line_half(descriptor, line, half), 16);
     }
 }
 
-static int32_t dot_of_lines(const int16_t *a, const int16_t *b)
+static int32_t dot_of_lines(const int8_t *a, const int8_t *b)
 {
     int32_t sum = 0;
 
@@ -306,15 +236,15 @@ static void group_product(int32_t *sums, const struct group_product *product, ui
 {
     const uint32_t thread = emulator->current % GROUP;
     const uint32_t row = thread / WARP * 16 + thread % WARP / 4;
-    int16_t a[2][32];
+    int8_t a[2][32];
 
-    line_of(a[0], product->a, row, product->a_signed);
-    line_of(a[1], product->a, row + 8, product->a_signed);
+    line_of(a[0], product->a, row);
+    line_of(a[1], product->a, row + 8);
     for (uint32_t i = 0; i < columns / 2; i += 4) {
         for (uint32_t c = 0; c < 2; c++) {
-            int16_t b[32];
+            int8_t b[32];
 
-            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c, product->b_signed);
+            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c);
             for (uint32_t half = 0; half < 2; half++) {
                 int32_t *sum = &sums[i + half * 2 + c];
                 int32_t more = dot_of_lines(a[half], b);

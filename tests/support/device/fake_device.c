@@ -292,7 +292,7 @@ static void run_kernel(const struct entry *entry)
         return;
     }
     emulator_run(kernels[kernel], entry->arguments, entry->launch.grid, entry->launch.block,
-                 entry->launch.shared_size, kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
+                 entry->launch.shared_size);
 }
 
 static enum device_result run(const struct entry *entry, uint32_t lane)

@@ -247,11 +247,11 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
                            const struct contract_args *args)
 {
     const uint64_t results = args->batches * args->m * args->n;
-    const uint64_t planes =
-        args->bits == 22 ? 3
-        : args->bits == 14 && kernel >= KERNEL_HOPPER_NARROW && kernel <= KERNEL_HOPPER_NARROW_PAIR
-            ? 3
-            : 2;
+    const uint64_t planes = args->bits == 22 ? 3
+                            : args->bits == 14 && (kernel == KERNEL_HOPPER_NARROW ||
+                                                   kernel == KERNEL_HOPPER_NARROW_HALF)
+                                ? 3
+                                : 2;
 
     if (args->batch_first != 0) {
         return;
@@ -409,9 +409,6 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_CONTRACT_PLAIN:
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:
-    case KERNEL_HOPPER_NARROW_PAIR:
-    case KERNEL_HOPPER_WIDE:
-    case KERNEL_HOPPER_THREE:
         count_contract(traffic, launch->kernel, args);
         break;
     case KERNEL_COLUMN_SUMS:

@@ -34,7 +34,6 @@ static const struct {
     {"mma", 80, ALL_BUT(1u << VARIANT_MMA)},
     {"plainly", 80, ALL_BUT(0u)},
     {"wgmma", 90, ALL_BUT(1u << VARIANT_WGMMA)},
-    {"pairs", 90, ALL_BUT(1u << VARIANT_PAIRS)},
     {"all", 90, 0},
 };
 

@@ -379,15 +379,8 @@ static const struct product three_products[] = {
 /* At the edges of wgmma's tiles: batches that begin inside of atoms, half tiles, short strips. */
 static const struct product hopper_products[] = {
     {3, 131, 137, 190, 14, 128, 0, false}, {2, 12, 300, 64, 14, 128, 0, true},
-    {1, 257, 60, 513, 14, 256, 0, false},  {3, 29, 61, 40, 16, 0, 29, false},
-    {1, 130, 70, 400, 15, 128, 0, true},   {2, 21, 66, 260, 22, 128, 7, false},
-};
-
-/* For clusters of two blocks: odd numbers of tiles, tiles without rows, batches inside of atoms. */
-static const struct product pair_products[] = {
-    {1, 300, 140, 390, 14, 128, 0, false},
-    {2, 130, 70, 130, 14, 128, 0, true},
-    {3, 21, 40, 64, 14, 0, 0, false},
+    {1, 257, 60, 513, 14, 256, 0, false},  {3, 29, 61, 40, 14, 0, 29, false},
+    {1, 300, 140, 390, 14, 128, 0, false}, {2, 21, 66, 260, 14, 128, 7, false},
 };
 
 static void hold_products(const struct product *all, size_t count, const struct kind *kind)
@@ -467,13 +460,11 @@ static void test_products_of_wgmma_have_the_bits_of_the_rules(void **state)
 {
     static const struct kind one = {90, 1, 0, 0};
     static const struct kind some = {90, 5, 0, 0};
-    static const struct kind pairs = {90, 2, 0, 1u << VARIANT_WGMMA};
 
     (void)state;
     hold_products(products, COUNT_OF(products), &one);
     hold_products(hopper_products, COUNT_OF(hopper_products), &some);
-    hold_products(pair_products, COUNT_OF(pair_products), &pairs);
-    for (uint32_t kernel = KERNEL_HOPPER_NARROW; kernel <= KERNEL_HOPPER_THREE; kernel++) {
+    for (uint32_t kernel = KERNEL_HOPPER_NARROW; kernel <= KERNEL_HOPPER_NARROW_HALF; kernel++) {
         assert_true(fake_device_launches(kernel) > 0);
     }
 }
@@ -517,6 +508,50 @@ static void test_products_of_extremes_do_not_overflow(void **state)
         }
         hold_product(&p, &mma_kind, a, b);
         hold_product(&p, &hopper, a, b);
+        free(a);
+        free(b);
+    }
+}
+
+/* Rows of one integer, whose second block is so many places below the first, or above it. */
+static void fill_shifted(uint32_t *values, int64_t rows, int64_t k)
+{
+    /* h = 64 and l = -1; its negative; h = -63 and l = -64; h = 64 and l = -64. */
+    static const int32_t largest[4] = {8191, -8191, -8128, 8128};
+    static const int places[8] = {14, 13, 12, 11, 10, 9, 1, 20};
+
+    for (int64_t at = 0; at < rows * k; at++) {
+        const int64_t row = at / k;
+        const bool is_small = (at % k < 128) == (row % 3 == 0);
+        const float x = ldexpf((float)largest[row % 4], is_small ? -13 - places[row / 4 % 8] : -13);
+
+        memcpy(&values[at], &x, 4);
+    }
+}
+
+/*
+ * Limbs at their largest with every shift that two blocks can have, 14 and 14 at most: what is left
+ * of 32 bits is nothing (hopper_body.h).
+ */
+static void test_products_of_14_bits_have_room_for_the_largest_shifts(void **state)
+{
+    static const struct kind hopper = {90, 1, 0, 0};
+    static const struct product cases[] = {{1, 36, 36, 256, 14, 128, 0, false},
+                                           {1, 36, 128, 256, 14, 128, 0, false},
+                                           {1, 36, 36, 129, 14, 128, 0, false}};
+
+    (void)state;
+    assert_int_equal(contraction_window(14, 129), 14);
+    assert_int_equal(contraction_window(14, 256), 14);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct product *p = &cases[i];
+        uint32_t *a = malloc((size_t)(p->m * p->k) * 4);
+        uint32_t *b = malloc((size_t)(p->n * p->k) * 4);
+
+        fill_shifted(a, p->m, p->k);
+        fill_shifted(b, p->n, p->k);
+        hold_product(p, &hopper, a, b);
+        hold_product(p, &mma_kind, a, b);
         free(a);
         free(b);
     }
@@ -781,6 +816,7 @@ int main(void)
         cmocka_unit_test(test_products_of_wgmma_have_the_bits_of_the_rules),
         cmocka_unit_test(test_limbs_of_22_bits_at_their_largest_do_not_overflow),
         cmocka_unit_test(test_products_split_along_k_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_of_14_bits_have_room_for_the_largest_shifts),
         cmocka_unit_test(test_products_of_far_exponents_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),
         cmocka_unit_test(test_ones_and_onehots_have_the_bits_of_the_rules),

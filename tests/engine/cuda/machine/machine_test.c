@@ -309,8 +309,8 @@ static void test_shared_memory_that_was_not_asked_for_is_refused(void **state)
     launch.shared_size++;
     assert_int_equal(calls->launch(device, &launch), DEVICE_FAILED);
     calls->close(device);
-    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_WIDE, 232448, 90), HOPPER_SHARED);
-    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_WIDE, 101376, 89), 0);
+    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_NARROW, 232448, 90), HOPPER_SHARED);
+    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_NARROW, 101376, 89), 0);
     for (uint32_t kernel = 0; kernel < KERNEL_COUNT; kernel++) {
         /* Of compute capability 7.5, 8.0, 8.6 and 9.0. */
         assert_true(kernel_shared_most(kernel, 65536, 75) <= 65536);

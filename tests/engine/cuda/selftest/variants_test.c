@@ -73,16 +73,13 @@ static void test_sound_variants_are_all_offered(void **state)
 
     (void)state;
     expect_text(&sound, "mma, plain");
-    expect_text(&hopper, "pairs, wgmma, mma, plain");
+    expect_text(&hopper, "wgmma, mma, plain");
     expect_text(&newer, "mma, plain");
 }
 
 static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **state)
 {
-    static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
-                                        KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
-    static const struct fake_device_switches pair = {
-        .capability = 90, .guilty = UINT64_C(1) << KERNEL_HOPPER_NARROW_PAIR, .fault = FAKE_SKIPS};
+    static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF};
     static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE,
                                       KERNEL_CONTRACT_THREE};
 
@@ -93,11 +90,9 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
         struct fake_device_switches refused = {
             .capability = 90, .guilty = UINT64_C(1) << of_wgmma[i], .fault = FAKE_REFUSED};
 
-        expect_text_alone(&wrong, "pairs, mma, plain; disabled: wgmma (other bits than the rules)");
-        expect_text_alone(&refused,
-                          "pairs, mma, plain; disabled: wgmma (other bits than the rules)");
+        expect_text_alone(&wrong, "mma, plain; disabled: wgmma (other bits than the rules)");
+        expect_text_alone(&refused, "mma, plain; disabled: wgmma (other bits than the rules)");
     }
-    expect_text_alone(&pair, "wgmma, mma, plain; disabled: pairs (other bits than the rules)");
     for (size_t i = 0; i < sizeof(of_mma) / sizeof(of_mma[0]); i++) {
         struct fake_device_switches wrong = {.guilty = UINT64_C(1) << of_mma[i],
                                              .fault = FAKE_SKIPS};
@@ -202,11 +197,10 @@ static void test_variants_can_be_disabled_by_name(void **state)
     (void)state;
     assert_int_equal(
         setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips,epilogue", 1), 0);
-    expect_text(&hopper,
-                "pairs, mma, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
-                "columns (by name), held (by name), strips (by name), epilogue (by name)");
+    expect_text(&hopper, "mma, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
+                         "columns (by name), held (by name), strips (by name), epilogue (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
-    expect_text(&hopper, "pairs, plain; disabled: wgmma (by name), mma (by name), held (by name)");
+    expect_text(&hopper, "plain; disabled: wgmma (by name), mma (by name), held (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);
     assert_int_equal(look(&variants, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, "'plain', which is no kernel variant"));
