@@ -30,8 +30,8 @@ void ask_turns_close(struct ask_turns *turns); /* NULL is fine */
 MUST_CHECK enum status ask_turns_enter(struct ask_turns *turns, struct ask_turns_party **party,
                                        const struct address *account, struct error *error);
 
-/* Returns when it is the party's turn, which lasts until ask_turns_leave(). STATUS_OVER_LIMIT: it was
- * not within so many seconds, and the party waits no more. */
+/* Returns when it is the party's turn, which lasts until ask_turns_leave(). STATUS_OVER_LIMIT: it
+ * was not within so many seconds, and the party waits no more. */
 MUST_CHECK enum status ask_turns_wait(struct ask_turns *turns, struct ask_turns_party *party,
                                       uint32_t seconds, struct error *error);
 void ask_turns_leave(struct ask_turns *turns, struct ask_turns_party *party);
