@@ -53,7 +53,7 @@ struct contest {
     struct gpt2_case one;
     struct machine *machine;
     struct gpt2_baseline *baseline;
-    struct gpt2_torch torch[PARTY_COUNT]; /* of the parties from TORCH on */
+    struct torch_child torch[PARTY_COUNT]; /* of the parties from TORCH on */
     bool has_torch;
     int threads;
     double loss[PARTY_COUNT];
@@ -155,7 +155,7 @@ static void close_all(struct contest *contest)
     }
     gpt2_baseline_free(contest->baseline);
     for (int party = TORCH; party < PARTY_COUNT; party++) {
-        gpt2_torch_close(&contest->torch[party]);
+        torch_child_close(&contest->torch[party]);
     }
     gpt2_case_release(&contest->one);
 }

@@ -28,7 +28,12 @@ if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
     code=$?
     check "a step has the peers that people use, with losses like ours" 0 \
         'says out "PyTorch float32" && says out "PyTorch bfloat16 autocast"'
+    LORA_CASE=tiny LORA_ROUNDS=3 timeout -k 5 300 "$TEST_BUILD/bench/lora_bench" \
+        "$dir/lora.json" >"$dir/out" 2>"$dir/err"
+    code=$?
+    check "a step of LoRA has PyTorch's losses" 0 'says err "from PyTorch" && says out "checkpoint"'
 else
     skip "a step has the peers that people use, with losses like ours" "PyTorch is not here"
+    skip "a step of LoRA has PyTorch's losses" "PyTorch is not here"
 fi
 finish
