@@ -1,7 +1,8 @@
 /*
  * Goal: a seat that did not replay earns nothing by saying right.
- * Method: one that fetched the last state alone, of a segment and of one with a single step; one
- * that knows all leaves which a step leaves alone, of states that change almost nothing.
+ * Method: one that fetched the last state alone: of a segment, of one with a single step, of states
+ * of one leaf, of states in which one leaf changes, or none. Which of its tags are false follows
+ * from what the seed draws. A cheat in such states is found by the seat that replays.
  */
 #include "tests/support/game/attack.h"
 
@@ -58,6 +59,120 @@ ATTACK(a_last_segment_of_one_step)
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
 }
 
+/* A lazy seat and one that replays, and a solver that lies from a step on. */
+static void commit_for_both(struct scene *scene, enum made_shape shape, uint32_t lie)
+{
+    scene->shape = shape;
+    scene->terms.seats = 2;
+    scene->terms.panel_least = 2;
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_FRIEND, 1);
+    scene_enlist(scene, STAGE_VERIFIER, 1);
+    scene_accept(scene, STAGE_SOLVER);
+    scene_commit(scene, STAGE_SOLVER, lie);
+    scene_draw(scene, 0);
+}
+
+/* Is the leaf that this tag is about the same in the last state, which is all that it knows? */
+static bool is_known(struct scene *scene, uint32_t which)
+{
+    const struct hash32 *seed = &scene->record.segments[0].seed;
+    uint32_t tensor = game_right_tensor(seed, which, made_tensors(scene->shape));
+    uint64_t leaf = game_right_leaf(seed, which, made_leaves(scene->shape, tensor));
+
+    return game_right_step(seed, which, SCENE_STEPS) == SCENE_STEPS - 1 ||
+           !made_leaf_changes(scene->shape, tensor, leaf);
+}
+
+/* The lazy right is shown each leaf that it has drawn. Is it convicted? */
+static bool challenge_lazy(struct scene *scene)
+{
+    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
+        enum game_refusal_kind refused = scene_challenge(scene, STAGE_SECOND, 0, STAGE_FRIEND, i);
+
+        if (!is_known(scene, i)) {
+            assert_int_equal(refused, GAME_REFUSED_NOT);
+            return true;
+        }
+        assert_int_equal(refused, GAME_NOT_GUILTY);
+    }
+    return false;
+}
+
+/* The seat that replays says false, and the solver has nothing to answer. Others are not robbed. */
+static void convict_by_replay(struct scene *scene)
+{
+    struct scene_verdicts verdicts = lazy;
+    struct hash32 alarm = {{0}};
+
+    verdicts.of[STAGE_VERIFIER] = GAME_VERDICT_FALSE;
+    verdicts.false_step = scene_replay(scene, 0);
+    assert_int_equal(verdicts.false_step, 1);
+    scene_round(scene, 0, &verdicts, &alarm);
+    scene_pass(scene, SCENE_CLOCK_S + 1);
+    scene_timeout(scene, STAGE_VERIFIER, &alarm);
+    scene_pay(scene, STAGE_CLIENT, 0);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 5000);
+}
+
+/* All leaves are one, and the eighth tag is of the state before the last step. */
+ATTACK(a_lazy_right_of_tiny_states)
+{
+    commit_for_both(scene, MADE_TINY, SCENE_STEPS);
+    scene_round(scene, 0, &lazy, NULL);
+    assert_true(challenge_lazy(scene));
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
+}
+
+ATTACK(a_cheat_in_tiny_states)
+{
+    commit_for_both(scene, MADE_TINY, 1);
+    convict_by_replay(scene);
+}
+
+/* One leaf of five changes, in a tensor of three: a tag is false once in nine, and loses the bond;
+ * where none is, the right is as true as one that cost a replay, and is paid as that. */
+ATTACK(a_lazy_right_of_sparse_states)
+{
+    bool is_convicted;
+
+    commit_for_both(scene, MADE_SPARSE, SCENE_STEPS);
+    scene_round(scene, 0, &lazy, NULL);
+    is_convicted = challenge_lazy(scene);
+    if (!is_convicted) {
+        scene_pass(scene, SCENE_CLAIM_S + 1);
+        scene_finalize(scene, STAGE_SOLVER, 0);
+    }
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), is_convicted ? -1000 : -900);
+    assert_int_equal(scene_replay(scene, 0), SCENE_STEPS);
+}
+
+ATTACK(a_cheat_in_sparse_states)
+{
+    commit_for_both(scene, MADE_SPARSE, 1);
+    convict_by_replay(scene);
+}
+
+/* Nothing changes, so there is nothing to compute and nothing to know: all tags are true. Who
+ * commits to anything else changed something. */
+ATTACK(a_lazy_right_of_frozen_states)
+{
+    commit_for_both(scene, MADE_FROZEN, SCENE_STEPS);
+    scene_round(scene, 0, &lazy, NULL);
+    assert_false(challenge_lazy(scene));
+    scene_pass(scene, SCENE_CLAIM_S + 1);
+    scene_finalize(scene, STAGE_SOLVER, 0);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000 + 100);
+}
+
+ATTACK(a_cheat_in_frozen_states)
+{
+    commit_for_both(scene, MADE_FROZEN, 1);
+    convict_by_replay(scene);
+}
+
 enum {
     SEEDS = 4000,
     TENSORS = 100,
@@ -108,6 +223,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ATTACK_TESTS(the_last_state_is_not_enough),
         ATTACK_TESTS(a_last_segment_of_one_step),
+        ATTACK_TESTS(a_lazy_right_of_tiny_states),
+        ATTACK_TESTS(a_cheat_in_tiny_states),
+        ATTACK_TESTS(a_lazy_right_of_sparse_states),
+        ATTACK_TESTS(a_cheat_in_sparse_states),
+        ATTACK_TESTS(a_lazy_right_of_frozen_states),
+        ATTACK_TESTS(a_cheat_in_frozen_states),
         cmocka_unit_test(test_a_state_that_changes_almost_nothing),
     };
 

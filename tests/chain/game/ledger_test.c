@@ -53,7 +53,7 @@ static struct game_terms plain_terms(struct stage *stage, uint8_t header[GAME_JO
                                .delivery_period_s = 1000,
                                .deadline_s = stage_clock(stage) + 1000000};
 
-    made_job(header, &terms.job_id);
+    made_job(header, &terms.job_id, 0);
     return terms;
 }
 

@@ -190,7 +190,7 @@ static void set_up(struct world *world, const char *name, uint32_t seats, uint32
                                        .delivery_period_s = DELIVERY_S,
                                        .deadline_s = world->now_s + DEADLINE_S};
     world->terms.panel_least = seats;
-    made_job(world->header, &world->terms.job_id);
+    made_job(world->header, &world->terms.job_id, 0);
     check(ledger_open_job(world->ledgers[CLIENT], "open", &world->job, &world->terms, &no_contact,
                           &error),
           &error);

@@ -10,35 +10,89 @@
 #include "proofs/commit/leaf_proof.h"
 
 enum {
-    TENSORS = 3,
+    TENSORS_MAX = 3,
     ELEMENTS_MAX = 700,
     FIRST_STATE_AT = 184, /* in the header of a job */
 };
 
-static const uint32_t elements[TENSORS] = {300, ELEMENTS_MAX, 1};
+static const uint32_t elements[TENSORS_MAX] = {300, ELEMENTS_MAX, 1};
 
-static struct tensor tensor_of(uint32_t number)
+/* Where SPARSE and FROZEN states have the element that may be another. */
+enum {
+    LIVE_TENSOR = 1,
+    LIVE_LEAF = 0,
+    LIVE_ELEMENT = 0,
+};
+
+/* A root that nobody made is that of a full state. */
+static enum made_shape shape_of(uint32_t state)
 {
-    struct tensor tensor = {.dtype = DTYPE_U32,
-                            .role = ROLE_STATE,
-                            .rank = 1,
-                            .dims = {elements[number]},
-                            .count = elements[number]};
+    return state < MADE_SHAPES * MADE_STATES ? (enum made_shape)(state / MADE_STATES) : MADE_FULL;
+}
+
+static uint32_t elements_of(enum made_shape shape, uint32_t tensor)
+{
+    return shape == MADE_TINY ? 1 : elements[tensor];
+}
+
+uint32_t made_tensors(enum made_shape shape)
+{
+    return shape == MADE_TINY ? 1 : TENSORS_MAX;
+}
+
+bool made_leaf_changes(enum made_shape shape, uint32_t tensor, uint64_t leaf)
+{
+    return shape == MADE_FULL || shape == MADE_TINY ||
+           (shape == MADE_SPARSE && tensor == LIVE_TENSOR && leaf == LIVE_LEAF);
+}
+
+static struct tensor tensor_of(enum made_shape shape, uint32_t number)
+{
+    uint32_t count = elements_of(shape, number);
+    struct tensor tensor = {
+        .dtype = DTYPE_U32, .role = ROLE_STATE, .rank = 1, .dims = {count}, .count = count};
 
     (void)snprintf(tensor.name, sizeof(tensor.name), "made%u", number);
     return tensor;
 }
 
+uint64_t made_leaves(enum made_shape shape, uint32_t tensor)
+{
+    struct tensor made = tensor_of(shape, tensor);
+
+    return leaf_proof_leaves(&made);
+}
+
+/* Does this state have an element of its own there? */
+static bool is_live(uint32_t state, uint32_t number, uint32_t element)
+{
+    bool is_there = number == LIVE_TENSOR && element == LIVE_ELEMENT;
+
+    switch (shape_of(state)) {
+    case MADE_SPARSE:
+        return is_there;
+    case MADE_FROZEN:
+        return is_there && state % MADE_STATES >= MADE_LIES;
+    case MADE_FULL:
+    case MADE_TINY:
+    case MADE_SHAPES:
+        break;
+    }
+    return true;
+}
+
 static void fill(uint32_t data[ELEMENTS_MAX], uint32_t state, uint32_t number)
 {
-    for (uint32_t i = 0; i < elements[number]; i++) {
-        data[i] = 1 + state * 1000003 + number * 10007 + i;
+    const uint32_t still = made_state(shape_of(state), 0);
+
+    for (uint32_t i = 0; i < elements_of(shape_of(state), number); i++) {
+        data[i] = 1 + (is_live(state, number, i) ? state : still) * 1000003 + number * 10007 + i;
     }
 }
 
 static struct digest tensor_root(uint32_t state, uint32_t number)
 {
-    struct tensor tensor = tensor_of(number);
+    struct tensor tensor = tensor_of(shape_of(state), number);
     uint32_t data[ELEMENTS_MAX];
     struct digest root;
 
@@ -49,40 +103,41 @@ static struct digest tensor_root(uint32_t state, uint32_t number)
 
 struct digest made_state_root(uint32_t state)
 {
-    struct digest roots[TENSORS];
+    uint32_t tensors = made_tensors(shape_of(state));
+    struct digest roots[TENSORS_MAX];
     struct digest root;
 
-    for (uint32_t i = 0; i < TENSORS; i++) {
+    for (uint32_t i = 0; i < tensors; i++) {
         roots[i] = tensor_root(state, i);
     }
-    commit_list_root(&root, COMMIT_STATE, 0, roots, TENSORS);
+    commit_list_root(&root, COMMIT_STATE, 0, roots, tensors);
     return root;
 }
 
 uint32_t made_state_of(const struct digest *root)
 {
-    static struct digest roots[MADE_STATES];
+    static struct digest roots[MADE_SHAPES * MADE_STATES];
     static bool known;
+    uint32_t state = 0;
 
-    for (uint32_t i = 0; i < MADE_STATES && !known; i++) {
+    for (uint32_t i = 0; i < MADE_SHAPES * MADE_STATES && !known; i++) {
         roots[i] = made_state_root(i);
     }
     known = true;
-    for (uint32_t i = 0; i < MADE_STATES; i++) {
-        if (digest_equal(&roots[i], root)) {
-            return i;
-        }
+    while (state < MADE_SHAPES * MADE_STATES && !digest_equal(&roots[state], root)) {
+        state++;
     }
-    return MADE_STATES;
+    return state;
 }
 
-static struct leaf_proof_place place_of(const struct hash32 *seed, uint32_t steps, uint32_t which)
+static struct leaf_proof_place place_of(const struct hash32 *seed, const struct game_hashes *states,
+                                        uint32_t which)
 {
-    struct leaf_proof_place place = {.step = game_right_step(seed, which, steps),
-                                     .tensor = game_right_tensor(seed, which, TENSORS)};
-    struct tensor tensor = tensor_of(place.tensor);
+    enum made_shape shape = shape_of(made_state_of(&states->hashes[0]));
+    struct leaf_proof_place place = {.step = game_right_step(seed, which, states->count),
+                                     .tensor = game_right_tensor(seed, which, made_tensors(shape))};
 
-    place.leaf = game_right_leaf(seed, which, leaf_proof_leaves(&tensor));
+    place.leaf = game_right_leaf(seed, which, made_leaves(shape, place.tensor));
     return place;
 }
 
@@ -90,7 +145,7 @@ static void read_leaf(uint8_t leaf[MERKLE_LEAF_SIZE], uint32_t state,
                       const struct leaf_proof_place *place)
 {
     uint32_t data[ELEMENTS_MAX] = {0};
-    size_t size = elements[place->tensor] * sizeof(data[0]);
+    size_t size = elements_of(shape_of(state), place->tensor) * sizeof(data[0]);
     size_t at = (size_t)place->leaf * MERKLE_LEAF_SIZE;
 
     fill(data, state, place->tensor);
@@ -102,7 +157,7 @@ static void read_leaf(uint8_t leaf[MERKLE_LEAF_SIZE], uint32_t state,
 void made_right(struct game_right *right, uint8_t leaf[MERKLE_LEAF_SIZE], const struct hash32 *seed,
                 const struct game_hashes *states, uint32_t which)
 {
-    struct leaf_proof_place place = place_of(seed, states->count, which);
+    struct leaf_proof_place place = place_of(seed, states, which);
 
     read_leaf(leaf, made_state_of(&states->hashes[place.step]), &place);
     *right = (struct game_right){place.step, place.tensor, place.leaf, leaf};
@@ -142,10 +197,11 @@ static void build_item_path(struct merkle_path *path, const struct digest *items
 void made_leaf_proof(struct buffer *bytes, const struct hash32 *seed,
                      const struct game_hashes *states, uint32_t which)
 {
-    struct leaf_proof_place place = place_of(seed, states->count, which);
+    struct leaf_proof_place place = place_of(seed, states, which);
     uint32_t state = made_state_of(&states->hashes[place.step]);
-    struct tensor tensor = tensor_of(place.tensor);
-    struct digest roots[TENSORS];
+    uint32_t tensors = made_tensors(shape_of(state));
+    struct tensor tensor = tensor_of(shape_of(state), place.tensor);
+    struct digest roots[TENSORS_MAX];
     uint8_t label[DESCRIPTOR_LABEL_MAX];
     size_t label_size = descriptor_label(label, &tensor);
     uint8_t leaf[MERKLE_LEAF_SIZE];
@@ -153,18 +209,18 @@ void made_leaf_proof(struct buffer *bytes, const struct hash32 *seed,
     struct merkle_leaves leaves;
     struct merkle_path path;
 
-    for (uint32_t i = 0; i < TENSORS; i++) {
+    for (uint32_t i = 0; i < tensors; i++) {
         roots[i] = tensor_root(state, i);
     }
     build_item_path(&path, states->hashes, states->count, place.step);
     add_path(bytes, &path);
-    buffer_add_u32(bytes, TENSORS);
-    build_item_path(&path, roots, TENSORS, place.tensor);
+    buffer_add_u32(bytes, tensors);
+    build_item_path(&path, roots, tensors, place.tensor);
     add_path(bytes, &path);
     buffer_add_u8(bytes, (uint8_t)label_size);
     buffer_add(bytes, label, label_size);
     fill(data, state, place.tensor);
-    merkle_leaves_init_bytes(&leaves, data, elements[place.tensor] * sizeof(data[0]));
+    merkle_leaves_init_bytes(&leaves, data, tensor.count * sizeof(data[0]));
     merkle_path_build(&path, &leaves, place.leaf);
     add_path(bytes, &path);
     read_leaf(leaf, state, &place);
@@ -193,13 +249,13 @@ void made_states_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEA
         build_item_path(&shown->pre_path, previous_states->hashes, previous_states->count,
                         previous_states->count - 1);
     } else {
-        shown->pre_state = made_state_root(0);
+        memcpy(shown->pre_state.bytes, header + FIRST_STATE_AT, DIGEST_SIZE);
     }
 }
 
-void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id)
+void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id, uint32_t first_state)
 {
-    struct digest first = made_state_root(0);
+    struct digest first = made_state_root(first_state);
 
     for (uint32_t i = 0; i < GAME_JOB_HEADER_SIZE; i++) {
         header[i] = (uint8_t)(i * 7 + 1);

@@ -10,9 +10,33 @@
 #include "base/buffer.h"
 #include "chain/game/game.h"
 
-#define MADE_STATES 24
+#define MADE_STATES 26 /* of one shape */
+#define MADE_LIES   12 /* from here on: the states of lies, each that much behind the true one */
 
-/* The root of a state, and its number; MADE_STATES for another root. */
+/* What one state leaves of the one before. */
+enum made_shape {
+    MADE_FULL,   /* nothing: three tensors of five leaves change whole */
+    MADE_TINY,   /* nothing: it is one leaf */
+    MADE_SPARSE, /* all but one element of a leaf */
+    MADE_FROZEN, /* all; a lie changes one element */
+    MADE_SHAPES,
+};
+
+/* The number of a state: those of MADE_FULL are 0, 1, 2 ... */
+static inline uint32_t made_state(enum made_shape shape, uint32_t number)
+{
+    return (uint32_t)shape * MADE_STATES + number;
+}
+
+/* Is this leaf of a state another in the next? */
+bool made_leaf_changes(enum made_shape shape, uint32_t tensor, uint64_t leaf);
+
+/* Which tensors and leaves there are. */
+uint32_t made_tensors(enum made_shape shape);
+uint64_t made_leaves(enum made_shape shape, uint32_t tensor);
+
+/* The root of a state, and its number; where several states are equal the first; MADE_SHAPES *
+ * MADE_STATES for another root. */
 struct digest made_state_root(uint32_t state);
 uint32_t made_state_of(const struct digest *root);
 
@@ -36,7 +60,7 @@ void made_states_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEA
                       const struct game_segment *previous,
                       const struct game_hashes *previous_states, uint32_t step);
 
-/* The header of a job whose first state is made state 0, and its id. */
-void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id);
+/* The header of a job with this first state, and its id. */
+void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id, uint32_t first_state);
 
 #endif /* TESTS_SUPPORT_GAME_MADE_STATES_H */

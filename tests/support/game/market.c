@@ -231,7 +231,7 @@ static struct hash32 open_job(struct market *market, struct game_terms *terms,
     if (market->retouch != NULL) {
         market->retouch(terms);
     }
-    PLAY(market, MARKET_CLIENT, ledger_open_job, &key, terms, &nowhere);
+    PLAY(market, market->client, ledger_open_job, &key, terms, &nowhere);
     return key;
 }
 
@@ -244,7 +244,7 @@ struct hash32 market_open_job(struct market *market, const struct job *job)
 
 void market_cancel(struct market *market, const struct hash32 *job)
 {
-    PLAY(market, MARKET_CLIENT, ledger_cancel, job);
+    PLAY(market, market->client, ledger_cancel, job);
 }
 
 static struct hash32 accept(struct market *market, const struct bundle *bundle)

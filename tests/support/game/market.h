@@ -42,7 +42,8 @@ struct market {
     uint64_t now_s;
     uint32_t moves;
     uint64_t salt;
-    uint32_t seats; /* of each segment, in the terms; 1 where nobody says otherwise */
+    enum market_player client; /* opens and cancels; MARKET_CLIENT where nobody says otherwise */
+    uint32_t seats;            /* of each segment, in the terms; 1 likewise */
     /* How many entries each has in the panel before the job is accepted: the verifier one. */
     uint32_t entries[MARKET_PLAYERS];
     void (*retouch)(struct game_terms *terms); /* before a job is opened; NULL: nothing is */

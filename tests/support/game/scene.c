@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "chain/job/due_submit.h"
-#include "tests/support/game/made_states.h"
 #include "tests/support/test.h"
 
 enum {
-    LIES_FROM = 12, /* the state beside the true one */
     ROUNDS_MAX = 8,
     CHALLENGE_MS = 60000,
     GAS_FORGIVEN = 20, /* thousandths of an ether */
@@ -46,7 +44,6 @@ void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name)
         .delivery_period_s = SCENE_DELIVERY_S,
         .deadline_s = stage_clock(&scene->stage) + 1000000,
     };
-    made_job(scene->header, &scene->terms.job_id);
     for (int i = 0; i < STAGE_PLAYERS; i++) {
         scene->before[i] = stage_money(&scene->stage, i);
     }
@@ -92,6 +89,7 @@ void scene_read(struct scene *scene)
 
 void scene_open_job(struct scene *scene)
 {
+    made_job(scene->header, &scene->terms.job_id, made_state(scene->shape, 0));
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_open_job, &scene->job, &scene->terms,
                &no_contact);
     job_record_init(&scene->record, &scene->job, account(scene, STAGE_CLIENT));
@@ -118,6 +116,18 @@ static uint32_t steps_of(const struct scene *scene, uint32_t index)
     return left < SCENE_STEPS ? (uint32_t)left : SCENE_STEPS;
 }
 
+/* From step `lie` on they are others. */
+static void fill_states(const struct scene *scene, struct digest states[SCENE_STEPS],
+                        uint32_t index, uint32_t lie)
+{
+    for (uint32_t i = 0; i < SCENE_STEPS; i++) {
+        uint32_t number = 1 + index * SCENE_STEPS + i;
+
+        states[i] =
+            made_state_root(made_state(scene->shape, i < lie ? number : number + MADE_LIES));
+    }
+}
+
 void scene_commit(struct scene *scene, int player, uint32_t lie)
 {
     struct digest states[SCENE_STEPS];
@@ -127,11 +137,7 @@ void scene_commit(struct scene *scene, int player, uint32_t lie)
     scene_read(scene);
     index = scene->record.committed;
     list.count = steps_of(scene, index);
-    for (uint32_t i = 0; i < SCENE_STEPS; i++) {
-        uint32_t number = 1 + index * SCENE_STEPS + i;
-
-        states[i] = made_state_root(i < lie ? number : number + LIES_FROM);
-    }
+    fill_states(scene, states, index, lie);
     STAGE_PLAY(&scene->stage, player, ledger_commit, &scene->job, index, &list, false);
     scene_read(scene);
     assert_int_equal(scene->record.committed, index + 1);
@@ -153,11 +159,7 @@ static struct game_hashes states_of(struct scene *scene, struct digest *states,
     for (uint32_t lie = 0; lie <= SCENE_STEPS; lie++) {
         struct digest root;
 
-        for (uint32_t i = 0; i < SCENE_STEPS; i++) {
-            uint32_t number = 1 + segment->index * SCENE_STEPS + i;
-
-            states[i] = made_state_root(i < lie ? number : number + LIES_FROM);
-        }
+        fill_states(scene, states, segment->index, lie);
         root = game_segment_root(&list, (uint64_t)segment->index * SCENE_STEPS);
         if (digest_equal(&root, &segment->root)) {
             return list;
@@ -165,6 +167,21 @@ static struct game_hashes states_of(struct scene *scene, struct digest *states,
     }
     fail_msg("a segment of other states");
     return list;
+}
+
+uint32_t scene_replay(struct scene *scene, uint32_t index)
+{
+    struct game_segment segment = scene_segment(scene, index);
+    struct digest room[SCENE_STEPS];
+    struct digest truth[SCENE_STEPS];
+    struct game_hashes states = states_of(scene, room, &segment);
+    uint32_t step = 0;
+
+    fill_states(scene, truth, index, SCENE_STEPS);
+    while (step < states.count && digest_equal(&states.hashes[step], &truth[step])) {
+        step++;
+    }
+    return step;
 }
 
 /* ---- seats -------------------------------------------------------------------------- */
@@ -429,37 +446,37 @@ void scene_pay(struct scene *scene, int player, uint32_t generation)
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* The first due move that gives an entry back, or ends the duty of one. */
-static bool leave_one(struct scene *scene, int player)
+/* The first due move that gives an entry back, or ends the duty of one. record: of this player. */
+static bool leave_one(struct scene *scene, int player, struct job_record *record)
 {
     struct ledger_clock clock = {.time_s = stage_clock(&scene->stage), .height = UINT32_MAX};
     struct ledger *ledger = scene->stage.ledgers[player];
-    struct job_record record; /* of this player: a record keeps the seats of one account */
     struct due_move move;
     char name[LEDGER_NAME_MAX];
     struct error error;
-    bool due;
 
     error_init(&error);
-    job_record_init(&record, &scene->job, account(scene, player));
     stage_check(ledger_catch_up(ledger, &error), &error);
-    stage_check(job_record_follow(&record, ledger, &error), &error);
-    due = due_move_next(&move, &record, &clock, account(scene, player)) &&
-          (move.kind == DUE_MOVE_LEAVE || move.kind == DUE_MOVE_SETTLE);
-    if (due) {
-        stage_check(due_submit(name, ledger, &record, &move, &error), &error);
-        stage_settle_down(&scene->stage, player, name);
+    stage_check(job_record_follow(record, ledger, &error), &error);
+    if (!due_move_next(&move, record, &clock, account(scene, player)) ||
+        (move.kind != DUE_MOVE_LEAVE && move.kind != DUE_MOVE_SETTLE)) {
+        return false;
     }
-    job_record_free(&record);
-    return due;
+    stage_check(due_submit(name, ledger, record, &move, &error), &error);
+    stage_settle_down(&scene->stage, player, name);
+    return true;
 }
 
 void scene_leave(struct scene *scene)
 {
     scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
     for (int i = 0; i < STAGE_PLAYERS; i++) {
-        while (leave_one(scene, i)) {
+        struct job_record record; /* keeps the seats of one account */
+
+        job_record_init(&record, &scene->job, account(scene, i));
+        while (leave_one(scene, i, &record)) {
         }
+        job_record_free(&record);
     }
 }
 

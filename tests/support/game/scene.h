@@ -9,6 +9,7 @@
 #define TESTS_SUPPORT_GAME_SCENE_H
 
 #include "chain/job/job_record.h"
+#include "tests/support/game/made_states.h"
 #include "tests/support/game/stage.h"
 
 enum {
@@ -25,6 +26,7 @@ enum {
 struct scene {
     struct stage stage;
     struct game_terms terms; /* change them before scene_open_job() */
+    enum made_shape shape;   /* of the states; likewise */
     struct hash32 job;
     uint8_t header[GAME_JOB_HEADER_SIZE];
     wei before[STAGE_PLAYERS];
@@ -46,6 +48,9 @@ void scene_commit(struct scene *scene, int player, uint32_t lie);
 /* Reads the events; the record is then up to date. */
 void scene_read(struct scene *scene);
 struct game_segment scene_segment(struct scene *scene, uint32_t index);
+
+/* The first step of a segment that is not what the job gives; else how many there are. */
+uint32_t scene_replay(struct scene *scene, uint32_t index);
 
 /* Draws the seats of a segment, once. */
 void scene_draw(struct scene *scene, uint32_t index);

@@ -130,7 +130,7 @@ static bool make_case(struct simulation *simulation, const struct simulation_job
     if (last != NULL) {
         before = hashes_of(last);
     }
-    made_job(header, &id);
+    made_job(header, &id, 0);
     made_states_case(shown, header, &segment->committed, &states,
                      index == 0 ? NULL : &segment[-1].committed, &before, step);
     shown->client = simulation->accounts[PLAYER_CLIENT];
@@ -160,7 +160,7 @@ static void lead_claims(struct simulation *simulation, struct simulation_job *jo
             continue;
         }
         error_init(&error);
-        made_job(subject.job_header, &id);
+        made_job(subject.job_header, &id, 0);
         (void)snprintf(name, sizeof(name), "lead/%02x%02x/%u", claim->key.bytes[0],
                        claim->key.bytes[1], claim->turns);
         if (claim->turns % 3 == 2) {
@@ -523,7 +523,7 @@ static void invent_terms(struct simulation *simulation, struct simulation_job *j
         .clock_s = CLOCK_S,
         .delivery_period_s = DELIVERY_S,
     };
-    made_job(header, &job->terms.job_id);
+    made_job(header, &job->terms.job_id, 0);
     job->terms.first_state_root = made_state_root(0);
     if (chance(simulation, 20)) { /* nobody is drawn */
         job->terms.seats = job->terms.coverage_ppm = job->terms.panel_least = 0;
@@ -540,7 +540,7 @@ void simulation_invent_jobs(struct simulation *simulation)
         struct hash32 key;
 
         invent_terms(simulation, job, i);
-        made_job(header, &id);
+        made_job(header, &id, 0);
         key = game_job_key(&virtual_place, &simulation->accounts[PLAYER_CLIENT], &id,
                            job->terms.salt);
         job_record_init(&job->record, &key, &simulation->accounts[PLAYER_SEAT]);

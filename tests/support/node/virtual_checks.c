@@ -101,7 +101,7 @@ static void check(struct virtual_checks *checks, struct check_result *result,
     uint32_t start = find_start(checks, request);
     struct digest state;
 
-    made_job(result->header, &state);
+    made_job(result->header, &state, 0);
     result->has_header = true;
     if (!find_before(&state, request, start)) {
         cannot_tell(result, "the state before is on no mirror");

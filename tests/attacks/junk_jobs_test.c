@@ -1,0 +1,186 @@
+/*
+ * Goal: jobs that nobody means exhaust no panel for others, and take nothing of who sits in one.
+ * Method: a client opens one job after the other with the best of terms, which no solver will take,
+ * until the node that asks its policy locks nothing more for it. An honest client comes, and finds
+ * the node. Then another party helps, and they fill all that the node locks: the next dear job
+ * waits until junk ends, with its deadline at the latest. Nobody has lost anything but the gas of
+ * who made the junk. The node is the real one, with the policy of its defaults.
+ */
+#include "tests/support/test.h"
+
+#include <unistd.h>
+
+#include "tests/support/game/market.h"
+#include "verifier/dispute/dispute_child.h"
+
+#define ETH WEI_PER_ETHER
+
+enum {
+    STEPS = 12,
+    SEGMENT = 4,
+    JUNK = 3, /* jobs of a party */
+    ROUNDS_MAX = 10000,
+    ROUNDS_MORE = 40,
+};
+
+/* Two are a party's share of a purse, a hundredth, and four all that a node locks. */
+static wei large_bond;
+
+static void dear(struct game_terms *terms)
+{
+    terms->bond = large_bond;
+    terms->fee = large_bond / 5; /* a good one */
+    terms->stake = 4 * large_bond;
+    terms->reward_from = terms->reward_to = 4 * large_bond;
+}
+
+static void junk(struct game_terms *terms)
+{
+    dear(terms);
+    terms->panel_least = 200; /* that many will not come: so no solver can accept */
+}
+
+static struct job *some_job(void)
+{
+    struct small_job_options options;
+
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    options.model.seed = 3;
+    return small_job_new(&options);
+}
+
+static void play_round(struct market_node *node)
+{
+    struct error error;
+    bool busy = false;
+
+    error_init(&error);
+    if (node_round(&node->node, &busy, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    (void)usleep(2000);
+    market_pass_time(node->market, 1);
+}
+
+static uint32_t of_the_node(struct market_node *node, enum game_event_kind kind)
+{
+    return market_count(node->market, kind, signer_address(node->market->signers[MARKET_VERIFIER]));
+}
+
+/* Rounds until so many events are about the node's account; and then there are no more. A node with
+ * something refused for now is never quiet. */
+static void see(struct market_node *node, enum game_event_kind kind, uint32_t wanted)
+{
+    for (int i = 0; i < ROUNDS_MAX && of_the_node(node, kind) < wanted; i++) {
+        play_round(node);
+    }
+    for (int i = 0; i < ROUNDS_MORE; i++) {
+        play_round(node);
+    }
+    assert_int_equal(of_the_node(node, kind), wanted);
+}
+
+static void open_junk(struct market *market, struct hash32 jobs[JUNK], const struct job *job,
+                      enum market_player client)
+{
+    market->client = client;
+    market->retouch = junk;
+    for (int i = 0; i < JUNK; i++) {
+        jobs[i] = market_open_job(market, job);
+    }
+    market->client = MARKET_CLIENT;
+    market->retouch = dear;
+}
+
+static void cancel_junk(struct market *market, const struct hash32 jobs[JUNK],
+                        enum market_player client)
+{
+    market->client = client;
+    for (int i = 0; i < JUNK; i++) {
+        market_cancel(market, &jobs[i]);
+    }
+    market->client = MARKET_CLIENT;
+}
+
+/* Within the gas of what it did. */
+static void see_as_before(struct market *market, enum market_player player, wei before)
+{
+    wei gas = market->anvil == NULL ? 0 : ETH / 10;
+    wei now = market_money(market, player);
+
+    assert_true(now <= before && now + gas >= before);
+}
+
+static void play(bool embedded, const char *name)
+{
+    struct job *job = some_job();
+    struct market_node node;
+    struct market market;
+    struct hash32 one[JUNK];
+    struct hash32 other[JUNK];
+    struct hash32 honest[2];
+    wei before[MARKET_PLAYERS];
+
+    market_open(&market, embedded, name);
+    for (int i = 0; i < MARKET_PLAYERS; i++) {
+        before[i] = market_money(&market, i);
+    }
+    large_bond = before[MARKET_VERIFIER] / 202; /* gas makes the purse smaller */
+    market_node_defaults(&node, &market, NULL);
+    node.options.entries = 1;
+    node.options.policy = policy_default();
+    market_node_open(&node);
+
+    open_junk(&market, one, job, MARKET_RIVAL);
+    see(&node, GAME_ENLISTED, 2);
+    honest[0] = market_open_job(&market, job);
+    see(&node, GAME_ENLISTED, 3);
+
+    open_junk(&market, other, job, MARKET_SOLVER);
+    see(&node, GAME_ENLISTED, 4);
+    honest[1] = market_open_job(&market, job);
+    see(&node, GAME_ENLISTED, 4);
+    assert_true(market_money(&market, MARKET_VERIFIER) >=
+                before[MARKET_VERIFIER] - before[MARKET_VERIFIER] / 50);
+
+    cancel_junk(&market, one, MARKET_RIVAL);
+    see(&node, GAME_ENLISTED, 6); /* for the dear job, and for junk of the other party */
+
+    cancel_junk(&market, other, MARKET_SOLVER);
+    market_cancel(&market, &honest[0]);
+    market_cancel(&market, &honest[1]);
+    see(&node, GAME_GONE, 6);
+    for (int i = 0; i < MARKET_PLAYERS; i++) {
+        see_as_before(&market, i, before[i]);
+    }
+    market_node_close(&node);
+    market_close(&market);
+    job_free(job);
+}
+
+static void test_junk_jobs_exhaust_no_panel(void **state)
+{
+    (void)state;
+    play(true, "junk");
+}
+
+static void test_junk_jobs_exhaust_no_panel_on_a_chain(void **state)
+{
+    (void)state;
+    play(false, "junk-evm");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_junk_jobs_exhaust_no_panel),
+        cmocka_unit_test(test_junk_jobs_exhaust_no_panel_on_a_chain),
+    };
+
+    if (workers_asked(argc, argv)) {
+        return workers_serve(&dispute_child);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
