@@ -1,6 +1,6 @@
 /*
  * network_bench.c - attackers play the game of docs/PROTOCOL.md at the default terms of each class
- * of `job open --safety`: what they gain over honest conduct, and what honest parties earn beside
+ * of `job open --terms`: what they gain over honest conduct, and what honest parties earn beside
  * them.
  *
  *     build/bench/network_bench build/bench/network.json

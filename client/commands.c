@@ -37,10 +37,10 @@ static const struct command commands[] = {
      .run = job_new_show},
     {.name = "open",
      .summary = "put a job on a ledger, with the money for its solver",
-     .description = "Escrows reward and fees. Terms that are not given follow from the reward and "
-                    "--safety; "
-                    "all terms are shown and must be confirmed. Prints the key: the job's name on "
-                    "the ledger. The solver also needs the job file and the data.",
+     .description =
+         "Escrows reward and fees. Terms that are not given follow from the reward and "
+         "--terms; all terms are shown and must be confirmed. Prints the key: the job's name on "
+         "the ledger. The solver also needs the job file and the data.",
      .arguments = "JOB",
      .example = "lockstep job open text.job --reward 0.5eth --ledger local:try.ledger",
      .options = job_open_options,

@@ -37,6 +37,10 @@ const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS] = {
      .maximum = GAME_SEGMENTS_MAX,
      .help = "the state at the end of this segment (default: the last one that is final)",
      .command_line_only = true},
+    {.name = "wait",
+     .kind = OPTION_FLAG,
+     .help = "stay until the job is closed, and fetch its last state then",
+     .command_line_only = true},
     {.name = "hf",
      .kind = OPTION_TEXT,
      .value = "DIR",
@@ -257,8 +261,11 @@ int job_fetch_run(struct command_context *context)
     }
     TRY_OUT(job_source_open(&fetching->source, context->options->arguments[0], context,
                             fetching->signer, &error));
-    TRY_OUT(choose_state(fetching, &error));
     TRY_OUT(stop_open(&fetching->stop, &error));
+    if (options_flag(context->options, "wait")) {
+        TRY_OUT(job_source_wait(&fetching->source, context, &fetching->stop, &error));
+    }
+    TRY_OUT(choose_state(fetching, &error));
     fetching->source.mirrors.stop = &fetching->stop;
     TRY_OUT(fetch_state(fetching, &error));
     TRY_OUT(export_model(fetching, &error));

@@ -174,14 +174,15 @@ static enum status agree(bool *opened, struct hash32 *key, struct game_terms *te
 
     TRY(job_moves_watch(&ledger, &account, context, error));
     TRY_OUT(ledger_get_clock(ledger, &clock, error));
-    terms->deadline_s = clock.time_s + options_number(context->options, "deadline");
+    terms->deadline_s = clock.time_s + job_terms_deadline_s(context->options);
     *key = game_job_key(ledger_get_game(ledger), &account, &terms->job_id, terms->salt);
     TRY_OUT(look_before(opened, ledger, key, terms, error));
     if (*opened) {
         goto out;
     }
     if (!options_flag(context->options, "any-terms")) {
-        TRY_OUT(job_policy_check(terms, clock.time_s, error));
+        TRY_OUT(
+            job_policy_check(terms, job_terms_are_quick(context->options), clock.time_s, error));
     }
     TRY_OUT(confirm(context, terms, error));
 out:

@@ -52,15 +52,17 @@ json_t *job_policy_json(const struct job_policy *policy, const struct game_terms
                      refusal_json(node, &refusals[1]));
 }
 
-enum status job_policy_check(const struct game_terms *terms, uint64_t now_s, struct error *error)
+enum status job_policy_check(const struct game_terms *terms, bool quick, uint64_t now_s,
+                             struct error *error)
 {
+    const struct policy policy = quick ? policy_quick() : policy_default();
     struct policy_refusal refusal;
 
-    if (policy_open(&refusal, terms, now_s)) {
+    if (policy_open(&refusal, &policy, terms, now_s)) {
         return STATUS_OK;
     }
-    (void)error_set(error, STATUS_REFUSED,
-                    "no node or no solver at its defaults takes these terms: %s", refusal.text);
+    (void)error_set(error, STATUS_REFUSED, "no node or no solver %s takes these terms: %s",
+                    quick ? "with --terms quick" : "at its defaults", refusal.text);
     error_advise(error,
                  "change %s, or open the job with --any-terms for parties who take them by the "
                  "option that is named",

@@ -35,7 +35,7 @@ json_t *job_policy_json(const struct job_policy *policy, const struct game_terms
 
 /* For `job open`: STATUS_REFUSED for terms that no node or no solver takes at its defaults, with
  * what to change. */
-MUST_CHECK enum status job_policy_check(const struct game_terms *terms, uint64_t now_s,
+MUST_CHECK enum status job_policy_check(const struct game_terms *terms, bool quick, uint64_t now_s,
                                         struct error *error);
 
 #endif /* CLIENT_JOB_POLICY_H */

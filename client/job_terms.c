@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chain/commands/allow_file.h"
+#include "chain/game/ledger.h"
 #include "chain/game/terms.h"
 
 /* A fee pays a replay with something to spare, and a reward the computing: 13/10 of the cost. */
@@ -18,21 +19,68 @@
 /* Coverage is this many times what makes cheating a loss. */
 #define COVERAGE_SPARE 1.5
 
-/* partners: the share of the panel that the class withstands. */
-static const struct safety {
-    const char *name;
-    uint32_t seats;
-    double coverage;
-    double partners;
-} classes[] = {
-    {"lean", 1, 0.1, 0.1},
-    {"standard", 1, 0.2, 0.3},
-    {"careful", 2, 0.5, 0.5},
+struct times {
+    uint32_t segment_s;
+    uint32_t seal_s;
+    uint32_t reveal_s;
+    uint32_t claim_s;
+    uint32_t clock_s;
+    uint32_t delivery_s;
+    uint32_t deadline_s;
 };
 
-static const struct safety *class_of(const struct options *options)
+#define MINUTE_S 60
+#define HOUR_S   (60 * MINUTE_S)
+#define DAY_S    (24 * HOUR_S)
+
+static const struct times usual_times = {
+    .segment_s = DAY_S,
+    .seal_s = 12 * HOUR_S,
+    .reveal_s = 6 * HOUR_S,
+    .claim_s = 12 * HOUR_S,
+    .clock_s = 12 * HOUR_S,
+    .delivery_s = 3 * DAY_S,
+    .deadline_s = 30 * DAY_S,
+};
+static const struct times quick_times = {
+    .segment_s = 10 * MINUTE_S,
+    .seal_s = 30,
+    .reveal_s = 20,
+    .claim_s = 20,
+    .clock_s = MINUTE_S,
+    .delivery_s = 10 * MINUTE_S,
+    .deadline_s = HOUR_S,
+};
+/* A chain has blocks of some seconds, and moves wait for several. */
+static const struct times quick_chain_times = {
+    .segment_s = HOUR_S,
+    .seal_s = 6 * MINUTE_S,
+    .reveal_s = 4 * MINUTE_S,
+    .claim_s = 4 * MINUTE_S,
+    .clock_s = 15 * MINUTE_S,
+    .delivery_s = 2 * HOUR_S,
+    .deadline_s = DAY_S,
+};
+
+/* partners: the share of the panel that the class withstands. */
+static const struct terms_class {
+    const char *name;
+    uint32_t seats;
+    uint32_t panel;
+    double coverage;
+    double partners;
+    const struct times *times;
+    const struct times *chain_times;
+} classes[] = {
+    {POLICY_QUICK, 1, 1, 1.0, 0.0, &quick_times, &quick_chain_times},
+    {"lean", 1, ECONOMY_PANEL_USUAL, 0.1, 0.1, &usual_times, &usual_times},
+    {"standard", 1, ECONOMY_PANEL_USUAL, 0.2, 0.3, &usual_times, &usual_times},
+    {"careful", 2, ECONOMY_PANEL_USUAL, 0.5, 0.5, &usual_times, &usual_times},
+};
+
+static const struct terms_class *class_of(const struct options *options)
 {
-    const char *name = options_text(options, "safety");
+    const char *name = options_text(options, "terms");
 
     for (size_t i = 0; i + 1 < sizeof(classes) / sizeof(classes[0]); i++) {
         if (strcmp(name, classes[i].name) == 0) {
@@ -40,6 +88,43 @@ static const struct safety *class_of(const struct options *options)
         }
     }
     return &classes[sizeof(classes) / sizeof(classes[0]) - 1];
+}
+
+bool job_terms_are_quick(const struct options *options)
+{
+    return class_of(options) == &classes[0];
+}
+
+/* ---- time ------------------------------------------------------------------------------- */
+
+static const struct times *times_of(const struct options *options)
+{
+    const struct terms_class *class = class_of(options);
+
+    return ledger_is_embedded(options_text(options, "ledger")) ? class->times : class->chain_times;
+}
+
+static uint32_t period(const struct options *options, const char *name, uint32_t usual_s)
+{
+    return options_given(options, name) ? (uint32_t)options_number(options, name) : usual_s;
+}
+
+uint64_t job_terms_deadline_s(const struct options *options)
+{
+    return options_given(options, "deadline") ? options_number(options, "deadline")
+                                              : times_of(options)->deadline_s;
+}
+
+static void take_times(struct game_terms *terms, const struct options *options)
+{
+    const struct times *times = times_of(options);
+
+    terms->segment_period_s = period(options, "segment-period", times->segment_s);
+    terms->seal_period_s = period(options, "seal-period", times->seal_s);
+    terms->reveal_period_s = period(options, "reveal-period", times->reveal_s);
+    terms->claim_period_s = period(options, "claim-period", times->claim_s);
+    terms->clock_s = period(options, "clock", times->clock_s);
+    terms->delivery_period_s = period(options, "delivery-period", times->delivery_s);
 }
 
 /* ---- money ------------------------------------------------------------------------------ */
@@ -131,14 +216,14 @@ static enum status take_deposits(struct game_terms *terms, wei segment_cost,
     return take_amount(&terms->query_fee, options, "query-fee", error);
 }
 
-static enum status take_seats(struct game_terms *terms, const struct safety *safety,
+static enum status take_seats(struct game_terms *terms, const struct terms_class *class,
                               const struct options *options, struct error *error)
 {
-    terms->seats = options_given(options, "seats") ? (uint32_t)options_number(options, "seats")
-                                                   : safety->seats;
+    terms->seats =
+        options_given(options, "seats") ? (uint32_t)options_number(options, "seats") : class->seats;
     terms->panel_least = options_given(options, "panel")
                              ? (uint32_t)options_number(options, "panel")
-                         : terms->seats > 0 ? ECONOMY_PANEL_USUAL
+                         : terms->seats > 0 ? class->panel
                                             : 0;
     if (terms->panel_least < terms->seats) {
         return error_set(error, STATUS_USAGE, "--panel: fewer entries than --seats");
@@ -147,13 +232,13 @@ static enum status take_seats(struct game_terms *terms, const struct safety *saf
 }
 
 /* A short job has little to lose in a conviction, so more of it is covered. */
-static enum status take_coverage(struct game_terms *terms, const struct safety *safety,
+static enum status take_coverage(struct game_terms *terms, const struct terms_class *class,
                                  wei segment_cost, const struct options *options,
                                  struct error *error)
 {
     struct economy economy = job_terms_economy(terms, segment_cost);
     double coverage =
-        fmax(safety->coverage, COVERAGE_SPARE * economy_coverage_least(&economy, safety->partners));
+        fmax(class->coverage, COVERAGE_SPARE * economy_coverage_least(&economy, class->partners));
 
     if (terms->seats == 0) {
         coverage = 0.0;
@@ -211,7 +296,7 @@ static enum status take_lists(struct game_terms *terms, const struct options *op
 enum status job_terms_make(struct game_terms *terms, const struct job *job,
                            const struct options *options, struct error *error)
 {
-    const struct safety *safety = class_of(options);
+    const struct terms_class *class = class_of(options);
     double held = options_real(options, "held");
     wei cost = 0;
 
@@ -223,18 +308,13 @@ enum status job_terms_make(struct game_terms *terms, const struct job *job,
                          (double)GAME_HELD_PPM_MAX / GAME_PPM);
     }
     terms->held_ppm = (uint32_t)(held * GAME_PPM + 0.5);
-    terms->segment_period_s = (uint32_t)options_number(options, "segment-period");
-    terms->seal_period_s = (uint32_t)options_number(options, "seal-period");
-    terms->reveal_period_s = (uint32_t)options_number(options, "reveal-period");
-    terms->claim_period_s = (uint32_t)options_number(options, "claim-period");
-    terms->clock_s = (uint32_t)options_number(options, "clock");
-    terms->delivery_period_s = (uint32_t)options_number(options, "delivery-period");
+    take_times(terms, options);
     TRY(take_lists(terms, options, error));
     TRY(take_reward(terms, job, options, error));
     TRY(take_segment_cost(&cost, terms, options, error));
-    TRY(take_seats(terms, safety, options, error));
+    TRY(take_seats(terms, class, options, error));
     TRY(take_deposits(terms, cost, options, error));
-    TRY(take_coverage(terms, safety, cost, options, error));
+    TRY(take_coverage(terms, class, cost, options, error));
     return check(terms, error);
 }
 
@@ -437,5 +517,11 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
     show_amount(out, "a bond is", terms->bond, ", of a seat or a claim");
     show_times(out, terms);
     show_cheating(out, &economy);
+    if (job_terms_are_quick(options)) {
+        fprintf(out,
+                "%-16s whoever is away for a minute loses money, and one verifier is the whole "
+                "panel: not for real money\n",
+                "quick terms");
+    }
     show_amount(out, "ESCROW", game_escrow(terms), ", paid now");
 }

@@ -1,6 +1,6 @@
 /*
  * job_terms.h - the terms of a job from options: what is not given follows from the reward and from
- * how safe the job shall be. And the terms for people, before any money leaves.
+ * the class of --terms. And the terms for people, before any money leaves.
  */
 #ifndef CLIENT_JOB_TERMS_H
 #define CLIENT_JOB_TERMS_H
@@ -10,6 +10,7 @@
 #include "base/cli/options.h"
 #include "chain/game/economy.h"
 #include "chain/game/game.h"
+#include "chain/game/policy.h"
 #include "client/board/job_price.h"
 #include "proofs/job/job.h"
 
@@ -17,10 +18,10 @@
     {                                                                                              \
         .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text)                   \
     }
-#define JOB_TERMS_PERIOD(option, preset, text)                                                     \
+#define JOB_TERMS_PERIOD(option, text)                                                             \
     {                                                                                              \
-        .name = (option), .kind = OPTION_DURATION, .value = "TIME", .fallback = (preset),          \
-        .minimum = 1, .maximum = GAME_PERIOD_MAX, .help = (text)                                   \
+        .name = (option), .kind = OPTION_DURATION, .value = "TIME", .minimum = 1,                  \
+        .maximum = GAME_PERIOD_MAX, .help = text " (default: by --terms)"                          \
     }
 
 /* For a command's table. */
@@ -38,13 +39,15 @@
          .minimum = 1,                                                                             \
          .maximum = GAME_PERIOD_MAX,                                                               \
          .help = "how long the reward rises"},                                                     \
-        {.name = "safety",                                                                         \
+        {.name = "terms",                                                                          \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "CLASS",                                                                         \
          .fallback = "standard",                                                                   \
-         .choices = "lean|standard|careful",                                                       \
+         .choices = POLICY_CLASSES,                                                                \
          .help = "how much is verified: lean, a tenth of the segments by one seat; standard, a "   \
-                 "fifth; careful, half of them by two; more where the job is short"},              \
+                 "fifth; careful, half of them by two; more where the job is short. Their "        \
+                 "periods are hours. quick is for trying, not for real money: all by one seat of " \
+                 "a panel of one, in seconds (on a chain, minutes)"},                              \
         JOB_TERMS_AMOUNT("segment-cost", "what it costs a solver to compute a segment (default: "  \
                                          "its reward divided by 1.3)"),                            \
         JOB_TERMS_AMOUNT("stake", "what a solver loses when it is convicted (default: the whole "  \
@@ -53,12 +56,12 @@
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = GAME_SEATS_MAX,                                                                \
-         .help = "verifiers who must say that a covered segment is right (default: by --safety); " \
+         .help = "verifiers who must say that a covered segment is right (default: by --terms); "  \
                  "0: nobody is paid to look"},                                                     \
         {.name = "coverage",                                                                       \
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
-         .help = "share of the segments that is covered, from 0 to 1 (default: by --safety)"},     \
+         .help = "share of the segments that is covered, from 0 to 1 (default: by --terms)"},      \
         JOB_TERMS_AMOUNT("fee", "of a seat of a segment (default: 1.3 times --segment-cost)"),     \
         JOB_TERMS_AMOUNT("bond", "of a seat, and the least of a claim (default: ten fees)"),       \
         JOB_TERMS_AMOUNT("query-fee", "what a claimant pays the solver for each reply on the "     \
@@ -67,7 +70,7 @@
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = GAME_PANEL_LEAST,                                                              \
-         .help = "entries in the panel that a solver waits for (default: 12)"},                    \
+         .help = "entries in the panel that a solver waits for (default: 12; quick: one)"},        \
         {.name = "solvers",                                                                        \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \
@@ -81,25 +84,29 @@
          .value = "X",                                                                             \
          .fallback = "0.2",                                                                        \
          .help = "share of the reward that is held until delivery, at most 0.5"},                  \
-        JOB_TERMS_PERIOD("segment-period", "1d",                                                   \
+        JOB_TERMS_PERIOD("segment-period",                                                         \
                          "the solver must commit a segment at least this often"),                  \
-        JOB_TERMS_PERIOD("seal-period", "12h", "how long seats may replay and seal a verdict"),    \
-        JOB_TERMS_PERIOD("reveal-period", "6h", "and then reveal it"),                             \
-        JOB_TERMS_PERIOD("claim-period", "12h", "and then claims may come"),                       \
-        JOB_TERMS_PERIOD("clock", "12h", "what each side of a dispute has for all of its moves"),  \
-        JOB_TERMS_PERIOD("delivery-period", "3d",                                                  \
+        JOB_TERMS_PERIOD("seal-period", "how long seats may replay and seal a verdict"),           \
+        JOB_TERMS_PERIOD("reveal-period", "and then reveal it"),                                   \
+        JOB_TERMS_PERIOD("claim-period", "and then claims may come"),                              \
+        JOB_TERMS_PERIOD("clock", "what each side of a dispute has for all of its moves"),         \
+        JOB_TERMS_PERIOD("delivery-period",                                                        \
                          "after the last segment: how long the client may take to acknowledge"),   \
         {.name = "deadline",                                                                       \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
-         .fallback = "30d",                                                                        \
          .minimum = 60,                                                                            \
-         .help = "from now until the last segment must be committed"},                             \
+         .help = "from now until the last segment must be committed (default: by --terms)"},       \
     {                                                                                              \
         .name = "salt", .kind = OPTION_INTEGER, .value = "N", .fallback = "0",                     \
         .help = "another number opens the same job once more"                                      \
     }
 #define JOB_TERMS_OPTION_COUNT (24 + JOB_PRICE_OPTION_COUNT)
+
+/* How long the solver has, from when the job is opened. */
+uint64_t job_terms_deadline_s(const struct options *options);
+/* Are they for people who try? */
+bool job_terms_are_quick(const struct options *options);
 
 /* Fills in everything but the deadline. */
 MUST_CHECK enum status job_terms_make(struct game_terms *terms, const struct job *job,

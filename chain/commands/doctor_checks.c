@@ -204,8 +204,8 @@ static void look_at_ledger(struct doctor_finding *finding, const struct command_
         status = chain_ledger_options(&place, state_dir, &with, NULL, &error);
         place.timeout_ms = ANSWER_MS;
         if (status == STATUS_OK) {
-            status = strncmp(place.url, "local:", 6) == 0 ? look_at_file(finding, &place, &error)
-                                                          : look_at_chain(finding, &place, &error);
+            status = ledger_is_embedded(place.url) ? look_at_file(finding, &place, &error)
+                                                   : look_at_chain(finding, &place, &error);
         }
     }
     if (status != STATUS_OK) {

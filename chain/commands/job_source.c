@@ -16,6 +16,7 @@
 
 enum {
     DATA_HEADER_MAX = 65536, /* of a .npy */
+    LOOK_S = 2,              /* at a job that is waited for */
 };
 
 static enum status add_mirrors(struct job_source *source, const struct options *options,
@@ -53,6 +54,20 @@ enum status job_source_open(struct job_source *source, const char *key,
     TRY(terms_find(&job, NULL, source->ledger, key, NULL, error));
     job_record_init(&source->record, &job, signer == NULL ? NULL : signer_address(signer));
     TRY(job_record_follow(&source->record, source->ledger, error));
+    return add_mirrors(source, context->options, error);
+}
+
+enum status job_source_wait(struct job_source *source, const struct command_context *context,
+                            struct stop *stop, struct error *error)
+{
+    while (source->record.phase != GAME_PHASE_CLOSED) {
+        if (stop_wait(stop, LOOK_S)) {
+            return error_set(error, STATUS_STOPPED, "stopped while waiting for the job");
+        }
+        TRY(ledger_catch_up(source->ledger, error));
+        TRY(job_record_follow(&source->record, source->ledger, error));
+    }
+    source->mirrors.count = 0;
     return add_mirrors(source, context->options, error);
 }
 

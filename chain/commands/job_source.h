@@ -6,6 +6,7 @@
 #define CHAIN_COMMANDS_JOB_SOURCE_H
 
 #include "base/cli/command.h"
+#include "base/io/stop.h"
 #include "chain/job/job_record.h"
 #include "proofs/job/job.h"
 #include "proofs/mirror/mirror_set.h"
@@ -35,6 +36,10 @@ struct job_source {
 MUST_CHECK enum status job_source_open(struct job_source *source, const char *key,
                                        const struct command_context *context,
                                        const struct signer *signer, struct error *error);
+/* Waits until the job is closed, and looks again for where its parts can be had. */
+MUST_CHECK enum status job_source_wait(struct job_source *source,
+                                       const struct command_context *context, struct stop *stop,
+                                       struct error *error);
 void job_source_close(struct job_source *source);
 
 /* Reads the job file at path; fetches it into there, where there is none. */

@@ -71,7 +71,7 @@ enum status chain_ledger_options_at(struct ledger_options *options, char state_d
                             "ledger=... in the config file");
         return STATUS_USAGE;
     }
-    if (state == NULL && strncmp(options->url, "local:", 6) == 0) {
+    if (state == NULL && ledger_is_embedded(options->url)) {
         state_dir[0] = '\0'; /* an embedded ledger is a file, and keeps nothing elsewhere */
     } else if (state == NULL) {
         status = file_place(state_dir, FILE_PATH_MAX, error, FILE_PLACE_STATE, "ledger");
@@ -140,7 +140,7 @@ static enum status require_embedded(const struct command_context *context, struc
 {
     const char *url = options_text(context->options, "ledger");
 
-    if (url == NULL || strncmp(url, "local:", 6) == 0) {
+    if (url == NULL || ledger_is_embedded(url)) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_USAGE,

@@ -9,6 +9,29 @@
 
 /* ---- reading ------------------------------------------------------------------- */
 
+static bool is_quick(const struct options *options)
+{
+    return strcmp(options_text(options, "terms"), POLICY_QUICK) == 0;
+}
+
+static struct policy policy_of(const struct options *options)
+{
+    return is_quick(options) ? policy_quick() : policy_default();
+}
+
+/* Of quick terms the fallbacks of the options do not hold. */
+static bool holds(const struct options *options, const char *name)
+{
+    return options_given(options, name) || !is_quick(options);
+}
+
+static void read_period(uint32_t *period_s, const struct options *options, const char *name)
+{
+    if (holds(options, name)) {
+        *period_s = (uint32_t)options_number(options, name);
+    }
+}
+
 static enum status read_amount(wei *amount, const struct options *options, const char *name,
                                struct error *error)
 {
@@ -30,6 +53,9 @@ static enum status read_cap(struct policy_cap *cap, const struct options *option
     char *end = NULL;
     double percent;
 
+    if (!holds(options, name)) {
+        return STATUS_OK;
+    }
     *cap = (struct policy_cap){.set = text != NULL};
     if (text == NULL) {
         return STATUS_OK;
@@ -53,6 +79,9 @@ static enum status read_multiple(uint32_t *thousandths, const struct options *op
 {
     double multiple = options_real(options, name);
 
+    if (!holds(options, name)) {
+        return STATUS_OK;
+    }
     if (!(multiple <= 1000000.0)) {
         return error_set(error, STATUS_USAGE, "--%s: more than a million", name);
     }
@@ -63,7 +92,7 @@ static enum status read_multiple(uint32_t *thousandths, const struct options *op
 static enum status read_common(struct policy *policy, const struct options *options,
                                struct error *error)
 {
-    policy->clock_least_s = (uint32_t)options_number(options, "clock-least");
+    read_period(&policy->clock_least_s, options, "clock-least");
     TRY(read_multiple(&policy->clock_factor, options, "clock-factor", error));
     TRY(read_multiple(&policy->cost_cover, options, "cost-cover", error));
     return read_amount(&policy->price, options, "price", error);
@@ -72,11 +101,11 @@ static enum status read_common(struct policy *policy, const struct options *opti
 enum status policy_options_node(struct policy *policy, const struct options *options,
                                 struct error *error)
 {
-    *policy = policy_default();
+    *policy = policy_of(options);
     TRY(read_common(policy, options, error));
     policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-most");
-    policy->seal_least_s = (uint32_t)options_number(options, "seal-period-least");
-    policy->reveal_least_s = (uint32_t)options_number(options, "reveal-period-least");
+    read_period(&policy->seal_least_s, options, "seal-period-least");
+    read_period(&policy->reveal_least_s, options, "reveal-period-least");
     TRY(read_amount(&policy->fee_least, options, "fee-least", error));
     TRY(read_cap(&policy->lock_all, options, "lock-most", error));
     TRY(read_cap(&policy->lock_job, options, "lock-job-most", error));
@@ -86,7 +115,7 @@ enum status policy_options_node(struct policy *policy, const struct options *opt
 enum status policy_options_solver(struct policy *policy, const struct options *options,
                                   struct error *error)
 {
-    *policy = policy_default();
+    *policy = policy_of(options);
     TRY(read_common(policy, options, error));
     TRY(read_multiple(&policy->stake_rewards_max, options, "stake-rewards-most", error));
     TRY(read_multiple(&policy->time_spare, options, "time-spare", error));

@@ -13,12 +13,20 @@
 
 /* What a node and a solver have in common, for a command's table. */
 #define POLICY_OPTIONS                                                                             \
-    {.name = "clock-least",                                                                        \
-     .kind = OPTION_DURATION,                                                                      \
-     .value = "TIME",                                                                              \
-     .fallback = "1h",                                                                             \
-     .maximum = GAME_PERIOD_MAX,                                                                   \
-     .help = "policy: stake on no job whose clock of a dispute is shorter"},                       \
+    {.name = "terms",                                                                              \
+     .kind = OPTION_CHOICE,                                                                        \
+     .value = "CLASS",                                                                             \
+     .fallback = "standard",                                                                       \
+     .choices = POLICY_CLASSES,                                                                    \
+     .help = "policy: quick also takes what 'job open --terms quick' opens, with periods of "      \
+             "seconds and more of the account locked: not for real money; the other classes "      \
+             "differ only for 'job open'"},                                                        \
+        {.name = "clock-least",                                                                    \
+         .kind = OPTION_DURATION,                                                                  \
+         .value = "TIME",                                                                          \
+         .fallback = "1h",                                                                         \
+         .maximum = GAME_PERIOD_MAX,                                                               \
+         .help = "policy: stake on no job whose clock of a dispute is shorter"},                   \
         {.name = "clock-factor",                                                                   \
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
@@ -34,7 +42,7 @@
         .help = "policy: where --price is known, fee or reward is at least so many times the "     \
                 "cost of computing a segment"                                                      \
     }
-#define POLICY_OPTION_COUNT 4
+#define POLICY_OPTION_COUNT 5
 
 /* Of a node. */
 #define POLICY_NODE_OPTIONS                                                                        \

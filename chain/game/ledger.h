@@ -40,6 +40,9 @@ struct ledger_options {
 /* Fills in everything but url, state_dir, signer and registry. */
 void ledger_options_init(struct ledger_options *options);
 
+/* Is it the URL of an embedded ledger? NULL is none. */
+bool ledger_is_embedded(const char *url);
+
 struct ledger;
 
 /* STATUS_USAGE for an unknown kind of URL, STATUS_NOT_FOUND for a local file that does not exist

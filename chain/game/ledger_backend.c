@@ -19,6 +19,11 @@ void ledger_options_init(struct ledger_options *options)
     options->timeout_ms = 10000;
 }
 
+bool ledger_is_embedded(const char *url)
+{
+    return url != NULL && strncmp(url, "local:", 6) == 0;
+}
+
 enum status ledger_open(struct ledger **ledger, const struct ledger_options *options,
                         struct error *error)
 {
@@ -35,7 +40,7 @@ enum status ledger_open(struct ledger **ledger, const struct ledger_options *opt
     }
     if (strlen(options->url) > LEDGER_URL_MAX) {
         status = error_set(error, STATUS_USAGE, "the ledger's URL is too long");
-    } else if (strncmp(options->url, "local:", 6) == 0) {
+    } else if (ledger_is_embedded(options->url)) {
         status = ledger_local_attach(made, options, error);
     } else if (strncmp(options->url, "http://", 7) == 0 ||
                strncmp(options->url, "https://", 8) == 0) {

@@ -33,6 +33,21 @@ struct policy policy_default(void)
     };
 }
 
+struct policy policy_quick(void)
+{
+    struct policy policy = policy_default();
+
+    policy.lock_all.share_ppm = 200000;
+    policy.lock_job.share_ppm = 100000;
+    policy.lock_party.share_ppm = 200000;
+    policy.seal_least_s = 10;
+    policy.reveal_least_s = 10;
+    policy.clock_least_s = 30;
+    policy.clock_factor = POLICY_ONE;
+    policy.time_spare = POLICY_ONE;
+    return policy;
+}
+
 /* ---- terms and refusals -------------------------------------------------------- */
 
 static const struct {
@@ -380,14 +395,14 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
                   "--time-spare");
 }
 
-bool policy_open(struct policy_refusal *refusal, const struct game_terms *terms, uint64_t now_s)
+bool policy_open(struct policy_refusal *refusal, const struct policy *policy,
+                 const struct game_terms *terms, uint64_t now_s)
 {
-    const struct policy policy = policy_default();
     const struct policy_pace unknown = {0};
 
-    return (terms->seats == 0 || policy_enlist(refusal, &policy, terms, NULL, &unknown)) &&
-           policy_claim(refusal, &policy, terms, terms->bond, NULL, &unknown) &&
-           policy_solve(refusal, &policy, terms, terms->reward_to, terms->stake, &unknown, now_s);
+    return (terms->seats == 0 || policy_enlist(refusal, policy, terms, NULL, &unknown)) &&
+           policy_claim(refusal, policy, terms, terms->bond, NULL, &unknown) &&
+           policy_solve(refusal, policy, terms, terms->reward_to, terms->stake, &unknown, now_s);
 }
 
 /* ---- for people ---------------------------------------------------------------------- */

@@ -49,8 +49,16 @@ struct policy {
     uint32_t time_spare;        /* in thousandths: deadlines against the time of the training */
 };
 
+/* The classes of terms: what `job open` opens, and what a node and a solver take. */
+#define POLICY_CLASSES "quick|lean|standard|careful"
+#define POLICY_QUICK   "quick" /* of the others a policy makes no difference */
+
 /* The limits of a program that nobody has told any. */
 struct policy policy_default(void);
+
+/* Of one that was told to take quick terms: for people who try, with money that is worth nothing.
+ * Whoever is away for a minute loses its bond or stake. */
+struct policy policy_quick(void);
 
 /* What an account has, and what its bonds lock already. */
 struct policy_locked {
@@ -109,10 +117,10 @@ MUST_CHECK bool policy_solve(struct policy_refusal *refusal, const struct policy
  * 0: the pace is not known. */
 wei policy_hour(wei reward, const struct policy_pace *pace);
 
-/* A client: would a node and a solver at their defaults take these terms? Those who have money
+/* A client: would a node and a solver with such a policy take these terms? Those who have money
  * enough, that is: what is locked is not looked at. */
-MUST_CHECK bool policy_open(struct policy_refusal *refusal, const struct game_terms *terms,
-                            uint64_t now_s);
+MUST_CHECK bool policy_open(struct policy_refusal *refusal, const struct policy *policy,
+                            const struct game_terms *terms, uint64_t now_s);
 
 const char *policy_term_word(enum policy_term term); /* "reveal"; at most 8 characters */
 

@@ -86,7 +86,33 @@ static void test_the_defaults_of_all_roles_agree_with_each_other(void **state)
     see_agreed(
         policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, NOW_S),
         &refusal);
-    see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
+    see_agreed(policy_open(&refusal, &policy, &terms, NOW_S), &refusal);
+}
+
+static void test_quick_terms_are_taken_by_whoever_was_told_so(void **state)
+{
+    const struct policy policies[] = {policy_default(), policy_quick()};
+    const struct policy_locked locked = nothing_locked(20 * ETH);
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.seal_period_s = 30;
+    terms.reveal_period_s = 20;
+    terms.clock_s = 60;
+    for (size_t i = 0; i < 2; i++) {
+        const struct policy *policy = &policies[i];
+        bool quick = i == 1;
+
+        assert_int_equal(policy_enlist(&refusal, policy, &terms, &locked, &unknown), quick);
+        assert_int_equal(policy_claim(&refusal, policy, &terms, terms.bond, &locked, &unknown),
+                         quick);
+        assert_int_equal(policy_solve(&refusal, policy, &terms, ETH, terms.stake, &unknown, NOW_S),
+                         quick);
+        assert_int_equal(policy_open(&refusal, policy, &terms, NOW_S), quick);
+    }
+    terms.reveal_period_s = 9;
+    assert_false(policy_open(&refusal, &policies[1], &terms, NOW_S));
 }
 
 static void test_a_policy_without_limits_agrees_to_anything(void **state)
@@ -365,18 +391,19 @@ static void test_a_solver_wants_its_work_paid_where_it_knows_the_price(void **st
 
 static void test_a_client_hears_of_terms_that_nobody_takes(void **state)
 {
+    struct policy policy = policy_default();
     struct game_terms terms = terms_of_default();
     struct policy_refusal refusal;
 
     (void)state;
     terms.reveal_period_s = 1;
-    assert_false(policy_open(&refusal, &terms, NOW_S));
+    assert_false(policy_open(&refusal, &policy, &terms, NOW_S));
     assert_string_equal(policy_term_option(refusal.term), "--reveal-period");
     assert_string_equal(policy_term_word(refusal.term), "reveal");
     terms.seats = 0; /* then nobody reveals */
-    see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
+    see_agreed(policy_open(&refusal, &policy, &terms, NOW_S), &refusal);
     terms.stake *= 5;
-    assert_false(policy_open(&refusal, &terms, NOW_S));
+    assert_false(policy_open(&refusal, &policy, &terms, NOW_S));
     assert_string_equal(policy_term_option(refusal.term), "--stake");
 }
 
@@ -459,6 +486,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_defaults_of_all_roles_agree_with_each_other),
+        cmocka_unit_test(test_quick_terms_are_taken_by_whoever_was_told_so),
         cmocka_unit_test(test_a_policy_without_limits_agrees_to_anything),
         cmocka_unit_test(test_a_node_wants_a_fee_and_a_small_bond),
         cmocka_unit_test(test_a_node_wants_its_replay_paid_where_it_knows_the_price),
