@@ -1,11 +1,12 @@
-"""Runs the built program in a folder of the test's own, and tells of its tests as TAP. Not a
-test."""
+"""Runs the built program in a folder of the test's own. Not a test."""
 
 import json
 import os
 import shutil
 import subprocess
 import tempfile
+
+import tap
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
@@ -44,16 +45,7 @@ def run(job, bundle, *more, wanted=0, environment=None):
 
 def main(tests):
     """Returns the exit code."""
-    failed = 0
-    print("1..%d" % len(tests))
     try:
-        for number, test in enumerate(tests, 1):
-            try:
-                test()
-                print("ok %d - %s" % (number, test.__name__), flush=True)
-            except Exception as error:  # every surprise is a failure of that test
-                failed = 1
-                print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
+        return tap.run(tests)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return failed

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 sys.dont_write_bytecode = True
 
 import processes  # noqa: E402
+import tap  # noqa: E402
 
 LOCKSTEP = os.path.abspath(os.environ["TEST_LOCKSTEP"])
 TEXT = os.path.abspath("fixtures/text/village.u8")
@@ -220,20 +221,11 @@ def test_every_example_has_run_or_has_a_reason():
 
 
 def main(tests):
-    failed = 0
-    print("1..%d" % len(tests))
     try:
-        for number, test in enumerate(tests, 1):
-            try:
-                test()
-                print("ok %d - %s" % (number, test.__name__), flush=True)
-            except Exception as error:  # every surprise is a failure of that test
-                failed = 1
-                print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
+        return tap.run(tests)
     finally:
         processes.end_all()
         shutil.rmtree(folder, ignore_errors=True)
-    return failed
 
 
 sys.exit(main([

@@ -12,6 +12,11 @@ import sys
 import tempfile
 import termios
 
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support")]
+sys.dont_write_bytecode = True
+
+import tap  # noqa: E402
+
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 WAIT_MAX_S = 120  # a program that asks for ever is ended, and fails
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
@@ -126,19 +131,11 @@ def main():
     tests = (a_signal_gives_the_terminal_back,
              a_program_that_is_stopped_gives_it_back_and_asks_again,
              the_end_of_what_is_typed_is_no_passphrase)
-    bad = 0
     signal.alarm(2 * WAIT_MAX_S)
-    print("1..%d" % len(tests))
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__))
-        except AssertionError as error:
-            bad = 1
-            print("not ok %d - %s: %r" % (number, test.__name__, error))
-        sys.stdout.flush()
-    shutil.rmtree(folder)
-    return bad
+    try:
+        return tap.run(tests)
+    finally:
+        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

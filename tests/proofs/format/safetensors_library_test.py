@@ -11,10 +11,11 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../reader"))
+sys.path[:0] = [os.path.join(HERE, "../reader"), os.path.join(HERE, "../../support")]
 sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
+import tap  # noqa: E402
 
 FIXTURES = os.path.join(HERE, "../../../fixtures")
 JUDGES = os.path.join(HERE, "../../judges")
@@ -55,6 +56,14 @@ def compare(judge, name):
     assert name != FILES[0] or metadata["lockstep.step"] == "10", metadata
 
 
+def comparison(judge, name):
+    def same():
+        compare(judge, name)
+
+    same.__name__ = name
+    return same
+
+
 def main():
     if importlib.util.find_spec("safetensors") and importlib.util.find_spec("numpy"):
         judge = by_python
@@ -63,16 +72,7 @@ def main():
     else:
         print("skip: there is no reader of safetensors files here: make judges installs one")
         return 77
-    print("1..%d" % len(FILES))
-    failed = 0
-    for number, name in enumerate(FILES, 1):
-        try:
-            compare(judge, name)
-            print("ok %d - %s" % (number, name))
-        except Exception as error:  # every surprise is a failure of that test
-            failed = 1
-            print("not ok %d - %s: %r" % (number, name, error))
-    return failed
+    return tap.run([comparison(judge, name) for name in FILES])
 
 
 sys.exit(main())

@@ -7,13 +7,15 @@ import os
 import struct
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../support")]
 sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
 import reader_bundle  # noqa: E402
+import tap  # noqa: E402
 
-FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../fixtures")
+FIXTURES = os.path.join(HERE, "../../../fixtures")
 
 
 def load(name):
@@ -121,17 +123,4 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
-    print("1..%d" % len(TESTS))
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__))
-        except Exception as error:  # every surprise is a failure of that test
-            failed = 1
-            print("not ok %d - %s: %r" % (number, test.__name__, error))
-    return failed
-
-
-sys.exit(main())
+sys.exit(tap.run(TESTS))

@@ -5,12 +5,14 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../support")]
 sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
+import tap  # noqa: E402
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../fixtures/commitments")
+FOLDER = os.path.join(HERE, "../../../fixtures/commitments")
 
 
 def load(name):
@@ -116,17 +118,4 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
-    print("1..%d" % len(TESTS))
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__))
-        except Exception as error:  # every surprise is a failure of that test
-            failed = 1
-            print("not ok %d - %s: %r" % (number, test.__name__, error))
-    return failed
-
-
-sys.exit(main())
+sys.exit(tap.run(TESTS))

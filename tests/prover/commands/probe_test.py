@@ -6,30 +6,25 @@ import json
 import math
 import os
 import re
-import shutil
 import sqlite3
-import subprocess
-import tempfile
+import sys
 
-LOCKSTEP = os.environ["TEST_LOCKSTEP"]
-DATA = "fixtures/text/village.u8"
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../../support")]
+sys.dont_write_bytecode = True
+
+import program  # noqa: E402
+from program import DATA, folder, path  # noqa: E402
+
 NONE = {"LOCKSTEP_CUDA": "off", "LOCKSTEP_NVML": "off"}
 FAKE = {"LOCKSTEP_CUDA": os.path.abspath("build/tests/emulated_cuda.so"),
         "LOCKSTEP_NVML": os.path.abspath("build/tests/fake_nvml.so"),
         "FAKE_NVML": "1 77 42 1073741824"}
 ETHER = 10**18
-folder = tempfile.mkdtemp(prefix="lockstep-test-")
-
-
-def path(name):
-    return os.path.join(folder, name)
 
 
 def call(*words, wanted=0, environment=NONE):
-    done = subprocess.run([LOCKSTEP, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, env=dict(os.environ, **environment))
-    assert done.returncode == wanted, (words, done.returncode, done.stdout[-300:], done.stderr[-300:])
-    return done
+    return program.call(*words, wanted=wanted, environment=environment)
 
 
 def probe(*words, wanted=0, environment=NONE):
@@ -134,18 +129,5 @@ def run_on_a_gpu_is_metered():
     assert len(steps) == 4 and all(energy is not None for energy, in steps), steps
 
 
-tests = [machine_without_a_gpu_says_so, gpu_is_told_by_plugin_and_nvml, job_is_timed_and_priced,
-         split_is_planned_without_a_gpu, job_that_asks_for_more_is_refused, run_on_a_gpu_is_metered]
-print("1..%d" % len(tests))
-failed = 0
-try:
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__))
-        except Exception as trouble:  # told, and the next goes on
-            failed = 1
-            print("not ok %d - %s\n# %r" % (number, test.__name__, trouble))
-finally:
-    shutil.rmtree(folder)
-raise SystemExit(failed)
+sys.exit(program.main([machine_without_a_gpu_says_so, gpu_is_told_by_plugin_and_nvml, job_is_timed_and_priced,
+                        split_is_planned_without_a_gpu, job_that_asks_for_more_is_refused, run_on_a_gpu_is_metered]))

@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 
 import processes  # noqa: E402
 import local_ledger as ledger_file  # noqa: E402
+import tap  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
@@ -690,22 +691,11 @@ ON_A_CHAIN = [
 
 
 def main():
-    failed = 0
+    why = ("only in full runs" if QUICK
+           else None if os.access(ANVIL, os.X_OK) else "anvil is not installed")
     wanted = sys.argv[1:]
-    tests = [test for test in TESTS + ON_A_CHAIN if not wanted or test.__name__ in wanted]
-    print("1..%d" % len(tests))
-    for number, test in enumerate(tests, 1):
-        if test in ON_A_CHAIN and (QUICK or not os.access(ANVIL, os.X_OK)):
-            print("ok %d - %s # SKIP %s" % (number, test.__name__, "only in full runs" if QUICK
-                                            else "anvil is not installed"), flush=True)
-            continue
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__), flush=True)
-        except Exception as error:  # every surprise is a failure of that test
-            failed = 1
-            print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
-    return failed
+    tests = TESTS + [tap.skipped(test, why) if why else test for test in ON_A_CHAIN]
+    return tap.run([test for test in tests if not wanted or test.__name__ in wanted])
 
 
 try:

@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 sys.dont_write_bytecode = True
 
 import processes  # noqa: E402
+import tap  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
@@ -350,26 +351,13 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
+try:
     lockstep("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
              "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "22", "--segment",
              "4", "--out", path("small.job"))
     lockstep("prover", "run", path("small.job"), "--bundle", path("run"), "--data", DATA,
              "--threads", "1")
-    print("1..%d" % len(TESTS))
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__), flush=True)
-        except Exception as error:  # every surprise is a failure of that test
-            failed = 1
-            print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
-    return failed
-
-
-try:
-    code = main()
+    code = tap.run(TESTS)
 finally:
     shutil.rmtree(folder, ignore_errors=True)
 sys.exit(code)

@@ -4,22 +4,16 @@ what makes no sense. Method: runs the built program and computes the same figure
 import json
 import math
 import os
-import shutil
-import subprocess
-import tempfile
+import sys
 
-LOCKSTEP = os.environ["TEST_LOCKSTEP"]
-DATA = "fixtures/text/village.u8"
-folder = tempfile.mkdtemp(prefix="lockstep-test-")
-job = os.path.join(folder, "a.job")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../../support")]
+sys.dont_write_bytecode = True
+
+from program import DATA, call, main, path  # noqa: E402
+
+job = path("a.job")
 ETHER = 10**18
-
-
-def call(*words, wanted=0):
-    done = subprocess.run([LOCKSTEP, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL)
-    assert done.returncode == wanted, (words, done.returncode, done.stdout[-300:], done.stderr[-300:])
-    return done
 
 
 def plan(*words):
@@ -120,19 +114,6 @@ def nonsense_is_refused():
         call("verifier", "plan", *words, wanted=3)
 
 
-tests = [samples_follow_the_confidence, time_is_steps_times_seconds,
-         a_cost_that_is_not_known_is_guessed_and_says_so, money_is_the_closed_form,
-         job_is_read_and_timed, nonsense_is_refused]
-print("1..%d" % len(tests))
-failed = 0
-try:
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__))
-        except Exception as trouble:  # told, and the next goes on
-            failed = 1
-            print("not ok %d - %s\n# %r" % (number, test.__name__, trouble))
-finally:
-    shutil.rmtree(folder)
-raise SystemExit(failed)
+sys.exit(main([samples_follow_the_confidence, time_is_steps_times_seconds,
+               a_cost_that_is_not_known_is_guessed_and_says_so, money_is_the_closed_form,
+               job_is_read_and_timed, nonsense_is_refused]))
