@@ -135,6 +135,14 @@ static enum status ask_panel(struct delivery *delivery, struct error *error)
 
     TRY(find(delivery, error));
     TRY(last_segment(&segment, delivery, error));
+    if (segment.panel < -GAME_SCORE_VOID) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "asking would cost its price for nothing: a panel of %" PRIu32
+                        " entries reaches no score of -10, which alone brings the held part back",
+                        segment.panel);
+        error_advise(error, "ask the solver and the mirrors; the next job with a larger --panel");
+        return STATUS_REFUSED;
+    }
     delivery->paid = 2 * (wei)delivery->terms.seats * delivery->terms.fee;
     (void)snprintf(name, sizeof(name), "job %s ask panel", delivery->text);
     TRY(ledger_ask_panel(delivery->ledger, name, &delivery->key, &delivery->terms, &segment,

@@ -321,22 +321,33 @@ static enum status reduce_block(char **text, const json_t *answer, const void *s
     return keep_text(text, line, error);
 }
 
-enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
-                         struct error *error)
+/* STATUS_NOT_FOUND: no such block. The caller decrefs *answer. */
+static enum status ask_block(struct rpc *rpc, json_t **answer, uint64_t height,
+                             reduce_answer *reduce, struct error *error)
 {
     struct uint256 wide = uint256_of(height);
     char number[UINT256_HEX_SIZE];
+
+    uint256_print_quantity(number, &wide);
+    TRY(poll_majority(
+        rpc, answer,
+        (struct query){"eth_getBlockByNumber", json_pack("[s, b]", number, 0), reduce, &height},
+        error));
+    if (json_is_null(*answer)) {
+        json_decref(*answer);
+        return error_set(error, STATUS_NOT_FOUND, "there is no block %s", number);
+    }
+    return STATUS_OK;
+}
+
+enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
+                         struct error *error)
+{
     json_t *answer;
     enum status status;
 
-    uint256_print_quantity(number, &wide);
-    TRY(poll_majority(rpc, &answer,
-                      (struct query){"eth_getBlockByNumber", json_pack("[s, b]", number, 0),
-                                     reduce_block, &height},
-                      error));
-    status = json_is_null(answer)
-                 ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
-                 : read_block(block, answer, error);
+    TRY(ask_block(rpc, &answer, height, reduce_block, error));
+    status = read_block(block, answer, error);
     json_decref(answer);
     return status;
 }
@@ -357,19 +368,11 @@ static enum status reduce_header(char **text, const json_t *answer, const void *
 enum status evm_header_at(struct rpc *rpc, uint8_t header[GAME_HEADER_MAX], size_t *size,
                           uint64_t height, struct error *error)
 {
-    struct uint256 wide = uint256_of(height);
-    char number[UINT256_HEX_SIZE];
     json_t *answer;
     enum status status;
 
-    uint256_print_quantity(number, &wide);
-    TRY(poll_majority(rpc, &answer,
-                      (struct query){"eth_getBlockByNumber", json_pack("[s, b]", number, 0),
-                                     reduce_header, &height},
-                      error));
-    status = json_is_null(answer)
-                 ? error_set(error, STATUS_NOT_FOUND, "there is no block %s", number)
-                 : block_header_encode(header, size, answer, error);
+    TRY(ask_block(rpc, &answer, height, reduce_header, error));
+    status = block_header_encode(header, size, answer, error);
     json_decref(answer);
     return status;
 }

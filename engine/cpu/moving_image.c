@@ -154,33 +154,26 @@ static void run_im2col(const struct kernel_call *call)
     }
 }
 
-static void col2im_pixel(float *out, const float *in, const struct image *image, int64_t batch,
-                         const struct cover *rows, const struct cover *columns)
-{
-    if (rows->count == 0 || columns->count == 0) {
-        memset(out, 0, (size_t)image->channels * sizeof(*out));
-        return;
-    }
-    start_channels(out, image->channels);
-    for (int32_t i = 0; i < rows->count; i++) {
-        for (int32_t j = 0; j < columns->count; j++) {
-            int64_t row =
-                (batch * image->y.out + rows->windows[i]) * image->x.out + columns->windows[j];
-            int64_t at =
-                (row * image->y.kernel + rows->places[i]) * image->x.kernel + columns->places[j];
+/* A pixel of the input, and the windows that cover it. */
+struct pixel {
+    const struct image *image;
+    int64_t batch;
+    struct cover rows;
+    struct cover columns;
+};
 
-            add_channels(out, in + at * image->channels, image->channels);
-        }
-    }
-    for (int64_t c = 0; c < image->channels; c++) {
+typedef void pixel_kernel(float *out, const struct kernel_call *call, const struct pixel *pixel);
+
+static void store_channels(float *out, int64_t count)
+{
+    for (int64_t c = 0; c < count; c++) {
         out[c] = real_stored(out[c]);
     }
 }
 
-static void run_col2im(const struct kernel_call *call)
+static void each_pixel(const struct kernel_call *call, pixel_kernel *kernel)
 {
-    struct image image = image_of(call->op);
-    const float *in = call->inputs[0];
+    const struct image image = image_of(call->op);
     float *out = call->outputs[0];
     int64_t lines = image.batch * image.y.size;
 
@@ -189,17 +182,46 @@ static void run_col2im(const struct kernel_call *call)
     }
 #pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
-        struct cover rows;
+        struct pixel pixel = {.image = &image, .batch = line / image.y.size};
 
-        cover_find(&rows, &image.y, line % image.y.size);
+        cover_find(&pixel.rows, &image.y, line % image.y.size);
         for (int64_t x = 0; x < image.x.size; x++) {
-            struct cover columns;
+            float *at = out + (line * image.x.size + x) * image.channels;
 
-            cover_find(&columns, &image.x, x);
-            col2im_pixel(out + (line * image.x.size + x) * image.channels, in, &image,
-                         line / image.y.size, &rows, &columns);
+            cover_find(&pixel.columns, &image.x, x);
+            if (pixel.rows.count == 0 || pixel.columns.count == 0) {
+                memset(at, 0, (size_t)image.channels * sizeof(*at));
+            } else {
+                kernel(at, call, &pixel);
+            }
         }
     }
+}
+
+static void col2im_pixel(float *out, const struct kernel_call *call, const struct pixel *pixel)
+{
+    const struct image *image = pixel->image;
+    const struct cover *rows = &pixel->rows;
+    const struct cover *columns = &pixel->columns;
+    const float *in = call->inputs[0];
+
+    start_channels(out, image->channels);
+    for (int32_t i = 0; i < rows->count; i++) {
+        for (int32_t j = 0; j < columns->count; j++) {
+            int64_t row = (pixel->batch * image->y.out + rows->windows[i]) * image->x.out +
+                          columns->windows[j];
+            int64_t at =
+                (row * image->y.kernel + rows->places[i]) * image->x.kernel + columns->places[j];
+
+            add_channels(out, in + at * image->channels, image->channels);
+        }
+    }
+    store_channels(out, image->channels);
+}
+
+static void run_col2im(const struct kernel_call *call)
+{
+    each_pixel(call, col2im_pixel);
 }
 
 /* ---- pools ---- */
@@ -320,18 +342,22 @@ static void run_max_pool(const struct kernel_call *call)
 }
 
 /* A window without a hit does not change a channel's sum: adding zero could change its sign. */
-static void max_pool_grad_channels(float *out, const uint32_t *index, const float *dy,
-                                   const struct image *image, int64_t batch,
-                                   const struct cover *rows, const struct cover *columns,
-                                   int64_t count)
+static void max_pool_grad_channels(float *out, const struct kernel_call *call,
+                                   const struct pixel *pixel, int64_t first)
 {
+    const struct image *image = pixel->image;
+    const struct cover *rows = &pixel->rows;
+    const struct cover *columns = &pixel->columns;
+    const uint32_t *index = (const uint32_t *)call->inputs[0] + first;
+    const float *dy = (const float *)call->inputs[1] + first;
+    int64_t count = channels_from(image, first);
     float sum[CHANNELS_AT_ONCE];
     uint32_t hit[CHANNELS_AT_ONCE] = {0};
 
     start_channels(sum, count);
     for (int32_t i = rows->count - 1; i >= 0; i--) {
         for (int32_t j = columns->count - 1; j >= 0; j--) {
-            int64_t at = window_at(image, batch, rows->windows[i], columns->windows[j]);
+            int64_t at = window_at(image, pixel->batch, rows->windows[i], columns->windows[j]);
             uint32_t place = (uint32_t)(rows->places[i] * image->x.kernel + columns->places[j]);
 
 #pragma omp simd
@@ -345,38 +371,21 @@ static void max_pool_grad_channels(float *out, const uint32_t *index, const floa
         }
     }
     for (int64_t c = 0; c < count; c++) {
-        out[c] = hit[c] != 0 ? real_stored(sum[c]) : 0.0f;
+        out[first + c] = hit[c] != 0 ? real_stored(sum[c]) : 0.0f;
+    }
+}
+
+static void max_pool_grad_pixel(float *out, const struct kernel_call *call,
+                                const struct pixel *pixel)
+{
+    for (int64_t first = 0; first < pixel->image->channels; first += CHANNELS_AT_ONCE) {
+        max_pool_grad_channels(out, call, pixel, first);
     }
 }
 
 static void run_max_pool_grad(const struct kernel_call *call)
 {
-    struct image image = image_of(call->op);
-    const uint32_t *index = call->inputs[0];
-    const float *dy = call->inputs[1];
-    float *out = call->outputs[0];
-    int64_t lines = image.batch * image.y.size;
-
-    if (out == NULL) {
-        return;
-    }
-#pragma omp parallel for num_threads(threads_for(call, &image))
-    for (int64_t line = 0; line < lines; line++) {
-        struct cover rows;
-
-        cover_find(&rows, &image.y, line % image.y.size);
-        for (int64_t x = 0; x < image.x.size; x++) {
-            struct cover columns;
-            float *pixel = out + (line * image.x.size + x) * image.channels;
-
-            cover_find(&columns, &image.x, x);
-            for (int64_t first = 0; first < image.channels; first += CHANNELS_AT_ONCE) {
-                max_pool_grad_channels(pixel + first, index + first, dy + first, &image,
-                                       line / image.y.size, &rows, &columns,
-                                       channels_from(&image, first));
-            }
-        }
-    }
+    each_pixel(call, max_pool_grad_pixel);
 }
 
 static void divide_channels(float *sum, float divisor, int64_t count)
@@ -420,52 +429,28 @@ static void add_shares(float *sum, const float *terms, float divisor, int64_t co
     }
 }
 
-static void mean_pool_grad_pixel(float *out, const float *dy, const struct op *op,
-                                 const struct image *image, int64_t batch, const struct cover *rows,
-                                 const struct cover *columns)
+static void mean_pool_grad_pixel(float *out, const struct kernel_call *call,
+                                 const struct pixel *pixel)
 {
-    if (rows->count == 0 || columns->count == 0) {
-        memset(out, 0, (size_t)image->channels * sizeof(*out));
-        return;
-    }
-    start_channels(out, image->channels);
-    for (int32_t i = rows->count - 1; i >= 0; i--) {
-        for (int32_t j = columns->count - 1; j >= 0; j--) {
-            int64_t oy = rows->windows[i];
-            int64_t ox = columns->windows[j];
+    const struct image *image = pixel->image;
+    const float *dy = call->inputs[0];
 
-            add_shares(out, dy + window_at(image, batch, oy, ox), image_divisor(op, image, oy, ox),
-                       image->channels);
+    start_channels(out, image->channels);
+    for (int32_t i = pixel->rows.count - 1; i >= 0; i--) {
+        for (int32_t j = pixel->columns.count - 1; j >= 0; j--) {
+            int64_t oy = pixel->rows.windows[i];
+            int64_t ox = pixel->columns.windows[j];
+
+            add_shares(out, dy + window_at(image, pixel->batch, oy, ox),
+                       image_divisor(call->op, image, oy, ox), image->channels);
         }
     }
-    for (int64_t c = 0; c < image->channels; c++) {
-        out[c] = real_stored(out[c]);
-    }
+    store_channels(out, image->channels);
 }
 
 static void run_mean_pool_grad(const struct kernel_call *call)
 {
-    struct image image = image_of(call->op);
-    const float *dy = call->inputs[0];
-    float *out = call->outputs[0];
-    int64_t lines = image.batch * image.y.size;
-
-    if (out == NULL) {
-        return;
-    }
-#pragma omp parallel for num_threads(threads_for(call, &image))
-    for (int64_t line = 0; line < lines; line++) {
-        struct cover rows;
-
-        cover_find(&rows, &image.y, line % image.y.size);
-        for (int64_t x = 0; x < image.x.size; x++) {
-            struct cover columns;
-
-            cover_find(&columns, &image.x, x);
-            mean_pool_grad_pixel(out + (line * image.x.size + x) * image.channels, dy, call->op,
-                                 &image, line / image.y.size, &rows, &columns);
-        }
-    }
+    each_pixel(call, mean_pool_grad_pixel);
 }
 
 void moving_image_kernels(struct kernel_table *table)
