@@ -3,6 +3,7 @@
  *
  * Method: one tape of two layers, y = (x w) u, spoiled in one way at a time, and made into a job.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
