@@ -402,8 +402,9 @@ struct finite_args {
     +((KERNEL_##number + 1) * (uint32_t)sizeof(arguments))
 #define KERNEL_ARGUMENTS_CHECK (0u KERNEL_LIST(KERNEL_SIZE) + (uint32_t)sizeof(struct op))
 
-/* Which limbs are multiplied: of 14 bits, of 15 and 16, of 22 (packed.h). */
-enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
+/* Which limbs are multiplied: of 14 bits by three products or by four, of 15 and 16, of 22
+ * (packed.h). */
+enum limb_kind { LIMBS_NARROW, LIMBS_FOUR, LIMBS_WIDE, LIMBS_THREE };
 
 /*
  * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes (22

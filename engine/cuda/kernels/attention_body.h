@@ -143,7 +143,7 @@ static RULE INLINED void scores_tile(const struct attention *attention,
 
         UNROLL
         for (uint32_t i = 0; i < 2; i++) {
-            const int64_t sum = piece_added(0, sums, 0, to / 2, i * 2 + to % 2, 0, true, kind);
+            const int64_t sum = piece_added(0, sums, 0, to / 2, i * 2 + to % 2, 0, kind);
 
             strip->x[(queries->row + sum_row(2 * i)) * strip->pitch + n] =
                 real_from_bits(result_bits(scores, &queries->lines[i], &own, sum));
@@ -276,7 +276,7 @@ static RULE INLINED void attention(const struct attention_args *args, enum limb_
 /* grid: strips of all batches; block: STRIP_THREADS. 14 bits. */
 KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, STRIP_THREADS)
 {
-    attention(&args, LIMBS_NARROW);
+    attention(&args, LIMBS_FOUR);
 }
 
 /* The same for 15 and 16 bits. */

@@ -8,6 +8,7 @@
  *
  * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
  *   14 bits: hh', ll', (h+l)(h'+l').
+ *   14 bits of few rows (LIMBS_FOUR): hh', ll', hl' + lh', at most 2^20 by limbs up to 64.
  *   15, 16 bits: hh', ll', hl' + lh'.
  *   22 bits: hh', ll', hm' + mh', hl' + mm' + lh', ml' + lm'. With -32 <= h <= 31 and m and l in
  *   0 .. 255: |hh'| sums to at most 128 * 2^10 = 2^17; |hm' + mh'| to 128 * 2 * 32 * 255 < 2^21;
@@ -68,6 +69,17 @@ fragments_narrow(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGME
     multiply_ss(sums[2][i][j], both_a, both_b);
 }
 
+/* Where a warp's tile is small, h + l takes more instructions than a fourth product. */
+static RULE INLINED void
+fragments_four(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+               const struct fragments *f, uint32_t i, uint32_t j)
+{
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_ss(sums[1][i][j], f->a[1][i], f->b[1][j]);
+    multiply_ss(sums[2][i][j], f->a[0][i], f->b[1][j]);
+    multiply_ss(sums[2][i][j], f->a[1][i], f->b[0][j]);
+}
+
 static RULE INLINED void
 fragments_wide(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                const struct fragments *f, uint32_t i, uint32_t j)
@@ -104,6 +116,8 @@ fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAG
         for (uint32_t j = 0; j < columns; j++) {
             if (kind == LIMBS_NARROW) {
                 fragments_narrow(sums, f, i, j);
+            } else if (kind == LIMBS_FOUR) {
+                fragments_four(sums, f, i, j);
             } else if (kind == LIMBS_WIDE) {
                 fragments_wide(sums, f, i, j);
             } else {
@@ -124,16 +138,10 @@ static RULE INLINED uint32_t sum_column(uint32_t c)
     return thread_index() % CUDA_WARP % 4 * 2 + c % 2;
 }
 
-/*
- * Shifts up to here multiply in 32 bits: radix << SHIFT_QUICK is at most 2^30, so that a piece of
- * two limbs is added by two multiplications of 32 by 32 bits into 64.
- */
-#define SHIFT_QUICK 22
-
 /* Result c of a piece, from its limbs' sums: shifted, and added modulo 2^64. */
 static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-            uint32_t i, uint32_t j, uint32_t c, uint32_t shift, bool quick, enum limb_kind kind)
+            uint32_t i, uint32_t j, uint32_t c, uint32_t shift, enum limb_kind kind)
 {
     const int32_t high = sums[0][i][j][c];
     const int32_t low = sums[1][i][j][c];
@@ -145,13 +153,10 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
 
         part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
     } else {
-        const int32_t radix = kind == LIMBS_NARROW ? 128 : 256;
+        const int32_t radix = kind == LIMBS_WIDE ? 256 : 128;
         const int32_t middle = sums[2][i][j][c] - (kind == LIMBS_NARROW ? high + low : 0);
         const int32_t top = high * radix + middle;
 
-        if (quick) {
-            return wide + (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
-        }
         part = (int64_t)top * radix + low;
     }
     return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
@@ -166,26 +171,16 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
 {
     uint32_t rows[FRAGMENT_ROWS][2];
     uint32_t columns[FRAGMENT_COLUMNS][2];
-    uint32_t most_of_rows = 0;
-    uint32_t most_of_columns = 0;
 
     UNROLL
     for (uint32_t at = 0; at < row_count * 2; at++) {
-        const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)] & SHIFT_MASK;
-
-        rows[at / 2][at % 2] = shift;
-        most_of_rows = shift > most_of_rows ? shift : most_of_rows;
+        rows[at / 2][at % 2] = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)] & SHIFT_MASK;
     }
     UNROLL
     for (uint32_t at = 0; at < column_count * 2; at++) {
-        const uint32_t shift =
+        columns[at / 2][at % 2] =
             load_padded(&column_shifts[at / 2 * 8 + sum_column(at % 2)]) & SHIFT_MASK;
-
-        columns[at / 2][at % 2] = shift;
-        most_of_columns = shift > most_of_columns ? shift : most_of_columns;
     }
-    const bool quick = most_of_rows + most_of_columns <= SHIFT_QUICK;
-
     UNROLL
     for (uint32_t i = 0; i < row_count; i++) {
         UNROLL
@@ -193,7 +188,7 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
             UNROLL
             for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
                 wide[i][j][c] = piece_added(wide[i][j][c], sums, i, j, c,
-                                            rows[i][c / 2] + columns[j][c % 2], quick, kind);
+                                            rows[i][c / 2] + columns[j][c % 2], kind);
                 UNROLL
                 for (uint32_t sum = 0; sum < limb_sums(kind); sum++) {
                     sums[sum][i][j][c] = 0;

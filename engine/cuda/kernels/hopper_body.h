@@ -348,9 +348,9 @@ static RULE inline uint32_t hopper_await(const struct contract_args *args,
 }
 
 /*
- * One piece: part p multiplies plane p of both operands. The parts are one loop in machine code too:
- * 320 instructions a part, where three parts side by side were 1,438 with 161 accesses to spilled
- * registers (bench/results/kernel-loops.md).
+ * One piece: part p multiplies plane p of both operands. The parts are a loop in machine code too,
+ * of 320 instructions (bench/results/kernel-loops.md); side by side they were 1,438, with 161
+ * accesses to spilled registers.
  */
 static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct contract_args *args,
                                      struct hopper_place *place, uint32_t columns)

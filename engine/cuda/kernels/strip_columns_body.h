@@ -142,7 +142,7 @@ static RULE INLINED void strip_columns(const struct strip_columns_args *args, en
 /* grid: strips of all batches; block: STRIP_THREADS. 14 bits. */
 KERNEL_LIMITED(kernel_strip_columns_narrow, struct strip_columns_args, STRIP_THREADS)
 {
-    strip_columns(&args, LIMBS_NARROW);
+    strip_columns(&args, LIMBS_FOUR);
 }
 
 /* The same for 15 and 16 bits. */
