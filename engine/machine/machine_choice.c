@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/log.h"
 #include "engine/cuda/device/device_error.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/machine/machine.h"
+#include "engine/cuda/selftest/variants.h"
 #include "engine/machine/machine_sliced.h"
 #include "engine/machine/machine_split.h"
 #include "engine/plan/backend.h"
@@ -193,8 +195,35 @@ static enum status choose_cuda(struct machine_options *options, const char *name
     return STATUS_OK;
 }
 
+/* The first GPU, if it gives the rules' bits; a name that LOCKSTEP_CUDA_WITHOUT gets wrong is no
+ * reason to compute elsewhere. */
+static enum status choose_sound(struct machine_options *options, const struct log *log,
+                                struct error *error)
+{
+    const struct device_calls *calls = NULL;
+    struct variants variants;
+    struct error why;
+    enum status status;
+
+    error_init(&why);
+    status = loader_open(&calls, &why);
+    if (status == STATUS_OK) {
+        status = variants_of_device(&variants, calls, 0, &why);
+    }
+    if (status == STATUS_USAGE) {
+        *error = why;
+        return status;
+    }
+    if (status != STATUS_OK) {
+        log_info(log, "device", "auto takes the CPU: %s", why.text);
+        return STATUS_OK;
+    }
+    log_info(log, "device", "auto takes the first GPU");
+    return choose_cuda(options, "cuda", error);
+}
+
 enum status machine_options_device(struct machine_options *options, const char *name,
-                                   struct error *error)
+                                   const struct log *log, struct error *error)
 {
     options->backend = &backend_cpu;
     options->device = 0;
@@ -203,11 +232,7 @@ enum status machine_options_device(struct machine_options *options, const char *
         return STATUS_OK;
     }
     if (strcmp(name, "auto") == 0) {
-        struct error none;
-
-        error_init(&none);
-        (void)choose_cuda(options, "cuda", &none); /* without a GPU it stays the CPU */
-        return STATUS_OK;
+        return choose_sound(options, log, error);
     }
     if (strncmp(name, "cuda", 4) == 0) {
         return choose_cuda(options, name, error);

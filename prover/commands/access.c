@@ -106,9 +106,10 @@ enum status access_unlock_if_given(struct bundle *bundle, const struct options *
 
 /* ---- runs --------------------------------------------------------------- */
 
-enum status access_machine(struct machine_options *machine, const struct options *options,
+enum status access_machine(struct machine_options *machine, const struct command_context *context,
                            struct error *error)
 {
+    const struct options *options = context->options;
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_size = sysconf(_SC_PAGESIZE);
 
@@ -124,7 +125,7 @@ enum status access_machine(struct machine_options *machine, const struct options
     if (machine->memory_max == 0 && pages > 0 && page_size > 0) {
         machine->memory_max = (uint64_t)pages * (uint64_t)page_size;
     }
-    return machine_options_device(machine, options_text(options, "device"), error);
+    return machine_options_device(machine, options_text(options, "device"), context->log, error);
 }
 
 static enum status no_data(uint32_t wanted, struct error *error)

@@ -4,7 +4,7 @@
 #ifndef PROVER_COMMANDS_ACCESS_H
 #define PROVER_COMMANDS_ACCESS_H
 
-#include "base/cli/options.h"
+#include "base/cli/command.h"
 #include "proofs/run/run.h"
 #include "prover/post/respond.h"
 
@@ -63,9 +63,9 @@ MUST_CHECK enum status access_unlock(struct bundle *bundle, const struct options
 MUST_CHECK enum status access_unlock_if_given(struct bundle *bundle, const struct options *options,
                                               struct error *error);
 
-/* The machine that the options name. */
+/* The machine that the options name; the log says what `auto` took. */
 MUST_CHECK enum status access_machine(struct machine_options *machine,
-                                      const struct options *options, struct error *error);
+                                      const struct command_context *context, struct error *error);
 
 /*
  * Opens a run of the job on the data that the options name, else on the data that the bundle

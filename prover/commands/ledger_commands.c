@@ -194,7 +194,7 @@ static enum status post_with(struct solver_view *view, struct session *session,
         TRY(session_remember(session, bundle, error));
     }
     TRY(options == NULL ? machine_options_default(&machine, error)
-                        : access_machine(&machine, options, error));
+                        : access_machine(&machine, context, error));
     TRY(access_respond(&plan.respond, bundle, &machine, options, error));
     if (plan.accept) {
         TRY(policy_options_solver(&plan.policy.limits, context->options, error));

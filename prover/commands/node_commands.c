@@ -152,7 +152,7 @@ static void read_text(char text[24], const struct options *given, const char *na
 }
 
 static enum status read_slots(struct solver_node_options *options, const struct options *given,
-                              struct error *error)
+                              const struct log *log, struct error *error)
 {
     size_t count = options_list_count(given, "slot");
 
@@ -169,7 +169,7 @@ static enum status read_slots(struct solver_node_options *options, const struct 
         }
         (void)snprintf(options->devices[i], SOLVER_NODE_DEVICE_MAX, "%s", device);
         TRY(machine_options_default(machine, error));
-        TRY(machine_options_device(machine, device, error));
+        TRY(machine_options_device(machine, device, log, error));
     }
     return STATUS_OK;
 }
@@ -181,7 +181,7 @@ static enum status read_options(struct running *running, struct error *error)
     const char *stakes = options_text(given, "stakes-most");
     size_t used = 0;
 
-    TRY(read_slots(options, given, error));
+    TRY(read_slots(options, given, running->context->log, error));
     TRY(policy_options_solver(&running->policy, given, error));
     if (stakes != NULL && wei_parse(&options->stakes_max, stakes) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--stakes-most: '%.60s' is not an amount", stakes);

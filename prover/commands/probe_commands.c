@@ -156,7 +156,7 @@ static void look_by_plugin(struct probe *probe)
         struct machine_options unused = probe->machine;
 
         /* Reports the driver's own words. */
-        if (machine_options_device(&unused, "cuda", &probe->no_plugin) == STATUS_OK) {
+        if (machine_options_device(&unused, "cuda", NULL, &probe->no_plugin) == STATUS_OK) {
             (void)error_set(&probe->no_plugin, STATUS_DEVICE,
                             "no GPU started when it was looked at");
         }
@@ -319,13 +319,15 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
     return time_job(probe, given, error);
 }
 
-static enum status look(struct probe *probe, const struct options *given, struct error *error)
+static enum status look(struct probe *probe, const struct command_context *context,
+                        struct error *error)
 {
+    const struct options *given = context->options;
     struct machine_options unlimited; /* --memory-max limits jobs, not the measurement */
 
     TRY(take_amount(&probe->reward, given, "reward", error));
     TRY(take_amount(&probe->price, given, "price", error));
-    TRY(access_machine(&probe->machine, given, error));
+    TRY(access_machine(&probe->machine, context, error));
     unlimited = probe->machine;
     unlimited.memory_max = 0;
     probe->has_money = probe->reward > 0.0;
@@ -611,8 +613,8 @@ static int probe_files(struct command_context *context)
         (void)error_set(&error, STATUS_NO_MEMORY, "no memory to probe");
         return command_fail(context, &error);
     }
-    code = look(probe, context->options, &error) == STATUS_OK ? report(context, probe)
-                                                              : command_fail(context, &error);
+    code = look(probe, context, &error) == STATUS_OK ? report(context, probe)
+                                                     : command_fail(context, &error);
     job_free(probe->job);
     free(probe);
     return code;

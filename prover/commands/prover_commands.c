@@ -436,7 +436,7 @@ static enum status start_attempt(struct attempt *attempt, struct command_context
     }
     notify_open(&attempt->notify);
     TRY(stop_open(&attempt->stop, error));
-    TRY(access_machine(&attempt->machine, context->options, error));
+    TRY(access_machine(&attempt->machine, context, error));
     attempt->machine.recompute = options_flag(context->options, "recompute");
     attempt->machine.hoist = options_flag(context->options, "hoist");
     return STATUS_OK;

@@ -244,7 +244,7 @@ int serve_commands_serve(struct command_context *context)
     error_init(&error);
     notify_open(&notify);
     TRY_OUT(stop_open(&stop, &error));
-    TRY_OUT(access_machine(&options.machine, context->options, &error));
+    TRY_OUT(access_machine(&options.machine, context, &error));
     TRY_OUT(open_tree(&tree, context, &options, &error));
     if (options.traces) {
         TRY_OUT(open_guards(&guards, context, tree, &error));
@@ -501,7 +501,7 @@ int serve_commands_publish(struct command_context *context)
     }
     error_init(&error);
     if (options.traces) {
-        TRY_OUT(access_machine(&options.machine, context->options, &error));
+        TRY_OUT(access_machine(&options.machine, context, &error));
     }
     TRY_OUT(open_tree(&tree, context, &options, &error));
     TRY_OUT(url != NULL ? push(&result, tree, context->options, &error)

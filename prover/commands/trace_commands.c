@@ -128,7 +128,7 @@ static enum status begin_trace(struct traced *traced, struct command_context *co
     TRY(stop_open(&traced->stop, error));
     TRY(bundle_open(&traced->bundle, options->arguments[0], BUNDLE_READ, error));
     TRY(access_unlock(traced->bundle, options, error));
-    TRY(access_machine(&machine, options, error));
+    TRY(access_machine(&machine, context, error));
     return access_run(&traced->run, bundle_job(traced->bundle), traced->bundle, &machine, options,
                       error);
 }

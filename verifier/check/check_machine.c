@@ -16,7 +16,7 @@ enum status check_machine(struct machine_options *options, const struct check_re
     const char *device = request->device[0] == '\0' ? "cpu" : request->device;
 
     TRY(machine_options_default(options, error));
-    TRY(machine_options_device(options, device, error));
+    TRY(machine_options_device(options, device, NULL, error));
 
     options->thread_count = (int)request->threads;
     options->device_memory = request->device_memory;

@@ -134,9 +134,9 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
     audit_options->sources = sources;
     audit_options->stop = stop;
     audit_options->progress_context = progress;
-    return status == STATUS_OK ? machine_options_device(&audit_options->machine,
-                                                        options_text(given, "device"), error)
-                               : status;
+    TRY(status);
+    return machine_options_device(&audit_options->machine, options_text(given, "device"),
+                                  context->log, error);
 }
 
 /* The page follows the audit. */

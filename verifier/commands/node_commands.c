@@ -304,7 +304,7 @@ static int run_self_test(struct running_node *running)
     error_init(&error);
     TRY_OUT(node_setup_path(folder, context->options, NODE_FILE_SELF_TEST, &error));
     running->setup.options.checks_max = 1;
-    TRY_OUT(node_setup_limits(&running->setup.options, context->options, &error));
+    TRY_OUT(node_setup_limits(&running->setup.options, context, &error));
     options.threads = running->setup.options.threads;
     options.device = running->setup.options.device;
     options.device_memory = running->setup.options.device_memory;

@@ -40,23 +40,29 @@ enum status node_setup_path(char path[FILE_PATH_MAX], const struct options *give
                : status;
 }
 
-static enum status read_device(struct node_options *options, const struct options *given,
+static enum status read_device(struct node_options *options, const struct command_context *context,
                                struct error *error)
 {
+    const struct options *given = context->options;
     struct machine_options machine;
-    enum status status = machine_options_default(&machine, error);
 
+    TRY(machine_options_default(&machine, error));
     options->device = options_text(given, "device");
     options->device_memory = options_number(given, "device-memory");
     if (strlen(options->device) >= CHECK_DEVICE_MAX) {
         return error_set(error, STATUS_USAGE, "--device names too many devices");
     }
-    return status == STATUS_OK ? machine_options_device(&machine, options->device, error) : status;
+    TRY(machine_options_device(&machine, options->device, context->log, error));
+    if (machine.backend == &backend_cpu) {
+        options->device = "cpu";
+    }
+    return STATUS_OK;
 }
 
-enum status node_setup_limits(struct node_options *options, const struct options *given,
+enum status node_setup_limits(struct node_options *options, const struct command_context *context,
                               struct error *error)
 {
+    const struct options *given = context->options;
     struct host host;
 
     host_look(&host);
@@ -74,7 +80,7 @@ enum status node_setup_limits(struct node_options *options, const struct options
     options->mirror_timeout_s = (uint32_t)options_number(given, "mirror-timeout");
     options->check_time_s = (uint32_t)options_number(given, "check-time");
     options->reach = (uint32_t)options_number(given, "reach");
-    return read_device(options, given, error);
+    return read_device(options, context, error);
 }
 
 static enum status read_options(struct node_setup *setup, struct error *error)
@@ -82,7 +88,7 @@ static enum status read_options(struct node_setup *setup, struct error *error)
     const struct options *given = setup->context->options;
     struct node_options *options = &setup->options;
 
-    TRY(node_setup_limits(options, given, error));
+    TRY(node_setup_limits(options, setup->context, error));
     for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
         setup->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
     }

@@ -89,6 +89,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
 
 struct planning {
     const struct options *given;
+    const struct log *log;
     uint32_t segments;
     uint32_t bad;
     uint32_t samples;
@@ -146,9 +147,11 @@ static enum status check_shares(const struct options *given, struct error *error
     return STATUS_OK;
 }
 
-static enum status take_machine(struct machine_options *machine, const struct options *given,
+static enum status take_machine(struct machine_options *machine, const struct planning *plan,
                                 struct error *error)
 {
+    const struct options *given = plan->given;
+
     TRY(machine_options_default(machine, error));
     machine->thread_count = (int)options_number(given, "threads");
     if (machine->thread_count == 0) {
@@ -156,7 +159,7 @@ static enum status take_machine(struct machine_options *machine, const struct op
     }
     machine->memory_max = options_number(given, "memory-max");
     machine->device_memory = options_number(given, "device-memory");
-    return machine_options_device(machine, options_text(given, "device"), error);
+    return machine_options_device(machine, options_text(given, "device"), plan->log, error);
 }
 
 static enum status measure(struct planning *plan, const struct job *job, struct error *error)
@@ -167,7 +170,7 @@ static enum status measure(struct planning *plan, const struct job *job, struct 
     size_t count = options_list(files, plan->given, "data");
     enum status status;
 
-    TRY(take_machine(&machine, plan->given, error));
+    TRY(take_machine(&machine, plan, error));
     status = data_paths_of_files(&paths, job->tape, files, count, error);
     if (status == STATUS_OK) {
         status = step_time_measure(&plan->measured, job, (const char *const *)paths.of, paths.count,
@@ -471,7 +474,7 @@ static void show(FILE *out, const struct planning *plan)
 
 int plan_command(struct command_context *context)
 {
-    struct planning plan = {.given = context->options, .segment_steps = 1};
+    struct planning plan = {.given = context->options, .log = context->log, .segment_steps = 1};
     struct error error;
     enum status status;
 

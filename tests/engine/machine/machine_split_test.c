@@ -376,17 +376,17 @@ static void test_lists_of_devices_are_read(void **state)
     error_init(&error);
     start_must(machine_options_default(&options, &error), &error);
     assert_int_equal(setenv("LOCKSTEP_CUDA", "build/tests/emulated_cuda.so", 1), 0);
-    if (machine_options_device(&options, "cuda:0,cuda:1,cuda", &error) != STATUS_OK) {
+    if (machine_options_device(&options, "cuda:0,cuda:1,cuda", NULL, &error) != STATUS_OK) {
         skip(); /* another build folder; the test of the programs covers it too */
     }
     assert_int_equal(options.device_count, 3);
     assert_int_equal(options.devices[1], 1);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(machine_options_device(&options, bad[i], &error), STATUS_USAGE);
+        assert_int_equal(machine_options_device(&options, bad[i], NULL, &error), STATUS_USAGE);
     }
-    assert_int_equal(
-        machine_options_device(&options, "cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda", &error),
-        STATUS_USAGE);
+    assert_int_equal(machine_options_device(
+                         &options, "cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda", NULL, &error),
+                     STATUS_USAGE);
 }
 
 /* ---- what it costs ---------------------------------------------------------------------- */
