@@ -402,6 +402,24 @@ static struct job_record_claim *find_claim(struct job_record *record, const stru
     return NULL;
 }
 
+/* The claimants of a panel are known by their entries. */
+static void add_claimant(struct job_record_claim *claim, const struct game_event *event)
+{
+    if (event->rank >= GAME_RANK_OUTSIDER && claim->outsider_count < GAME_OUTSIDERS_MAX) {
+        claim->outsiders[claim->outsider_count++] = event->account;
+    }
+}
+
+static void remove_claimant(struct job_record_claim *claim, const struct address *account)
+{
+    for (uint32_t i = 0; i < claim->outsider_count; i++) {
+        if (address_equal(&claim->outsiders[i], account)) {
+            claim->outsiders[i] = claim->outsiders[--claim->outsider_count];
+            return;
+        }
+    }
+}
+
 /* A second claimant of a live claim joins it, and may lower its rank. */
 static enum status apply_claimed(struct job_record *record, const struct game_event *event,
                                  struct error *error)
@@ -410,6 +428,7 @@ static enum status apply_claimed(struct job_record *record, const struct game_ev
 
     if (claim != NULL) {
         claim->rank = event->rank < claim->rank ? event->rank : claim->rank;
+        add_claimant(claim, event);
         return STATUS_OK;
     }
     if (record->claim_count >= JOB_RECORD_CLAIMS_MAX || event->index >= record->committed) {
@@ -431,6 +450,7 @@ static enum status apply_claimed(struct job_record *record, const struct game_ev
                                   .open = true,
                                   .phase = GAME_CLAIM_WAITING,
                                   .turn = GAME_TURN_ACCUSED};
+    add_claimant(&record->claims[record->claim_count - 1], event);
     return STATUS_OK;
 }
 
@@ -466,6 +486,9 @@ static void apply_to_claim(struct job_record *record, const struct game_event *e
             claim->queried_size = (uint32_t)event->payload.size;
             memcpy(claim->queried, event->payload.bytes, event->payload.size);
         }
+        break;
+    case GAME_DEFAULTED:
+        remove_claimant(claim, &event->account);
         break;
     case GAME_RULED:
         close_claim(record, claim, (enum game_outcome)event->outcome);
@@ -600,6 +623,16 @@ uint32_t job_record_open_claims(const struct job_record *record)
         count += record->claims[i].open && record->claims[i].generation == record->generation;
     }
     return count;
+}
+
+bool job_record_is_claimant(const struct job_record_claim *claim, const struct address *account)
+{
+    for (uint32_t i = 0; i < claim->outsider_count; i++) {
+        if (address_equal(&claim->outsiders[i], account)) {
+            return true;
+        }
+    }
+    return address_equal(&claim->lead, account);
 }
 
 uint32_t job_record_panel(const struct job_record *record)

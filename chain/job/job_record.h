@@ -54,6 +54,8 @@ struct job_record_claim {
     struct digest post_state;
     struct address solver; /* the accused */
     struct address lead;
+    struct address outsiders[GAME_OUTSIDERS_MAX]; /* among the claimants whose clock has not run out */
+    uint32_t outsider_count;
     uint64_t rank;
     bool open;
     enum game_outcome outcome; /* when it is not */
@@ -131,6 +133,9 @@ enum job_segment_wait job_record_waits_for(const struct job_record *record, uint
 uint32_t job_record_open_claims(const struct job_record *record);
 /* Entries that are drawn for new segments. */
 uint32_t job_record_panel(const struct job_record *record);
+
+/* Does it lead the claim, or wait to take over? Seats are known by their entries, and not here. */
+bool job_record_is_claimant(const struct job_record_claim *claim, const struct address *account);
 
 /* Has a claim with a lower rank convicted its solver, before that answered this one? */
 bool job_record_claim_is_overtaken(const struct job_record *record,

@@ -129,7 +129,7 @@ static bool is_party(const struct askers *askers, const struct address *account,
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
         if (is_about(askers, &record->claims[i], step) &&
-            address_equal(account, &record->claims[i].lead)) {
+            job_record_is_claimant(&record->claims[i], account)) {
             return true;
         }
     }

@@ -2,8 +2,8 @@
  * askers.h - who may ask about the trace of a bundle that is staked on a ledger, and about what.
  *
  * Asked may be only about a step that an open claim or alarm is about, by a party of the job: its
- * client, its panel, its solver, and whoever leads such a claim. So nobody gets the leaves of a
- * verdict without the work, and strangers cost the solver nothing.
+ * client, its panel, its solver, and whoever leads such a claim or has joined it. So nobody gets
+ * the leaves of a verdict without the work, and strangers cost the solver nothing.
  *
  * Many threads may ask at once.
  */

@@ -107,6 +107,44 @@ static void test_parties_ask_about_what_is_disputed_and_nobody_about_anything_el
     scene_close(&scene);
 }
 
+/* Who joined a claim takes over when its leader sleeps, and must know the trace by then. Who slept
+ * is no party any more. */
+static void test_who_joined_an_open_claim_asks_as_its_leader_does(void **state)
+{
+    char text[STAGE_PLAYERS][ASK_TEXT_MAX];
+    struct askers *askers;
+    struct scene scene;
+    struct hash32 claim;
+    struct ask ask;
+
+    (void)state;
+    open_scene(&scene, "joined");
+    askers = open_askers(&scene);
+    ask = ask_of(&scene);
+    for (int i = 0; i < STAGE_PLAYERS; i++) {
+        write_ask(text[i], &scene, &ask, i);
+    }
+    claim = scene_claim(&scene, STAGE_SECOND, INDEX, STEP, 0);
+    askers_follow(askers);
+    assert_int_equal(admit(askers, text[STAGE_FRIEND], JOB_STEP, NOW_S), STATUS_REFUSED);
+    (void)scene_claim(&scene, STAGE_FRIEND, INDEX, STEP, 1);
+    (void)scene_claim(&scene, STAGE_OTHER, INDEX, STEP, 2);
+    askers_follow(askers);
+    for (int i = 0; i < STAGE_PLAYERS; i++) {
+        assert_int_equal(admit(askers, text[i], JOB_STEP, NOW_S), STATUS_OK);
+        assert_int_equal(admit(askers, text[i], JOB_STEP - 1, NOW_S), STATUS_REFUSED);
+    }
+    scene_answer(&scene, STAGE_SOLVER, &claim);
+    scene_pass(&scene, SCENE_CLOCK_S + 1);
+    scene_timeout(&scene, STAGE_SOLVER, &claim);
+    askers_follow(askers);
+    assert_int_equal(admit(askers, text[STAGE_SECOND], JOB_STEP, NOW_S), STATUS_REFUSED);
+    assert_int_equal(admit(askers, text[STAGE_FRIEND], JOB_STEP, NOW_S), STATUS_OK);
+    assert_int_equal(admit(askers, text[STAGE_OTHER], JOB_STEP, NOW_S), STATUS_OK);
+    askers_close(askers);
+    scene_close(&scene);
+}
+
 static void test_an_ask_is_good_for_one_step_of_one_job_until_it_expires(void **state)
 {
     char text[ASK_TEXT_MAX];
@@ -180,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else),
+        cmocka_unit_test(test_who_joined_an_open_claim_asks_as_its_leader_does),
         cmocka_unit_test(test_an_ask_is_good_for_one_step_of_one_job_until_it_expires),
         cmocka_unit_test(test_a_changed_ask_is_nobodys),
     };
