@@ -9,6 +9,7 @@
 #include "client/job_new_options.h"
 #include "client/job_open.h"
 #include "client/job_serve.h"
+#include "client/watch/job_watch.h"
 
 static const struct command commands[] = {
     {.name = "new",
@@ -64,6 +65,20 @@ static const struct command commands[] = {
      .options = job_list_options,
      .option_count = JOB_LIST_OPTIONS,
      .run = job_list_run},
+    {.name = "watch",
+     .summary = "follow a job live: its curve, its segments, its money, what it waits for",
+     .description =
+         "Reads the ledger, and asks the job's mirrors for what the steps said: the curve of the "
+         "loss, and of the loss on held-out data. No root binds a loss: the curve is the word of "
+         "the mirror that is named beside it. Counts down the time for acknowledgement, and says "
+         "what the one round of the panel costs. Needs no key. Without a terminal it prints a line "
+         "for each change, with --json an object. Ends when the job is over.",
+     .arguments = "KEY",
+     .example = "lockstep job watch 0x51dc0a7f --ledger local:try.ledger\n"
+                "lockstep job watch 0x51dc0a7f --once --json --ledger local:try.ledger",
+     .options = job_watch_options,
+     .option_count = JOB_WATCH_OPTIONS,
+     .run = job_watch_run},
     {.name = "cancel",
      .summary = "take back a job that nobody has accepted, with its escrow",
      .arguments = "KEY",

@@ -14,6 +14,7 @@
 #include "chain/game/terms.h"
 #include "chain/job/due_submit.h"
 #include "chain/job/job_status.h"
+#include "chain/job/job_wait.h"
 #include "client/job_moves.h"
 
 enum {
@@ -186,13 +187,6 @@ static enum status collect_once(struct collector *collector, struct error *error
     return withdraw(collector, error);
 }
 
-/* Nothing of the job can be due any more. */
-static bool is_over(const struct job_record *record)
-{
-    return record->phase == GAME_PHASE_CLOSED &&
-           (record->delivered || record->held == 0 || record->terms.held_ppm == 0);
-}
-
 static enum status collect(struct collector *collector, bool waiting, struct error *error)
 {
     double poll_s = (double)options_number(collector->context->options, "poll");
@@ -207,7 +201,7 @@ static enum status collect(struct collector *collector, bool waiting, struct err
             *error = failure;
             return status;
         }
-        if (status == STATUS_OK && is_over(&collector->record)) {
+        if (status == STATUS_OK && job_wait_is_over(&collector->record)) {
             return STATUS_OK;
         }
     } while (waiting && !stop_wait(&collector->stop, poll_s));
@@ -215,102 +209,7 @@ static enum status collect(struct collector *collector, bool waiting, struct err
                    : status;
 }
 
-/* ---- what the job waits for ---------------------------------------------------------------- */
-
-struct remaining {
-    const char *word;
-    int64_t segment; /* -1: the job */
-    uint64_t until_s;
-    char text[3 * JOB_STATUS_TEXT_SIZE];
-};
-
-/* The first segment that is not final holds up all later ones. */
-static void describe_first(struct remaining *left, const struct job_record *record, uint64_t now_s)
-{
-    uint32_t first = record->finalized;
-    char time[TERMS_TIME_SIZE];
-    struct job_status wait;
-
-    job_status_describe(&wait, record, first, now_s);
-    left->word = wait.word;
-    left->segment = first;
-    left->until_s = wait.until_s != 0 ? wait.until_s : due_move_after(record, now_s);
-    terms_time(time, left->until_s);
-    (void)snprintf(left->text, sizeof(left->text), "segment %u: %s%s%s", first, wait.text,
-                   wait.until_s == 0 && left->until_s != 0 ? "; their turn ends " : "",
-                   wait.until_s == 0 && left->until_s != 0 ? time : "");
-}
-
-static void describe_running(struct remaining *left, const struct job_record *record,
-                             uint64_t now_s)
-{
-    bool late = now_s > record->due_s;
-    char time[TERMS_TIME_SIZE];
-
-    if (record->finalized < record->committed) {
-        describe_first(left, record, now_s);
-        return;
-    }
-    left->word = late ? "end" : "commit";
-    left->until_s = late ? record->terms.deadline_s : record->due_s;
-    terms_time(time, left->until_s);
-    (void)snprintf(left->text, sizeof(left->text),
-                   late ? "the deadline, %s: the whole stake comes back then"
-                        : "the solver, which has until %s to commit the next segment",
-                   time);
-}
-
-/* The client has the model fetched, or asks the panel in the first half of the period. */
-static void describe_delivery(struct remaining *left, const struct job_record *record,
-                              uint64_t now_s)
-{
-    uint64_t ask_until_s = record->closed_s + record->terms.delivery_period_s / 2;
-    wei held = record->reward * record->terms.held_ppm / 1000000 * record->held;
-    char amount[TERMS_AMOUNT_SIZE];
-    char cost[TERMS_AMOUNT_SIZE];
-    char period[TERMS_PERIOD_SIZE];
-    int written;
-
-    left->word = "delivery";
-    left->until_s = record->closed_s + record->terms.delivery_period_s;
-    terms_amount(amount, held);
-    terms_period(period, left->until_s > now_s ? left->until_s - now_s : 0);
-    written = snprintf(left->text, sizeof(left->text),
-                       "the client: %s are held for %s more; 'lockstep job fetch' brings the model "
-                       "and acknowledges it",
-                       amount, period);
-    if (record->asked || record->terms.seats == 0 || now_s > ask_until_s || written < 0) {
-        return;
-    }
-    terms_amount(cost, 2 * (wei)record->terms.seats * record->terms.fee);
-    terms_period(period, ask_until_s - now_s);
-    (void)snprintf(left->text + written, sizeof(left->text) - (size_t)written,
-                   ". If nobody has it, 'lockstep job ask-panel' may bring the held part back: it "
-                   "costs %s, for %s more",
-                   cost, period);
-}
-
-/* False: the job waits for nothing. */
-static bool describe(struct remaining *left, const struct collector *collector)
-{
-    const struct job_record *record = &collector->record;
-    char time[TERMS_TIME_SIZE];
-
-    *left = (struct remaining){.word = "solver", .segment = -1};
-    if (record->phase == GAME_PHASE_RUNNING) {
-        describe_running(left, record, collector->clock.time_s);
-    } else if (record->phase == GAME_PHASE_OPEN) {
-        left->until_s = record->terms.deadline_s;
-        terms_time(time, left->until_s);
-        (void)snprintf(left->text, sizeof(left->text),
-                       "a solver that accepts it, until %s; 'lockstep job cancel' takes back the "
-                       "rest of the escrow before",
-                       time);
-    } else if (record->phase == GAME_PHASE_CLOSED && !is_over(record)) {
-        describe_delivery(left, record, collector->clock.time_s);
-    }
-    return left->text[0] != '\0';
-}
+/* ---- the report ---------------------------------------------------------------------------- */
 
 static int report(struct collector *collector)
 {
@@ -319,23 +218,18 @@ static int report(struct collector *collector)
     char withdrawn[WEI_TEXT_SIZE];
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char time[TERMS_TIME_SIZE];
-    struct remaining left;
-    bool waits = describe(&left, collector);
-    json_t *waiting = NULL;
+    struct job_wait left;
+    bool waits = job_wait_describe(&left, record, collector->clock.time_s);
 
     hex_write(key, record->key.bytes, HASH32_SIZE, true);
     if (context->json) {
         wei_print_plain(withdrawn, collector->withdrawn);
-        waiting = !waits ? json_null()
-                         : json_pack("{s:s, s:o, s:I, s:s}", "for", left.word, "segment",
-                                     left.segment < 0 ? json_null() : json_integer(left.segment),
-                                     "until", (json_int_t)left.until_s, "text", left.text);
-        return command_emit(context, json_pack("{s:s, s:s, s:i, s:i, s:i, s:O, s:o, s:s}", "job",
-                                               key, "phase", job_status_phase(record), "segments",
-                                               (int)record->segment_count, "committed",
-                                               (int)record->committed, "final",
-                                               (int)record->finalized, "done", collector->done,
-                                               "waits_for", waiting, "withdrawn_wei", withdrawn));
+        return command_emit(
+            context, json_pack("{s:s, s:s, s:i, s:i, s:i, s:O, s:o, s:s}", "job", key, "phase",
+                               job_status_phase(record), "segments", (int)record->segment_count,
+                               "committed", (int)record->committed, "final", (int)record->finalized,
+                               "done", collector->done, "waits_for", job_wait_json(&left),
+                               "withdrawn_wei", withdrawn));
     }
     terms_time(time, collector->clock.time_s);
     fprintf(context->out, "job %.18s...: %s, %u of %u segments final; it is %s UTC there\n", key,

@@ -13,19 +13,20 @@
 #define BASE_IO_STOP_H
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/error.h"
 
 struct stop {
-    int descriptor; /* for poll(); -1 when not open */
-    int signal;     /* that requested the stop; 0 before */
+    int descriptor;    /* for poll(); -1 when not open */
+    atomic_int signal; /* that requested the stop; 0 before */
     sigset_t before;
 };
 
 MUST_CHECK enum status stop_open(struct stop *stop, struct error *error);
 
-/* Cheap enough for every step of a training run. stop may be NULL: never. */
+/* Cheap enough for every step of a training run, and for several threads. stop may be NULL: never. */
 bool stop_requested(struct stop *stop);
 
 /* Waits until a stop is requested or seconds have passed; returns whether it was requested. */

@@ -339,10 +339,11 @@ static void end_seats(struct job_record *record, uint32_t index)
 
 /* ---- segments ----------------------------------------------------------------- */
 
-static void apply_finalized(struct job_record *record, uint32_t index)
+static void apply_finalized(struct job_record *record, uint32_t index, wei reward)
 {
     end_seats(record, index);
     record->finalized = index + 1;
+    record->earned += reward;
     record->held++;
     drop_seats(record);
 }
@@ -382,7 +383,7 @@ static enum status apply_to_segment(struct job_record *record, const struct game
     case GAME_ROUND:
         return apply_round(record, segment, event, error);
     case GAME_FINALIZED:
-        apply_finalized(record, event->index);
+        apply_finalized(record, event->index, event->amount);
         return STATUS_OK;
     default:
         apply_to_seat(record, segment, event);

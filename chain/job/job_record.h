@@ -79,6 +79,7 @@ struct job_record {
     uint64_t accepted_s;
     uint64_t closed_s;
     wei reward; /* of a segment, for this solver */
+    wei earned; /* by all solvers, with what is held */
     uint32_t generation;
     uint32_t segment_count; /* of the whole job */
     uint32_t committed;

@@ -75,3 +75,21 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
         break;
     }
 }
+
+uint64_t job_status_forecast(const struct job_record *record, uint32_t index, uint64_t now_s)
+{
+    uint64_t final_s = now_s;
+
+    for (uint32_t i = record->finalized; i <= index && i < record->committed; i++) {
+        struct job_segment segment = job_record_segment(record, i);
+        enum job_segment_wait wait = job_segment_waits_for(&segment, now_s);
+        uint64_t end_s = job_segment_claim_end(&segment);
+
+        if (wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_RENEWAL ||
+            wait == JOB_SEGMENT_UNDRAWN || wait == JOB_SEGMENT_LOST) {
+            return 0;
+        }
+        final_s = end_s > final_s ? end_s : final_s;
+    }
+    return final_s;
+}

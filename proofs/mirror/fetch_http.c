@@ -29,6 +29,7 @@ struct fetch_http {
     uint64_t bandwidth_max;
     uint32_t timeout_s;
     struct curl_slist *headers;
+    struct stop *stop; /* borrowed */
     char curl_error[CURL_ERROR_SIZE];
 };
 
@@ -66,6 +67,11 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s)
 {
     http->timeout_s = timeout_s == 0 ? 1 : timeout_s;
+}
+
+void fetch_http_set_stop(struct fetch_http *http, struct stop *stop)
+{
+    http->stop = stop;
 }
 
 void fetch_http_set_header(struct fetch_http *http, const char *header)
@@ -170,6 +176,16 @@ static bool set_up_request(struct fetch_http *http, const char *url)
                CURLE_OK;
 }
 
+/* libcurl's progress callback: anything but 0 ends the transfer. */
+static int look_for_stop(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)d;
+    return stop_requested(context) ? 1 : 0;
+}
+
 static bool set_up(struct fetch_http *http, struct transfer *transfer, const char *url)
 {
     CURL *curl = http->curl;
@@ -179,6 +195,9 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     return set_up_request(http, url) &&
            (transfer->have == 0 || curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK) &&
+           curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_stop) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http->stop) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
 }
@@ -212,6 +231,9 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     result = curl_easy_perform(http->curl);
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
     transfer->stalled = result == CURLE_OPERATION_TIMEDOUT;
+    if (result == CURLE_ABORTED_BY_CALLBACK) {
+        return error_set(error, STATUS_STOPPED, "stopped");
+    }
     if (transfer->disk_failed) {
         return error_set(error, STATUS_IO, "the disk is full, or its limit is reached");
     }

@@ -8,12 +8,10 @@
 #ifndef PROOFS_MIRROR_FETCH_HTTP_H
 #define PROOFS_MIRROR_FETCH_HTTP_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/io/stop.h"
 
 #define FETCH_TRICKLE 1024
 
@@ -25,6 +23,8 @@ MUST_CHECK enum status fetch_http_open(struct fetch_http **http, uint64_t bandwi
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s);
 /* A header, "NAME: VALUE", for the calls that follow. NULL: none. */
 void fetch_http_set_header(struct fetch_http *http, const char *header);
+/* Ends fetch_http_get() early, as STATUS_STOPPED. Borrows stop; NULL: nothing does. */
+void fetch_http_set_stop(struct fetch_http *http, struct stop *stop);
 void fetch_http_close(struct fetch_http *http); /* NULL is fine */
 
 /*

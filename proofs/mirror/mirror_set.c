@@ -142,6 +142,7 @@ enum status mirror_set_get(struct mirror_set *set, const struct mirror_wanted *w
         return STATUS_REFUSED;
     }
     TRY(fetch_http_open(&http, 0, set->timeout_s, error));
+    fetch_http_set_stop(http, set->stop);
     status = get_from_any(set, http, wanted, path, error);
     fetch_http_close(http);
     return status;

@@ -54,7 +54,7 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
     if (held_out->end > 0) {
         size = snprintf(pace, sizeof(pace), "  held-out %.4f", held_out->newest);
     }
-    if (run->tokens > 0) {
+    if (run->tokens > 0 && run->progress.rate > 0) {
         (void)snprintf(pace + size, sizeof(pace) - (size_t)size, "  %.4g tokens/s",
                        run->progress.rate * (double)run->tokens);
     }

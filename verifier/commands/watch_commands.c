@@ -9,6 +9,7 @@
 #include "base/io/notify.h"
 #include "base/io/stop.h"
 #include "chain/commands/commands.h"
+#include "chain/job/job_status.h"
 #include "verifier/commands/commands.h"
 #include "verifier/status/board_page.h"
 
@@ -112,7 +113,7 @@ static json_t *segment_json(const struct job_record *job, uint32_t index, uint64
                      "covered", segment->covered, "seats", (int)segment->seated, "rights",
                      (int)segment->rights, "unavailables", (int)segment->unavailables, "wanted",
                      (int)job->terms.seats, "open_claims", (int)segment->open_claims,
-                     "final_not_before", (json_int_t)watch_forecast(job, index, now_s));
+                     "final_not_before", (json_int_t)job_status_forecast(job, index, now_s));
 }
 
 static json_t *job_json(const struct job_record *job, uint64_t now_s)
@@ -182,7 +183,7 @@ static json_t *view_json(const struct watching *watching)
 static void print_segment(FILE *out, const struct job_record *job, uint32_t index, uint64_t now_s)
 {
     const struct job_record_segment *segment = &job->segments[index];
-    uint64_t final_s = watch_forecast(job, index, now_s);
+    uint64_t final_s = job_status_forecast(job, index, now_s);
     char moment[MOMENT_SIZE];
 
     print_moment(moment, final_s);

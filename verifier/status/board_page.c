@@ -12,6 +12,7 @@
 #include "chain/game/policy.h"
 #include "chain/game/terms.h"
 #include "chain/job/board.h"
+#include "chain/job/job_status.h"
 #include "proofs/run/known_pace.h"
 
 #define PAGE_SIZE_MAX ((size_t)16 << 20)
@@ -302,7 +303,7 @@ static void add_squares(struct buffer *page, const struct job_record *job, uint6
 static void add_progress(struct buffer *page, const struct job_record *job, uint64_t now_s)
 {
     uint64_t forecast_s =
-        job->finalized < job->committed ? watch_forecast(job, job->finalized, now_s) : 0;
+        job->finalized < job->committed ? job_status_forecast(job, job->finalized, now_s) : 0;
     char solver[ADDRESS_TEXT_SIZE];
 
     address_print(solver, &job->solver);

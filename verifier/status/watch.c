@@ -5,26 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what follows ------------------------------------------------------- */
-
-uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t now_s)
-{
-    uint64_t final_s = now_s;
-
-    for (uint32_t i = job->finalized; i <= index && i < job->committed; i++) {
-        struct job_segment segment = job_record_segment(job, i);
-        enum job_segment_wait wait = job_segment_waits_for(&segment, now_s);
-        uint64_t end_s = job_segment_claim_end(&segment);
-
-        if (wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_RENEWAL ||
-            wait == JOB_SEGMENT_UNDRAWN || wait == JOB_SEGMENT_LOST) {
-            return 0;
-        }
-        final_s = end_s > final_s ? end_s : final_s;
-    }
-    return final_s;
-}
-
 const char *watch_alarm_name(enum watch_alarm_kind kind)
 {
     static const char *const names[] = {

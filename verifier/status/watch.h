@@ -30,10 +30,6 @@ struct watch_alarm {
     char text[256];      /* without times: the same trouble has the same text */
 };
 
-/* When the segment is final if everybody moves in time and nobody claims; 0: unknown, since it is
- * disputed, needs its draw or another round, or is lost. */
-uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t now_s);
-
 const char *watch_alarm_name(enum watch_alarm_kind kind);
 
 /* Writes what is wrong at now_s, or will be within margin_s; returns how many were written. */

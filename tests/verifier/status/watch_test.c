@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "chain/job/job_status.h"
 #include "verifier/status/watch.h"
 
 #define OK(call) assert_int_equal((call), STATUS_OK)
@@ -145,16 +146,16 @@ static void test_a_forecast_waits_for_the_segments_before(void **state)
     commit(0);
     commit(1);
     job = &watch.jobs[0];
-    assert_int_equal(watch_forecast(job, 0, START_S), 0); /* its draw may bring anything */
+    assert_int_equal(job_status_forecast(job, 0, START_S), 0); /* its draw may bring anything */
     draw(0);
     draw(1);
-    assert_int_equal(watch_forecast(job, 0, START_S), end_s);
-    assert_int_equal(watch_forecast(job, 1, START_S), end_s);
+    assert_int_equal(job_status_forecast(job, 0, START_S), end_s);
+    assert_int_equal(job_status_forecast(job, 1, START_S), end_s);
     /* Nobody came for segment 0: it needs another round, and 1 waits for it. */
     seal(1);
     reveal(1, GAME_VERDICT_RIGHT);
-    assert_int_equal(watch_forecast(job, 0, end_s + 1), 0);
-    assert_int_equal(watch_forecast(job, 1, end_s + 1), 0);
+    assert_int_equal(job_status_forecast(job, 0, end_s + 1), 0);
+    assert_int_equal(job_status_forecast(job, 1, end_s + 1), 0);
 }
 
 static void test_watch_without_trouble_is_silent(void **state)
@@ -233,7 +234,7 @@ static void test_watch_follows_whose_turn_it_is(void **state)
     event.account.bytes[0] = 6;
     event.step = 7;
     take(&event);
-    assert_int_equal(watch_forecast(&watch.jobs[0], 0, START_S), 0);
+    assert_int_equal(job_status_forecast(&watch.jobs[0], 0, START_S), 0);
     assert_int_equal(look(START_S, 10), 1);
     assert_int_equal(alarms[0].kind, WATCH_CLAIMED); /* it waits, and nobody's clock runs */
     assert_string_equal(alarms[0].text, "step 7 of it is said to be false");

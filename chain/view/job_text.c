@@ -1,0 +1,361 @@
+/* job_text.c - see job_text.h. */
+#include "chain/view/job_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/io/log.h"
+#include "base/io/progress.h"
+#include "base/text_plot.h"
+#include "chain/codec/hex_data.h"
+#include "chain/game/terms.h"
+
+#define LABEL_COLUMNS 10 /* "segments  " */
+#define COLUMNS_MAX   100
+#define CURVE_ROWS    16
+#define LINE_MAX_SIZE 1024
+
+static const char marks[JOB_VIEW_MARKS + 1] = ".=#v+x";
+
+/* ---- parts --------------------------------------------------------------------------- */
+
+/* A label and words below each other, broken at blanks. */
+static void add_wrapped(struct buffer *text, const char *label, const char *words, unsigned columns)
+{
+    unsigned width = columns > LABEL_COLUMNS + 16 ? columns - LABEL_COLUMNS - 1 : 16;
+    char safe[LINE_MAX_SIZE];
+    const char *at = safe;
+
+    (void)log_escape(safe, sizeof(safe), words, 0);
+    while (*at != '\0') {
+        size_t size = strlen(at);
+
+        if (size > width) {
+            size = width;
+            while (size > 0 && at[size] != ' ') {
+                size--;
+            }
+            size = size == 0 ? width : size;
+        }
+        buffer_add_format(text, "%-*s%.*s\n", LABEL_COLUMNS, label, (int)size, at);
+        at += size;
+        at += *at == ' ';
+        label = "";
+    }
+}
+
+static void print_rate(char text[48], const struct job_view *view)
+{
+    double pace = job_view_pace(view);
+
+    if (pace <= 0) {
+        text[0] = '\0';
+    } else if (view->tokens > 0) {
+        (void)snprintf(text, 48, "%.4g tokens/s", pace * (double)view->tokens);
+    } else {
+        (void)snprintf(text, 48, "%.4g steps/s", pace);
+    }
+}
+
+/* "loss 2.31  held-out 2.40  accuracy 71.2 %  1240 tokens/s  eta 1:02" */
+static void print_figures(char line[LINE_MAX_SIZE], const struct job_view *view)
+{
+    const struct loss_curve *curve = &view->curve;
+    double left_s = job_view_left_s(view);
+    char rate[48];
+    char eta[PROGRESS_TIME_MAX];
+    size_t size = 0;
+
+    line[0] = '\0';
+    if (curve->loss.end > 0) {
+        size +=
+            (size_t)snprintf(line + size, LINE_MAX_SIZE - size, "loss %.4f  ", curve->loss.newest);
+    }
+    if (curve->held_out.end > 0) {
+        size += (size_t)snprintf(line + size, LINE_MAX_SIZE - size,
+                                 "held-out %.4f after step %" PRIu64 "  ", curve->held_out.newest,
+                                 curve->held_out.end);
+    }
+    if (isfinite(curve->accuracy)) {
+        size += (size_t)snprintf(line + size, LINE_MAX_SIZE - size, "accuracy %.1f %%  ",
+                                 curve->accuracy * 100);
+    }
+    print_rate(rate, view);
+    if (rate[0] != '\0') {
+        size += (size_t)snprintf(line + size, LINE_MAX_SIZE - size, "%s  ", rate);
+    }
+    if (left_s > 0) {
+        progress_time(eta, left_s);
+        size += (size_t)snprintf(line + size, LINE_MAX_SIZE - size, "eta %s  ", eta);
+    }
+    while (size > 0 && line[size - 1] == ' ') {
+        line[--size] = '\0';
+    }
+}
+
+static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
+{
+    char escrow[TERMS_AMOUNT_SIZE];
+    char earned[TERMS_AMOUNT_SIZE];
+    char held[TERMS_AMOUNT_SIZE];
+    char to_come[TERMS_AMOUNT_SIZE];
+    char stake[TERMS_AMOUNT_SIZE];
+
+    terms_amount(escrow, view->escrow);
+    terms_amount(earned, view->earned);
+    terms_amount(held, view->held);
+    terms_amount(to_come, view->to_come);
+    terms_amount(stake, view->stake);
+    (void)snprintf(
+        line, LINE_MAX_SIZE,
+        "%s escrowed with fees; %s earned, of it %s held until delivery; %s for segments to "
+        "come"
+        "%s%s",
+        escrow, earned, held, to_come, view->stake > 0 ? "; staked " : "",
+        view->stake > 0 ? stake : "");
+}
+
+static void add_head(struct buffer *text, const struct job_view *view, unsigned columns)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char line[LINE_MAX_SIZE];
+
+    hex_write(key, view->key.bytes, HASH32_SIZE, true);
+    (void)snprintf(line, sizeof(line),
+                   "%.14s  %s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
+                   "final%s",
+                   key, view->phase, view->steps_done, view->steps, view->committed, view->segments,
+                   view->finalized, view->claims > 0 ? ", CLAIMS OPEN" : "");
+    add_wrapped(text, "job", line, columns);
+}
+
+/* Squares as letters, and below them what the letters that stand there mean. */
+static void add_segments(struct buffer *text, const struct job_view *view, unsigned columns)
+{
+    unsigned width = columns > LABEL_COLUMNS + 16 ? columns - LABEL_COLUMNS - 1 : 16;
+    unsigned each = (view->cell_count + width - 1) / width;
+    char line[LINE_MAX_SIZE];
+    size_t size = 0;
+
+    each = each == 0 ? 1 : each;
+    for (uint32_t i = 0; i < view->cell_count && size < width; i += each) {
+        uint8_t mark = view->cells[i];
+
+        for (uint32_t k = i; k < i + each && k < view->cell_count; k++) {
+            mark = view->cells[k] == JOB_VIEW_DISPUTED ? JOB_VIEW_DISPUTED : mark;
+        }
+        line[size++] = marks[mark];
+    }
+    line[size] = '\0';
+    add_wrapped(text, "segments", line, columns);
+    size = 0;
+    for (int mark = 0; mark < JOB_VIEW_MARKS; mark++) {
+        if (view->marks[mark] > 0) {
+            size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%c %u %s",
+                                     size == 0 ? "" : "  ", marks[mark], view->marks[mark],
+                                     job_view_mark_word((enum job_view_mark)mark));
+        }
+    }
+    add_wrapped(text, "", line, columns);
+}
+
+static void add_mirrors(struct buffer *text, const struct job_view *view, unsigned columns)
+{
+    char line[LINE_MAX_SIZE];
+
+    for (uint32_t i = 0; i < view->mirrors.count; i++) {
+        const struct mirror *mirror = &view->mirrors.mirrors[i];
+
+        if (mirror->trouble[0] != '\0') {
+            (void)snprintf(line, sizeof(line), "%.200s%s: %s", mirror->url,
+                           mirror->dropped ? " (dropped)" : "", mirror->trouble);
+            add_wrapped(text, "mirror", line, columns);
+        }
+    }
+}
+
+/* What stands below the curve. */
+static void add_rest(struct buffer *text, const struct job_view *view, unsigned columns)
+{
+    char line[LINE_MAX_SIZE];
+    char period[TERMS_PERIOD_SIZE];
+
+    print_figures(line, view);
+    add_wrapped(text, "training", line, columns);
+    add_wrapped(text, "curve", view->curve_words, columns);
+    if (view->read) {
+        add_segments(text, view, columns);
+        print_money(line, view);
+        add_wrapped(text, "money", line, columns);
+    }
+    if (view->waits) {
+        (void)snprintf(line, sizeof(line), "for %s", view->wait.text);
+        add_wrapped(text, "waits", line, columns);
+    }
+    if (view->forecast_s != 0) {
+        terms_period(period, view->forecast_s > view->now_s ? view->forecast_s - view->now_s : 0);
+        (void)snprintf(line, sizeof(line), "segment %u is final in %s at the earliest",
+                       view->finalized, period);
+        add_wrapped(text, "forecast", line, columns);
+    }
+    add_wrapped(text, "copies", view->copies, columns);
+    add_wrapped(text, "fetching", view->download, columns);
+    add_mirrors(text, view, columns);
+    add_wrapped(text, "trouble", view->trouble, columns);
+}
+
+static unsigned lines_in(const struct buffer *text)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < text->size; i++) {
+        count += text->data[i] == '\n';
+    }
+    return count;
+}
+
+void job_text_write(struct buffer *text, const struct job_view *view, unsigned columns,
+                    unsigned rows, bool utf8)
+{
+    struct buffer rest;
+    struct text_plot plot = {.line = &view->curve.loss,
+                             .points = &view->curve.held_out,
+                             .columns = columns - 1,
+                             .braille = utf8};
+    unsigned others;
+
+    columns = columns < COLUMNS_MAX ? columns : COLUMNS_MAX;
+    plot.columns = columns - 1;
+    buffer_init(&rest, JOB_TEXT_SIZE_MAX);
+    add_rest(&rest, view, columns);
+    if (view->read) {
+        add_head(text, view, columns);
+    }
+    others = lines_in(text) + lines_in(&rest) + 2;
+    plot.rows = rows > others ? rows - others : 0;
+    plot.rows = plot.rows < CURVE_ROWS ? plot.rows : CURVE_ROWS;
+    text_plot_write(text, &plot);
+    buffer_add_text(text, buffer_text(&rest));
+    buffer_release(&rest);
+}
+
+void job_text_line(struct buffer *text, const struct job_view *view)
+{
+    char line[LINE_MAX_SIZE];
+
+    print_figures(line, view);
+    buffer_add_format(text,
+                      "%s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
+                      "final%s%s%s%s",
+                      view->phase, view->steps_done, view->steps, view->committed, view->segments,
+                      view->finalized, line[0] == '\0' ? "" : "  ", line,
+                      view->waits ? "  waits for " : "", view->waits ? view->wait.text : "");
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+
+static json_t *amount_json(wei amount)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print_plain(text, amount);
+    return json_string(text);
+}
+
+static json_t *number_or_null(bool known, double number)
+{
+    return known && isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *marks_json(const struct job_view *view)
+{
+    json_t *json = json_object();
+
+    for (int mark = 0; mark < JOB_VIEW_MARKS; mark++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "%s", job_view_mark_word((enum job_view_mark)mark));
+        for (char *at = name; *at != '\0'; at++) {
+            *at = *at == ' ' ? '_' : *at;
+        }
+        (void)json_object_set_new(json, name, json_integer(view->marks[mark]));
+    }
+    return json;
+}
+
+static json_t *money_json(const struct job_view *view)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "escrow_wei", amount_json(view->escrow),
+                     "earned_wei", amount_json(view->earned), "held_wei", amount_json(view->held),
+                     "to_come_wei", amount_json(view->to_come), "staked_wei",
+                     amount_json(view->stake));
+}
+
+/* Means of equal parts, each with the step in its middle. */
+static json_t *curve_json(const struct curve *curve)
+{
+    uint32_t parts = curve->total < COLUMNS_MAX ? (uint32_t)curve->total : COLUMNS_MAX;
+    json_t *points = json_array();
+    double mean;
+
+    for (uint32_t i = 0; i < parts; i++) {
+        if (curve_part(&mean, curve, curve->total, i, parts)) {
+            double step = (double)curve->total * (i + 0.5) / parts;
+
+            (void)json_array_append_new(points, json_pack("[I, f]", (json_int_t)step, mean));
+        }
+    }
+    return points;
+}
+
+static json_t *training_json(const struct job_view *view)
+{
+    const struct loss_curve *curve = &view->curve;
+    double pace = job_view_pace(view);
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "loss",
+                     number_or_null(curve->loss.end > 0, curve->loss.newest), "held_out_loss",
+                     number_or_null(curve->held_out.end > 0, curve->held_out.newest), "accuracy",
+                     number_or_null(true, curve->accuracy), "steps_per_second",
+                     number_or_null(pace > 0, pace), "tokens_per_second",
+                     number_or_null(pace > 0 && view->tokens > 0, pace * (double)view->tokens),
+                     "seconds_left", number_or_null(pace > 0, job_view_left_s(view)), "losses",
+                     curve_json(&curve->loss), "held_out_losses", curve_json(&curve->held_out),
+                     "curve_is",
+                     view->curve_words[0] == '\0' ? json_null() : json_string(view->curve_words),
+                     "curve_proven", 0);
+}
+
+static json_t *mirrors_json(const struct job_view *view)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < view->mirrors.count; i++) {
+        const struct mirror *mirror = &view->mirrors.mirrors[i];
+
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:I, s:b, s:s}", "url", mirror->url, "bytes",
+                                              (json_int_t)mirror->bytes, "dropped",
+                                              (int)mirror->dropped, "trouble", mirror->trouble));
+    }
+    return list;
+}
+
+json_t *job_text_json(const struct job_view *view)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(key, view->key.bytes, HASH32_SIZE, true);
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}",
+        "job", key, "phase", view->phase, "time", (json_int_t)view->now_s, "steps",
+        (json_int_t)view->steps, "steps_done", (json_int_t)view->steps_done, "segments",
+        (int)view->segments, "committed", (int)view->committed, "final", (int)view->finalized,
+        "open_claims", (int)view->claims, "segments_by_state", marks_json(view), "money",
+        money_json(view), "training", training_json(view), "waits_for", job_wait_json(&view->wait),
+        "final_not_before", (json_int_t)view->forecast_s, "mirrors", mirrors_json(view), "copies",
+        view->copies, "trouble", view->trouble);
+}

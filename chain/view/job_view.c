@@ -1,0 +1,149 @@
+/* job_view.c - see job_view.h. */
+#include "chain/view/job_view.h"
+
+#include <string.h>
+
+/* ---- segments ------------------------------------------------------------------------ */
+
+enum job_view_mark job_view_mark_of(const struct job_record *record, uint32_t index, uint64_t now_s)
+{
+    if (index >= record->committed) {
+        return JOB_VIEW_TO_COME;
+    }
+    switch (job_record_waits_for(record, index, now_s)) {
+    case JOB_SEGMENT_FINAL:
+        return JOB_VIEW_FINAL;
+    case JOB_SEGMENT_DISPUTED:
+    case JOB_SEGMENT_LOST:
+        return JOB_VIEW_DISPUTED;
+    case JOB_SEGMENT_SEALING:
+    case JOB_SEGMENT_REVEALING:
+    case JOB_SEGMENT_RENEWAL:
+        return JOB_VIEW_VERIFIED;
+    case JOB_SEGMENT_UNDRAWN:
+    case JOB_SEGMENT_CLAIM_TIME:
+    case JOB_SEGMENT_PREDECESSOR:
+    case JOB_SEGMENT_DUE:
+        break;
+    }
+    return JOB_VIEW_COMMITTED;
+}
+
+const char *job_view_mark_word(enum job_view_mark mark)
+{
+    static const char *const words[JOB_VIEW_MARKS] = {
+        "to come", "committed", "final", "being verified", "trained", "disputed or lost"};
+
+    return words[mark];
+}
+
+/* A square shows the first of its segments, unless a later one is disputed. */
+static void take_cells(struct job_view *view, const struct job_record *record, uint64_t now_s)
+{
+    view->cell_segments = record->segment_count / (JOB_VIEW_CELLS_MAX + 1) + 1;
+    view->cell_count = (record->segment_count + view->cell_segments - 1) / view->cell_segments;
+    memset(view->marks, 0, sizeof(view->marks));
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        enum job_view_mark mark = job_view_mark_of(record, i, now_s);
+        uint8_t *cell = &view->cells[i / view->cell_segments];
+
+        view->marks[mark]++;
+        if (i % view->cell_segments == 0 || mark == JOB_VIEW_DISPUTED) {
+            *cell = (uint8_t)mark;
+        }
+    }
+}
+
+void job_view_mark_trained(struct job_view *view, uint32_t trained)
+{
+    for (uint32_t i = view->committed; i < trained && i < view->segments; i++) {
+        uint8_t *cell = &view->cells[i / view->cell_segments];
+
+        view->marks[JOB_VIEW_TO_COME]--;
+        view->marks[JOB_VIEW_TRAINED]++;
+        *cell = *cell == JOB_VIEW_TO_COME ? JOB_VIEW_TRAINED : *cell;
+    }
+}
+
+/* ---- the whole ----------------------------------------------------------------------- */
+
+/* By the commits of the present solver, from the first to the last. */
+static double pace_of(const struct job_record *record)
+{
+    uint64_t from_s = record->accepted_s;
+    uint64_t steps = 0;
+    uint64_t to_s = 0;
+    uint32_t i = record->committed;
+
+    while (i > 0 && address_equal(&record->segments[i - 1].committed.solver, &record->solver)) {
+        const struct game_segment *segment = &record->segments[--i].committed;
+
+        to_s = to_s == 0 ? segment->time_s : to_s;
+        if (i == 0 || segment->time_s < from_s) {
+            break;
+        }
+    }
+    for (uint32_t k = i; k < record->committed; k++) {
+        steps += record->segments[k].committed.steps;
+    }
+    return to_s <= from_s ? 0 : (double)steps / (double)(to_s - from_s);
+}
+
+static void take_money(struct job_view *view, const struct job_record *record)
+{
+    bool open = record->phase == GAME_PHASE_OPEN || record->phase == GAME_PHASE_RUNNING;
+
+    view->escrow = game_escrow(&record->terms);
+    view->stake = record->phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
+    view->earned = record->earned;
+    view->held =
+        record->delivered ? 0 : record->reward * record->terms.held_ppm / GAME_PPM * record->held;
+    view->to_come =
+        open ? (record->segment_count - record->finalized) * record->terms.reward_to : 0;
+}
+
+void job_view_take(struct job_view *view, const struct job_record *record, uint64_t now_s)
+{
+    bool is_accepted = record->phase == GAME_PHASE_RUNNING || record->phase == GAME_PHASE_CLOSED;
+
+    view->read = true;
+    view->key = record->key;
+    view->client = record->client;
+    view->solver = is_accepted ? record->solver : (struct address){{0}};
+    view->phase = job_status_phase(record);
+    view->now_s = now_s;
+    view->segments = record->segment_count;
+    view->committed = record->committed;
+    view->finalized = record->finalized;
+    view->claims = job_record_open_claims(record);
+    view->steps = record->terms.steps;
+    view->steps_committed = 0;
+    for (uint32_t i = 0; i < record->committed; i++) {
+        view->steps_committed += record->segments[i].committed.steps;
+    }
+    if (view->steps_done < view->steps_committed) {
+        view->steps_done = view->steps_committed;
+    }
+    take_cells(view, record, now_s);
+    take_money(view, record);
+    view->pace = pace_of(record);
+    view->forecast_s = record->finalized < record->committed
+                           ? job_status_forecast(record, record->finalized, now_s)
+                           : 0;
+    view->over = job_wait_is_over(record);
+    view->waits = job_wait_describe(&view->wait, record, now_s);
+}
+
+double job_view_pace(const struct job_view *view)
+{
+    return view->pace > 0 ? view->pace : view->curve_pace;
+}
+
+double job_view_left_s(const struct job_view *view)
+{
+    double pace = job_view_pace(view);
+
+    return pace > 0 && view->steps_done < view->steps
+               ? (double)(view->steps - view->steps_done) / pace
+               : 0;
+}

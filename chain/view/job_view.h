@@ -1,0 +1,89 @@
+/*
+ * job_view.h - one job as people look at it: where it stands by the ledger, where its money is, how
+ * its training goes, who serves it. A plain value; text, JSON and page are written from it.
+ *
+ * What the ledger says is proven by its events. The curve is somebody's word, and says whose.
+ */
+#ifndef CHAIN_VIEW_JOB_VIEW_H
+#define CHAIN_VIEW_JOB_VIEW_H
+
+#include "chain/job/job_wait.h"
+#include "proofs/mirror/mirror_set.h"
+#include "proofs/run/loss_curve.h"
+
+#define JOB_VIEW_CELLS_MAX 200 /* squares: more segments share one */
+#define JOB_VIEW_WORDS_MAX 400
+
+enum job_view_mark {
+    JOB_VIEW_TO_COME,
+    JOB_VIEW_COMMITTED,
+    JOB_VIEW_FINAL,
+    JOB_VIEW_VERIFIED, /* by the panel, now */
+    JOB_VIEW_TRAINED,  /* and not on the ledger yet */
+    JOB_VIEW_DISPUTED, /* or lost */
+    JOB_VIEW_MARKS,
+};
+
+struct job_view {
+    /* By the ledger; zeros until it was read. */
+    bool read;
+    struct hash32 key;
+    struct address client;
+    struct address solver; /* zero: none */
+    const char *phase;     /* "open" */
+    uint64_t now_s;        /* by its clock */
+    uint64_t steps_committed;
+    uint32_t segments;
+    uint32_t committed;
+    uint32_t finalized;
+    uint32_t claims; /* open */
+    uint32_t marks[JOB_VIEW_MARKS];
+    uint8_t cells[JOB_VIEW_CELLS_MAX];
+    uint32_t cell_count;
+    uint32_t cell_segments; /* of each */
+    wei escrow;
+    wei earned;  /* by solvers, with what is held */
+    wei held;    /* until delivery */
+    wei to_come; /* for segments that are not final */
+    wei stake;
+    double pace;         /* steps a second, by the times of the commits; 0: not known */
+    uint64_t forecast_s; /* when the next segment is final at the earliest; 0: nobody can say */
+    bool over;           /* nothing can be due any more */
+    bool waits;
+    struct job_wait wait;
+
+    /* Of the training. */
+    uint64_t steps;
+    uint64_t steps_done; /* as far as is known: committed ones, or trained here */
+    uint64_t tokens;     /* of a step; 0: not known */
+    struct loss_curve curve;
+    char curve_words[JOB_VIEW_WORDS_MAX]; /* whose word the curve is; empty: there is none */
+    double curve_pace;                    /* steps a second, by the same word; 0: not known */
+
+    /* Of mirrors and copies. */
+    struct mirror_set mirrors;
+    char copies[JOB_VIEW_WORDS_MAX];   /* what is kept here, or served; empty: nothing */
+    char download[JOB_VIEW_WORDS_MAX]; /* what comes now; empty: nothing */
+    uint64_t served;                   /* requests */
+    uint64_t served_bytes;
+    char trouble[JOB_VIEW_WORDS_MAX]; /* of the look itself; empty: none */
+};
+
+/* Where the job stands; the rest stays. */
+void job_view_take(struct job_view *view, const struct job_record *record, uint64_t now_s);
+
+/* Segments that are trained here and not committed: their squares are marked so. */
+void job_view_mark_trained(struct job_view *view, uint32_t trained);
+
+/* Steps a second, by the ledger or, where it says none, by the curve; 0: not known. */
+double job_view_pace(const struct job_view *view);
+
+/* Seconds until all steps are done; 0: done, or not known. */
+double job_view_left_s(const struct job_view *view);
+
+/* What a segment's square shows. */
+enum job_view_mark job_view_mark_of(const struct job_record *record, uint32_t index,
+                                    uint64_t now_s);
+const char *job_view_mark_word(enum job_view_mark mark); /* "being verified" */
+
+#endif /* CHAIN_VIEW_JOB_VIEW_H */

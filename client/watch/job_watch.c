@@ -1,0 +1,263 @@
+/* job_watch.c - see job_watch.h. */
+#include "client/watch/job_watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/progress.h"
+#include "base/io/screen.h"
+#include "base/io/stop.h"
+#include "chain/commands/commands.h"
+#include "chain/commands/job_source.h"
+#include "chain/job/job_states.h"
+#include "chain/view/job_text.h"
+#include "client/watch/watch_mirrors.h"
+
+#define GLANCE_S 0.25 /* at the window, and at what the mirrors gave */
+
+const struct option_spec job_watch_options[JOB_WATCH_OPTIONS] = {
+    CHAIN_LEDGER_OPTIONS,
+    JOB_SOURCE_OPTIONS,
+    {.name = "once", .kind = OPTION_FLAG, .help = "look once and end", .command_line_only = true},
+    {.name = "poll",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "3s",
+     .minimum = 1,
+     .maximum = 3600,
+     .help = "how often to look at the ledger"},
+};
+
+struct watching {
+    struct command_context *context;
+    struct job_source source;
+    struct stop stop;
+    struct screen screen;
+    struct watch_sight sight;
+    struct watch_mirrors *mirrors;
+    uint64_t hosts_read; /* how far the ledger was read when hosts were looked for */
+    uint64_t shown_read; /* and when the last line was printed */
+    uint64_t shown_end;  /* of the curve */
+    bool shown;
+};
+
+/* ---- looking --------------------------------------------------------------------------- */
+
+static enum status find_hosts(struct watching *watching, struct error *error)
+{
+    struct job_states_hosts hosts;
+
+    if (watching->hosts_read == watching->source.record.read) {
+        return STATUS_OK;
+    }
+    TRY(job_states_find_hosts(&hosts, watching->source.ledger, &watching->source.record, error));
+    for (uint32_t i = 0; i < hosts.count; i++) {
+        watch_mirrors_add(watching->mirrors, hosts.hosts[i].text);
+    }
+    watching->hosts_read = watching->source.record.read;
+    return STATUS_OK;
+}
+
+static enum status look(struct watching *watching, struct error *error)
+{
+    struct job_source *source = &watching->source;
+    struct ledger_clock clock;
+
+    TRY(ledger_catch_up(source->ledger, error));
+    TRY(job_record_follow(&source->record, source->ledger, error));
+    TRY(ledger_get_clock(source->ledger, &clock, error));
+    TRY(find_hosts(watching, error));
+    watch_mirrors_tell(watching->mirrors, &source->record);
+    (void)pthread_mutex_lock(&watching->sight.lock);
+    job_view_take(&watching->sight.view, &source->record, clock.time_s);
+    watching->sight.view.trouble[0] = '\0';
+    (void)pthread_mutex_unlock(&watching->sight.lock);
+    return STATUS_OK;
+}
+
+/* A ledger that cannot be reached now is shown, and waited for. */
+static enum status look_on(struct watching *watching, struct error *error)
+{
+    struct error why;
+    enum status status;
+
+    error_init(&why);
+    status = look(watching, &why);
+    if (status != STATUS_UNREACHABLE || !watching->shown) {
+        *error = why;
+        return status;
+    }
+    (void)pthread_mutex_lock(&watching->sight.lock);
+    (void)snprintf(watching->sight.view.trouble, sizeof(watching->sight.view.trouble), "%.300s",
+                   why.text);
+    (void)pthread_mutex_unlock(&watching->sight.lock);
+    return STATUS_OK;
+}
+
+/* ---- showing --------------------------------------------------------------------------- */
+
+static void draw(struct watching *watching, bool last)
+{
+    struct screen *screen = &watching->screen;
+    struct buffer text;
+
+    buffer_init(&text, JOB_TEXT_SIZE_MAX);
+    job_text_write(&text, &watching->sight.view, screen->columns, screen->rows, screen->utf8);
+    (last ? screen_finish : screen_draw)(screen, buffer_text(&text));
+    buffer_release(&text);
+}
+
+static int print_json(struct watching *watching)
+{
+    struct command_context *context = watching->context;
+    int code = command_emit(context, job_text_json(&watching->sight.view));
+
+    (void)fflush(context->out);
+    return code;
+}
+
+static void print_line(struct watching *watching)
+{
+    struct buffer text;
+
+    buffer_init(&text, JOB_TEXT_SIZE_MAX);
+    job_text_line(&text, &watching->sight.view);
+    fprintf(watching->context->out, "%s\n", buffer_text(&text));
+    (void)fflush(watching->context->out);
+    buffer_release(&text);
+}
+
+/* Without a terminal: a line for each change. */
+static int show(struct watching *watching)
+{
+    const struct job_view *view = &watching->sight.view;
+    bool is_news;
+    int code = COMMAND_OK;
+
+    (void)pthread_mutex_lock(&watching->sight.lock);
+    is_news = !watching->shown || watching->shown_read != watching->source.record.read ||
+              watching->shown_end != view->curve.loss.end;
+    if (watching->screen.terminal) {
+        draw(watching, false);
+    } else if (is_news && watching->context->json) {
+        code = print_json(watching);
+    } else if (is_news) {
+        print_line(watching);
+    }
+    watching->shown_read = watching->source.record.read;
+    watching->shown_end = view->curve.loss.end;
+    watching->shown = true;
+    (void)pthread_mutex_unlock(&watching->sight.lock);
+    return code;
+}
+
+/* The last picture stays. */
+static int show_last(struct watching *watching)
+{
+    struct buffer text;
+    int code = COMMAND_OK;
+
+    (void)pthread_mutex_lock(&watching->sight.lock);
+    if (watching->screen.terminal) {
+        draw(watching, true);
+    } else if (options_flag(watching->context->options, "once")) {
+        if (watching->context->json) {
+            code = print_json(watching);
+        } else {
+            buffer_init(&text, JOB_TEXT_SIZE_MAX);
+            job_text_write(&text, &watching->sight.view, SCREEN_COLUMNS, SCREEN_ROWS, false);
+            fputs(buffer_text(&text), watching->context->out);
+            buffer_release(&text);
+        }
+    }
+    (void)pthread_mutex_unlock(&watching->sight.lock);
+    return code;
+}
+
+/* ---- the command ----------------------------------------------------------------------- */
+
+/* Until the next look; what the mirrors give meanwhile is shown. False: a stop is requested. */
+static bool wait(struct watching *watching, int *code)
+{
+    double end_s = progress_now() + (double)options_number(watching->context->options, "poll");
+
+    while (*code == COMMAND_OK && progress_now() < end_s) {
+        if (stop_wait(&watching->stop, GLANCE_S)) {
+            return false;
+        }
+        *code = show(watching);
+    }
+    return *code == COMMAND_OK;
+}
+
+/* The job is over, and the mirrors gave what they have. */
+static bool is_done(struct watching *watching)
+{
+    return watching->sight.view.over && watch_mirrors_rest(watching->mirrors);
+}
+
+static enum status follow(struct watching *watching, int *code, struct error *error)
+{
+    do {
+        TRY(look_on(watching, error));
+        *code = show(watching);
+    } while (*code == COMMAND_OK && !is_done(watching) && wait(watching, code));
+    return STATUS_OK;
+}
+
+static enum status look_once(struct watching *watching, struct error *error)
+{
+    TRY(look(watching, error));
+    while (!watch_mirrors_rest(watching->mirrors) && !stop_wait(&watching->stop, GLANCE_S)) {
+    }
+    return STATUS_OK;
+}
+
+static enum status watch(struct watching *watching, int *code, struct error *error)
+{
+    const struct options *options = watching->context->options;
+    struct job_source *source = &watching->source;
+    bool once = options_flag(options, "once");
+    const struct watch_mirrors_options mirrors = {.sight = &watching->sight,
+                                                  .stop = &watching->stop,
+                                                  .terms = &source->record.terms,
+                                                  .mirrors = &source->mirrors,
+                                                  .poll_s =
+                                                      (double)options_number(options, "poll")};
+
+    TRY(job_source_open(source, options->arguments[0], watching->context, NULL, error));
+    loss_curve_init(&watching->sight.view.curve, source->record.terms.steps);
+    TRY(stop_open(&watching->stop, error));
+    TRY(watch_mirrors_open(&watching->mirrors, &mirrors, error));
+    screen_init(&watching->screen, once || watching->context->json ? NULL : watching->context->out);
+    TRY(once ? look_once(watching, error) : follow(watching, code, error));
+    return STATUS_OK;
+}
+
+int job_watch_run(struct command_context *context)
+{
+    struct watching *watching = calloc(1, sizeof(*watching));
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    if (watching == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "no memory to watch");
+        return command_fail(context, &error);
+    }
+    watching->context = context;
+    watching->stop.descriptor = -1;
+    (void)pthread_mutex_init(&watching->sight.lock, NULL);
+    status = watch(watching, &code, &error);
+    if (code == COMMAND_OK && watching->sight.view.read) {
+        code = show_last(watching);
+    }
+    watch_mirrors_close(watching->mirrors);
+    stop_close(&watching->stop);
+    job_source_close(&watching->source);
+    (void)pthread_mutex_destroy(&watching->sight.lock);
+    free(watching);
+    return status == STATUS_OK ? code : command_fail(context, &error);
+}
