@@ -147,9 +147,9 @@ MUST_CHECK enum status machine_options_default(struct machine_options *options,
 
 /*
  * Chooses the device by name: "cpu"; "cuda" or "cuda:N"; several as "cuda:0,cuda:1", which split a
- * step; or "auto", the first GPU if it passes its self-test, else the CPU: a line of the log (which may
- * be NULL) says which, and why it is the CPU. Naming a GPU twice splits a step over two machines on
- * it. A named GPU that does not start is refused, with its driver's reason.
+ * step; or "auto", the first GPU if it passes its self-test, else the CPU: a line of the log (which
+ * may be NULL) says which, and why it is the CPU. A GPU that is named twice has two machines, and a
+ * step is split over them. A named GPU that does not start is refused, with its driver's reason.
  */
 struct log;
 MUST_CHECK enum status machine_options_device(struct machine_options *options, const char *name,

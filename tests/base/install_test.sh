@@ -27,10 +27,10 @@ for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verif
     share/man/man1/lockstep-audit.1 share/bash-completion/completions/lockstep \
     share/zsh/site-functions/_lockstep share/fish/vendor_completions.d/lockstep.fish \
     lib/systemd/system/lockstep-verifier.service lib/systemd/system/lockstep-solver.service \
-    lib/systemd/system/lockstep-verifier-gpu.service \
+    lib/systemd/system/lockstep-verifier-gpu.service lib/systemd/system/lockstep-solver-gpu.service \
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
     lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
-    share/doc/lockstep/examples/verifier.conf; do
+    share/doc/lockstep/examples/verifier.conf share/doc/lockstep/examples/verifier-gpu.conf; do
     [ -s "$dir/stage/usr/$file" ] || missing="$missing $file"
 done
 echo "missing:$missing" >"$dir/told"
@@ -90,17 +90,20 @@ fi
 
 # What a driver of GPUs needs is all that the two units differ in.
 settings() {
-    grep -v '^#' "packaging/$1" | sed 's/ --device auto//; s/ on GPUs//' |
+    grep -v '^#' "packaging/$1" | sed 's/ --device auto//; s/ --slot auto//; s/ on GPUs//' |
         grep -Ev '^(Conflicts|PrivateDevices|MemoryDenyWriteExecute|DevicePolicy|DeviceAllow)='
 }
-settings lockstep-verifier.service >"$dir/cpu"
-settings lockstep-verifier-gpu.service >"$dir/gpu"
-diff "$dir/cpu" "$dir/gpu" >"$dir/told" && grep -q "^DevicePolicy=closed" packaging/lockstep-verifier-gpu.service
-result $? "the verifier on GPUs is as closed as the other, but for its devices and the driver's code"
+for who in verifier solver; do
+    settings "lockstep-$who.service" >"$dir/cpu"
+    settings "lockstep-$who-gpu.service" >"$dir/gpu"
+    diff "$dir/cpu" "$dir/gpu" >"$dir/told" && grep -q "^DevicePolicy=closed" "packaging/lockstep-$who-gpu.service" &&
+        grep -q "^PrivateDevices=yes" "packaging/lockstep-$who.service"
+    result $? "the $who on GPUs is as closed as the other, but for its devices and the driver's code"
+done
 
 if command -v systemd-analyze >/dev/null 2>&1; then
     for unit in lockstep-verifier.service lockstep-verifier-gpu.service lockstep-solver.service \
-        lockstep-prover-serve@.service; do
+        lockstep-solver-gpu.service lockstep-prover-serve@.service; do
         name=$(echo "$unit" | sed 's/@/@x/')
         sed "s|/usr/bin/lockstep|$dir/stage/usr/bin/lockstep|" \
             "$dir/stage/usr/lib/systemd/system/$unit" >"$dir/$name"
@@ -108,12 +111,11 @@ if command -v systemd-analyze >/dev/null 2>&1; then
         systemd-analyze verify --man=no "$dir/$name" >"$dir/told" 2>&1 && [ ! -s "$dir/told" ]
         result $? "systemd-analyze has nothing to say about $unit"
     done
-    systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-verifier.service" \
-        >"$dir/told" 2>&1
-    result $? "the verifier's exposure is below 2.5 of 10"
-    systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-verifier-gpu.service" \
-        >"$dir/told" 2>&1
-    result $? "the exposure of the verifier on GPUs is below 2.5 of 10"
+    for unit in verifier verifier-gpu solver solver-gpu; do
+        systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-$unit.service" \
+            >"$dir/told" 2>&1
+        result $? "the exposure of lockstep-$unit is below 2.5 of 10"
+    done
 else
     skip "systemd-analyze has nothing to say about the units" "systemd is not installed"
 fi

@@ -66,11 +66,14 @@ class Manager:
             lines = file.read().splitlines()
         config = town.path(name + ".conf")
         with open(config, "w", encoding="utf-8") as file:
-            file.write("mode=observe\nstate=%s\nledger=%s\nregistry=%s\n" % (
-                town.path(name), ledger, "0x" + "11" * 20))
+            file.write("state=%s\nledger=%s\nregistry=%s\n" % (town.path(name), ledger, "0x" + "11" * 20))
+            if "verifier" in unit:  # as the examples have it
+                file.write("mode=act\n" if "gpu" in unit else "mode=observe\n")
         made = ["[Service]"] + [line for line in lines if line.partition("=")[0] in KEPT]
         text = "\n".join(made).replace("@BIN@/lockstep", os.path.abspath(LOCKSTEP))
-        text = text.replace("/etc/lockstep/verifier.conf", config).replace("127.0.0.1:7571", "0")
+        text = re.sub("/etc/lockstep/(verifier|solver).conf", config, text)
+        text = re.sub(r"127\.0\.0\.1:757\d", "0", text)
+        text += "\nStandardError=append:%s" % town.path(name + ".log")
         text = re.sub("WatchdogSec=.*", "WatchdogSec=%d" % WATCHDOG_S, text)
         text = re.sub("RestartSec=.*", "RestartSec=1", text)
         assert len(made) == len(KEPT) + 1, made
@@ -123,16 +126,23 @@ def a_unit_whose_ledger_is_away_is_started_and_says_so():
         assert ends(town, "waiting")[-1] == "success exited 0", ends(town, "waiting")
 
 
-def the_unit_for_gpus_starts_on_a_device_and_without_one():
-    for plugin in (os.path.abspath("build/tests/emulated_cuda.so"), "off"):
+def units_for_gpus_start_on_a_device_and_without_one():
+    for plugin, taken in ((os.path.abspath("build/tests/emulated_cuda.so"), "the first GPU"),
+                          ("off", "the CPU: CUDA is turned off by LOCKSTEP_CUDA")):
         with Town(("client",)) as town, Manager(town.path("manager")) as manager:
-            control("set-environment", "LOCKSTEP_CUDA=" + plugin)
-            manager.add(town, "gpu", town.url, "lockstep-verifier-gpu")
-            control("start", "gpu")
-            assert about("gpu", "StatusText") == "following the ledger"
-            assert "--device auto" in about("gpu", "ExecStart")
-            control("stop", "gpu")
-            assert ends(town, "gpu")[-1] == "success exited 0", ends(town, "gpu")
+            own = town.environment("client")
+            control("set-environment", "LOCKSTEP_CUDA=" + plugin, *(
+                "%s=%s" % (name, own[name]) for name in own if name.startswith("XDG_") and name.endswith("_HOME")),
+                "LOCKSTEP_PASSPHRASE=" + own["LOCKSTEP_PASSPHRASE"], "LOCKSTEP_LOCKS=" + town.path("client"))
+            for who, option in (("verifier", "--device auto"), ("solver", "--slot auto")):
+                manager.add(town, who, town.url, "lockstep-%s-gpu" % who)
+                control("start", who)
+                assert about(who, "StatusText") == "following the ledger"
+                assert option in about(who, "ExecStart")
+                with open(town.path(who + ".log"), encoding="utf-8") as file:
+                    assert "auto takes " + taken in file.read()
+                control("stop", who)
+                assert ends(town, who)[-1] == "success exited 0", ends(town, who)
 
 
 def why_not():
@@ -166,4 +176,4 @@ subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 stage.AT_ONCE = 1  # there is one manager at a time
 sys.exit(stage.main([a_unit_starts_hangs_is_started_anew_and_ends,
                      a_unit_whose_ledger_is_away_is_started_and_says_so,
-                     the_unit_for_gpus_starts_on_a_device_and_without_one]))
+                     units_for_gpus_start_on_a_device_and_without_one]))

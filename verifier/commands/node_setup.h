@@ -112,7 +112,7 @@ MUST_CHECK enum status node_setup_path(char path[FILE_PATH_MAX], const struct op
                                        enum node_file which, struct error *error);
 
 /* Fills options from NODE_WORK_OPTIONS; checks_max is set. A GPU that was asked for and does not
- * start is refused here, not by every check; where `auto` takes the CPU, checks are asked for it. */
+ * start is refused here, not by every check; where `auto` takes the CPU, so does every check. */
 MUST_CHECK enum status node_setup_limits(struct node_options *options,
                                          const struct command_context *context,
                                          struct error *error);
