@@ -123,6 +123,14 @@ static enum status last_segment(struct game_segment *segment, struct delivery *d
         TRY_OUT(error_set(error, STATUS_REFUSED, "no segment of this job is final"));
     }
     *segment = record.segments[record.finalized - 1].committed;
+    if (!job_record_can_deny(&record)) {
+        error_advise(error,
+                     "ask the solver and the mirrors; open the next job with a larger --panel");
+        TRY_OUT(error_set(error, STATUS_REFUSED,
+                          "asking would cost its price for nothing: a panel of %" PRIu32
+                          " entries reaches no score of -10, which alone brings the held part back",
+                          segment->panel));
+    }
 out:
     job_record_free(&record);
     return status;
@@ -135,14 +143,6 @@ static enum status ask_panel(struct delivery *delivery, struct error *error)
 
     TRY(find(delivery, error));
     TRY(last_segment(&segment, delivery, error));
-    if (segment.panel < -GAME_SCORE_VOID) {
-        (void)error_set(error, STATUS_REFUSED,
-                        "asking would cost its price for nothing: a panel of %" PRIu32
-                        " entries reaches no score of -10, which alone brings the held part back",
-                        segment.panel);
-        error_advise(error, "ask the solver and the mirrors; the next job with a larger --panel");
-        return STATUS_REFUSED;
-    }
     delivery->paid = 2 * (wei)delivery->terms.seats * delivery->terms.fee;
     (void)snprintf(name, sizeof(name), "job %s ask panel", delivery->text);
     TRY(ledger_ask_panel(delivery->ledger, name, &delivery->key, &delivery->terms, &segment,

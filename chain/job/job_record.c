@@ -608,6 +608,12 @@ struct job_segment job_record_segment(const struct job_record *record, uint32_t 
                                 .first = index == record->finalized};
 }
 
+bool job_record_can_deny(const struct job_record *record)
+{
+    return record->terms.seats > 0 && record->finalized > 0 &&
+           record->segments[record->finalized - 1].committed.panel >= -GAME_SCORE_VOID;
+}
+
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                            uint64_t now_s)
 {

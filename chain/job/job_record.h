@@ -127,6 +127,9 @@ MUST_CHECK enum status job_record_take(struct job_record *record, const struct l
 
 /* A segment that stands, and what job_segment.h says of it. */
 struct job_segment job_record_segment(const struct job_record *record, uint32_t index);
+
+/* Can its panel say that the last final state is nowhere? A small one never reaches that score. */
+bool job_record_can_deny(const struct job_record *record);
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                            uint64_t now_s);
 

@@ -59,7 +59,7 @@ static void describe_ask(struct job_wait *wait, size_t size, const struct job_re
     if (record->asked) {
         (void)snprintf(wait->text + size, sizeof(wait->text) - size,
                        ". The panel was asked; its answer decides");
-    } else if (record->terms.seats > 0 && now_s <= until_s) {
+    } else if (job_record_can_deny(record) && now_s <= until_s) {
         terms_amount(amount, cost);
         terms_period(period, until_s - now_s);
         (void)snprintf(wait->text + size, sizeof(wait->text) - size,

@@ -28,7 +28,8 @@ const faults = [
   ['who could not get the states is paid for it', 'Panel.sol',
     'phase == RIGHT ? each : 0', 'each'],
   ['one right is enough, whatever others say', 'Registry.sol',
-    'bool enough = _score(tally) >= int256(uint256(job.seats))', 'bool enough = tally.rights > 0'],
+    '_score(tally) >= int256(uint256(job.seats)) || _isEnoughAsleep(job, tally);',
+    'tally.rights > 0;'],
   ['the deadline robs what was committed', 'Registry.sol',
     `        // What was committed in time is carried to its end first.
         if (job.committed != job.finalized) revert WrongIndex(job.finalized);`, ''],
@@ -44,6 +45,8 @@ const faults = [
     'if (bytes2(hash) == bytes2(right.leaves << (16 * index))) revert NotGuilty();', 'hash;'],
   ['clocks begin anew with each move', 'Referee.sol',
     'uint24 left = uint24(_turnEnd(dispute) - _now());', 'uint24 left = dispute.clock;'],
+  ['one friend passes what the rest of a small panel denies', 'Panel.sol',
+    'return tally.asleep && (score > 0', 'return tally.asleep && (tally.rights > 0'],
 ];
 
 function mutate(text, [name, , from, to]) {

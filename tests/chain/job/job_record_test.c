@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "chain/job/job_record.h"
+#include "chain/job/job_wait.h"
 
 enum {
     SEGMENTS = 2,
@@ -53,7 +54,7 @@ static void begin(struct telling *telling)
     tell(telling, (struct game_event){.kind = GAME_ENLISTED, .account = verifier, .count = 1});
 }
 
-static void commit(struct telling *telling, uint32_t index, uint32_t generation)
+static void commit_for(struct telling *telling, uint32_t index, uint32_t generation, uint32_t panel)
 {
     tell(telling, (struct game_event){.kind = GAME_COMMITTED,
                                       .index = index,
@@ -62,7 +63,12 @@ static void commit(struct telling *telling, uint32_t index, uint32_t generation)
                                                   .root = {{(uint8_t)generation}},
                                                   .steps = 1,
                                                   .solver = solver,
-                                                  .panel = 1}});
+                                                  .panel = panel}});
+}
+
+static void commit(struct telling *telling, uint32_t index, uint32_t generation)
+{
+    commit_for(telling, index, generation, 1);
 }
 
 /* Drawn, sealed and revealed in place 0. */
@@ -174,12 +180,37 @@ static void test_a_job_that_expires_holds_nothing_back(void **state)
     job_record_free(&telling.record);
 }
 
+/* Asking a smaller panel for the last state would cost fees for nothing. */
+static void test_only_a_panel_that_reaches_the_score_is_asked(void **state)
+{
+    (void)state;
+    for (uint32_t panel = 8; panel <= 12; panel++) {
+        struct telling telling;
+        struct job_wait wait;
+
+        begin(&telling);
+        tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+        for (uint32_t i = 0; i < SEGMENTS; i++) {
+            commit_for(&telling, i, 0, panel);
+            tell(&telling, (struct game_event){.kind = GAME_FINALIZED, .index = i, .amount = 1000});
+        }
+        tell(&telling, (struct game_event){.kind = GAME_CLOSED, .index = SEGMENTS});
+        assert_int_equal(job_record_can_deny(&telling.record), panel >= 10);
+        telling.record.terms.delivery_period_s = 1000;
+        assert_true(job_wait_describe(&wait, &telling.record, telling.record.closed_s));
+        assert_string_equal(wait.word, "delivery");
+        assert_int_equal(strstr(wait.text, "ask-panel") != NULL, panel >= 10);
+        job_record_free(&telling.record);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_end_of_a_segment_ends_no_duty_of_a_void_one),
         cmocka_unit_test(test_an_alarm_leaves_no_duty),
         cmocka_unit_test(test_a_job_that_expires_holds_nothing_back),
+        cmocka_unit_test(test_only_a_panel_that_reaches_the_score_is_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
