@@ -26,6 +26,7 @@
 
 enum {
     PICTURE_LEAST = 4,       /* what two pools leave something of */
+    EVAL_BATCHES = 16,       /* of held-out data, where nobody says how many */
     CHANNELS_FIRST_MOST = 4, /* as many "rows" of squares are rather channels that come first */
 };
 
@@ -130,6 +131,54 @@ out:
     return status;
 }
 
+/* The same of held-out data, which is like the data. */
+static enum status measure_held_out(struct model_options *model, const struct options *options,
+                                    struct error *error)
+{
+    const char *path = options_text(options, "eval");
+    const char *labels = options_text(options, "eval-labels");
+    struct held_out_options *held_out = &model->held_out;
+    struct dataset data;
+    struct dataset classes;
+    uint64_t batch = model->batch == 0 ? 1 : model->batch;
+
+    if (path == NULL) {
+        return job_new_check_eval(options, error);
+    }
+    if (is_language(model)) {
+        TRY(dataset_open_tokens(&data, error, path, model->data_dtype, model->vocabulary));
+        held_out->count = data.count;
+        batch *= model->length == 0 ? 1 : model->length;
+    } else if (labels == NULL) {
+        return error_set(error, STATUS_USAGE, "a classifier needs --eval-labels beside --eval");
+    } else {
+        TRY(dataset_open_samples(&data, error, path));
+        if (data.dtype != model->data_dtype ||
+            data.width != (uint64_t)model->image_height * model->image_width * model->channels) {
+            dataset_close(&data);
+            return error_set(error, STATUS_USAGE,
+                             "--eval: its samples are not of the type and width of --data");
+        }
+        held_out->count = data.rows;
+    }
+    held_out->dtype = data.dtype;
+    dataset_close(&data);
+    if (!is_language(model)) {
+        TRY(dataset_open_labels(&classes, error, labels, held_out->count, model->classes));
+        dataset_close(&classes);
+    }
+    held_out->every = options_given(options, "eval-every")
+                          ? (uint32_t)options_number(options, "eval-every")
+                          : (model->steps + 9) / 10;
+    held_out->batches = held_out->count / batch < EVAL_BATCHES
+                            ? (uint32_t)((held_out->count + batch - 1) / batch)
+                            : EVAL_BATCHES;
+    if (options_given(options, "eval-batches")) {
+        held_out->batches = (uint32_t)options_number(options, "eval-batches");
+    }
+    return STATUS_OK;
+}
+
 /* The roots of the tape's data, each from its file. */
 static enum status find_roots(struct job_terms *terms, struct digest **roots,
                               const struct tape *tape, const char *const *files, size_t count,
@@ -210,7 +259,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
     static const char *const beside[] = {"mask", "labels"}; /* the tape's order */
-    const char *files[4];
+    static const char *const held_out[] = {"eval", "eval-labels"};
+    const char *files[6];
     struct model_options model_options;
     char name[JOB_TITLE_MAX + 2];
     struct weights weights = {0};
@@ -226,6 +276,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(job_new_model(&model_options, options, error));
     job_new_model_name(name, &model_options, options);
     TRY(measure_data(&model_options, options, error));
+    TRY(measure_held_out(&model_options, options, error));
     files[0] = options_list_item(options, "data", 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
         files[count] = options_text(options, beside[i]);
@@ -238,6 +289,10 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     if (model_options.lora.rank != 0) {
         files[count++] = options_text(options, "base");
         freeze(&model_options.lora, &weights);
+    }
+    for (size_t i = 0; i < sizeof(held_out) / sizeof(held_out[0]); i++) {
+        files[count] = options_text(options, held_out[i]);
+        count += files[count] != NULL;
     }
     TRY_OUT(model_build(&model, &model_options, error));
     TRY_OUT(

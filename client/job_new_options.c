@@ -242,6 +242,31 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_REAL,
      .value = "X",
      .help = "limit of the gradient's norm; 0: none (default: 1)"},
+    {.name = "eval",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "held-out data: what the model loses on it is found, committed and disputed like all "
+             "of the job. Whoever runs the job needs this file too"},
+    {.name = "eval-labels",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help =
+         "a class for each sample of --eval (mlp, convnet): the share of right answers is found "
+         "too"},
+    {.name = "eval-every",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "look at it after every so many steps, and after the last (default: a tenth of the "
+             "steps)"},
+    {.name = "eval-batches",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1024,
+     .help = "as many batches of it, drawn once for all steps (default: as many as the file holds, "
+             "16 at most)"},
     {.name = "title",
      .kind = OPTION_TEXT,
      .value = "TEXT",
@@ -288,27 +313,51 @@ static const struct {
     const char *option;
     uint32_t sources;
 } belongings[] = {
-    {"constants", FROM_TAPE},      {"model", FROM_MODEL},
-    {"base", FROM_BASE},           {"first-state", FROM_MODEL | FROM_TAPE},
-    {"mask", FROM_DECODER},        {"lora", FROM_BASE},
-    {"lora-alpha", FROM_BASE},     {"lora-dropout", FROM_BASE},
-    {"target", FROM_BASE},         {"labels", FROM_CLASSIFIER},
-    {"data-type", FROM_DECODER},   {"seed", FROM_PROGRAM | FROM_TAPE},
-    {"bits", FROM_PROGRAM},        {"block", FROM_PROGRAM},
-    {"equilibrate", FROM_PROGRAM}, {"batch", FROM_PROGRAM},
-    {"accumulate", FROM_PROGRAM},  {"accumulate-group", FROM_PROGRAM},
-    {"length", FROM_DECODER},      {"positions", FROM_GPT2},
-    {"vocabulary", FROM_LANGUAGE}, {"layers", FROM_LANGUAGE | FROM_MLP},
-    {"heads", FROM_LANGUAGE},      {"kv-heads", FROM_LLAMA},
-    {"rotary-base", FROM_LLAMA},   {"norm-epsilon", FROM_LANGUAGE},
-    {"width", FROM_LANGUAGE},      {"hidden", FROM_MODEL},
-    {"classes", FROM_CLASSIFIER},  {"dropout", FROM_PROGRAM},
-    {"inference", FROM_PROGRAM},   {"optimizer", FROM_PROGRAM},
-    {"schedule", FROM_PROGRAM},    {"rate", FROM_PROGRAM},
-    {"rate-min", FROM_PROGRAM},    {"warmup", FROM_PROGRAM},
-    {"decay", FROM_PROGRAM},       {"beta1", FROM_PROGRAM},
-    {"beta2", FROM_PROGRAM},       {"epsilon", FROM_PROGRAM},
+    {"constants", FROM_TAPE},
+    {"model", FROM_MODEL},
+    {"base", FROM_BASE},
+    {"first-state", FROM_MODEL | FROM_TAPE},
+    {"mask", FROM_DECODER},
+    {"lora", FROM_BASE},
+    {"lora-alpha", FROM_BASE},
+    {"lora-dropout", FROM_BASE},
+    {"target", FROM_BASE},
+    {"labels", FROM_CLASSIFIER},
+    {"data-type", FROM_DECODER},
+    {"seed", FROM_PROGRAM | FROM_TAPE},
+    {"bits", FROM_PROGRAM},
+    {"block", FROM_PROGRAM},
+    {"equilibrate", FROM_PROGRAM},
+    {"batch", FROM_PROGRAM},
+    {"accumulate", FROM_PROGRAM},
+    {"accumulate-group", FROM_PROGRAM},
+    {"length", FROM_DECODER},
+    {"positions", FROM_GPT2},
+    {"vocabulary", FROM_LANGUAGE},
+    {"layers", FROM_LANGUAGE | FROM_MLP},
+    {"heads", FROM_LANGUAGE},
+    {"kv-heads", FROM_LLAMA},
+    {"rotary-base", FROM_LLAMA},
+    {"norm-epsilon", FROM_LANGUAGE},
+    {"width", FROM_LANGUAGE},
+    {"hidden", FROM_MODEL},
+    {"classes", FROM_CLASSIFIER},
+    {"dropout", FROM_PROGRAM},
+    {"inference", FROM_PROGRAM},
+    {"optimizer", FROM_PROGRAM},
+    {"schedule", FROM_PROGRAM},
+    {"rate", FROM_PROGRAM},
+    {"rate-min", FROM_PROGRAM},
+    {"warmup", FROM_PROGRAM},
+    {"decay", FROM_PROGRAM},
+    {"beta1", FROM_PROGRAM},
+    {"beta2", FROM_PROGRAM},
+    {"epsilon", FROM_PROGRAM},
     {"clip", FROM_PROGRAM},
+    {"eval", FROM_PROGRAM},
+    {"eval-every", FROM_PROGRAM},
+    {"eval-batches", FROM_PROGRAM},
+    {"eval-labels", FROM_CLASSIFIER},
 };
 
 /* Refuses an option on the command line that would change nothing: a job cannot be changed later.
@@ -329,6 +378,18 @@ static enum status check_belongings(const struct options *options, uint32_t sour
 enum status job_new_check_tape(const struct options *options, struct error *error)
 {
     return check_belongings(options, FROM_TAPE, "a tape: its program is fixed", error);
+}
+
+enum status job_new_check_eval(const struct options *options, struct error *error)
+{
+    static const char *const parts[] = {"eval-labels", "eval-every", "eval-batches"};
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (options_flagged(options, parts[i])) {
+            return error_set(error, STATUS_USAGE, "--%s says nothing without --eval", parts[i]);
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status check_model_options(const struct options *options, struct error *error)

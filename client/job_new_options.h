@@ -8,7 +8,7 @@
 #include "engine/models/model.h"
 #include "proofs/job/job.h"
 
-#define JOB_NEW_OPTIONS 51
+#define JOB_NEW_OPTIONS 55
 extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 
 /* The model of --model, or of the folder of --base, with the options that are given. Refuses an
@@ -19,6 +19,9 @@ MUST_CHECK enum status job_new_model(struct model_options *model, const struct o
 /* The name of the model: of --model-name, of the folder of --base, or what it is. */
 void job_new_model_name(char name[JOB_TITLE_MAX + 2], const struct model_options *model,
                         const struct options *options);
+
+/* Refuses what says something of held-out data where --eval names none. */
+MUST_CHECK enum status job_new_check_eval(const struct options *options, struct error *error);
 
 /* Refuses options that say nothing about a tape. */
 MUST_CHECK enum status job_new_check_tape(const struct options *options, struct error *error);

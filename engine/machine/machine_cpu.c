@@ -19,6 +19,7 @@
 #include "engine/ops/float_control.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/hoist.h"
+#include "engine/plan/lazy.h"
 #include "engine/plan/plan.h"
 
 /* Operations that touch fewer elements run on one thread. */
@@ -31,10 +32,11 @@ struct machine_cpu {
     struct plan plan;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
-    bool borrowed; /* temporaries and scratch belong to the lender */
-    void **memory; /* per tensor; NULL: not there, or data not bound yet */
-    bool *lasting; /* per operation: is what it makes kept from step to step? NULL: of none */
-    bool kept;     /* it is there, and nothing that it depends on was written since */
+    bool borrowed;    /* temporaries and scratch belong to the lender */
+    void **memory;    /* per tensor; NULL: not there, or data not bound yet */
+    bool *lasting;    /* per operation: is what it makes kept from step to step? NULL: of none */
+    bool kept;        /* it is there, and nothing that it depends on was written since */
+    struct lazy lazy; /* not in trace mode */
 };
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
@@ -276,6 +278,7 @@ static void cpu_close(struct machine *machine)
     }
     free(cpu->memory);
     free(cpu->lasting);
+    lazy_release(&cpu->lazy);
     plan_release(&cpu->plan);
     tape_free(machine->rewrite);
     free(cpu);
@@ -384,6 +387,9 @@ static enum status cpu_open(struct machine **machine, const struct tape *tape,
     }
     TRY_OUT(prepare(cpu, tape, options, error));
     TRY_OUT(allocate(cpu, error));
+    if (!options->trace) {
+        TRY_OUT(lazy_find(&cpu->lazy, tape, error));
+    }
     *machine = &cpu->machine;
     return STATUS_OK;
 out:
@@ -547,6 +553,23 @@ static void take_next_states(struct machine_cpu *cpu)
     }
 }
 
+/* Is what the operation makes not read in this step? */
+static bool is_idle(const struct machine_cpu *cpu, uint32_t at)
+{
+    const uint32_t condition = cpu->lazy.condition;
+
+    return cpu->lazy.ops != NULL && cpu->lazy.ops[at] &&
+           !lazy_holds(&cpu->machine.tape->tensors[condition], cpu->memory[condition]);
+}
+
+/* Is it there, or not wanted? What lasts is made in the first step, wanted or not. */
+static bool may_skip(const struct machine_cpu *cpu, uint32_t at)
+{
+    const bool lasts = cpu->lasting != NULL && cpu->lasting[at];
+
+    return !cpu->plan.runs[at] || (lasts ? cpu->kept : is_idle(cpu, at));
+}
+
 static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t last,
                            const struct observer *observer, struct error *error)
 {
@@ -558,7 +581,7 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
     TRY_OUT(check_bound(cpu, error));
     TRY_OUT(prepare_threads(cpu->options.thread_count, error));
     for (uint32_t at = first; at < last; at++) {
-        if (!cpu->plan.runs[at] || (cpu->kept && cpu->lasting != NULL && cpu->lasting[at])) {
+        if (may_skip(cpu, at)) {
             continue;
         }
         if (cpu->options.timed == NULL) {

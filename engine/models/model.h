@@ -141,6 +141,18 @@ struct model_options {
     uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;
 
+    /*
+     * Held-out data: after every so many steps, and after the last, the loss over as many batches
+     * as this, drawn once for all, without dropout. It is a state ("held_out.loss"), and of
+     * classifiers the share of right answers too ("held_out.accuracy").
+     */
+    struct held_out_options {
+        uint32_t batches; /* 0: there is none */
+        uint32_t every;   /* steps */
+        uint64_t count;   /* tokens, or samples */
+        enum dtype dtype;
+    } held_out;
+
     /* The update. */
     enum optimizer optimizer;
     enum schedule schedule;
@@ -173,11 +185,13 @@ struct model {
     uint32_t *frozen; /* data tensors: the weights under adapters */
     uint32_t constant_count;
     struct model_constant *constants;
-    uint32_t data;   /* tokens or samples; TENSOR_NONE for inference */
-    uint32_t labels; /* of samples, or TENSOR_NONE */
-    uint32_t mask;   /* of tokens, or TENSOR_NONE */
-    uint32_t input;  /* inference: the tensor to write, or TENSOR_NONE */
-    uint32_t output; /* inference: the logits, or TENSOR_NONE */
+    uint32_t data;            /* tokens or samples; TENSOR_NONE for inference */
+    uint32_t labels;          /* of samples, or TENSOR_NONE */
+    uint32_t mask;            /* of tokens, or TENSOR_NONE */
+    uint32_t held_out;        /* tokens or samples, or TENSOR_NONE */
+    uint32_t held_out_labels; /* of samples, or TENSOR_NONE */
+    uint32_t input;           /* inference: the tensor to write, or TENSOR_NONE */
+    uint32_t output;          /* inference: the logits, or TENSOR_NONE */
 };
 
 MUST_CHECK enum status model_build(struct model *model, const struct model_options *options,

@@ -7,7 +7,9 @@
 #include "engine/tape/builder_core.h"
 
 /* A job holds its schedule, twelve bytes per step. */
-#define STEPS_MAX 10000000u
+#define STEPS_MAX            10000000u
+/* Each is written out in the tape. */
+#define HELD_OUT_BATCHES_MAX 1024u
 
 const char *model_kind_name(enum model_kind kind)
 {
@@ -91,6 +93,13 @@ static enum status check_options(const struct model_options *options, struct err
         return error_set(error, STATUS_USAGE,
                          "beta1, beta2 and momentum must be from 0 to below 1");
     }
+    if (options->held_out.batches > HELD_OUT_BATCHES_MAX ||
+        (options->held_out.batches != 0 && (options->held_out.every == 0 || options->evaluation))) {
+        return error_set(error, STATUS_USAGE,
+                         "%u batches of held-out data after every %u steps; there may be 1 to %u, "
+                         "of a training",
+                         options->held_out.batches, options->held_out.every, HELD_OUT_BATCHES_MAX);
+    }
     if (options->lora.rank != 0 &&
         !(options->lora.alpha > 0.0 && options->lora.alpha <= 1e6 && options->lora.dropout >= 0.0 &&
           options->lora.dropout < 1.0 && options->lora.dtype_of != NULL && !options->evaluation)) {
@@ -119,6 +128,8 @@ enum status model_build(struct model *model, const struct model_options *options
                             .data = TENSOR_NONE,
                             .labels = TENSOR_NONE,
                             .mask = TENSOR_NONE,
+                            .held_out = TENSOR_NONE,
+                            .held_out_labels = TENSOR_NONE,
                             .input = TENSOR_NONE,
                             .output = TENSOR_NONE};
     if (status != STATUS_OK) {
@@ -133,6 +144,9 @@ enum status model_build(struct model *model, const struct model_options *options
     }
     control = float_control_take(); /* the writers compute tables of constants */
     writers[options->kind](&writer);
+    if (options->held_out.batches != 0) {
+        write_held_out(&writer, writers[options->kind]);
+    }
     float_control_give_back(control);
     status = builder_finish(&model->tape, writer.builder, error);
     builder_free(writer.builder);

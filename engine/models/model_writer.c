@@ -53,9 +53,13 @@ uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t
                          uint64_t columns, struct init init)
 {
     uint64_t dims[2] = {rows, columns};
-    uint32_t id =
-        build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, columns == 0 ? 1 : 2, dims);
     struct model *model = writer->model;
+    uint32_t id;
+
+    if (writer->pass != NULL) {
+        return writer->pass->updated[writer->pass->parameters++];
+    }
+    id = build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, columns == 0 ? 1 : 2, dims);
 
     if (!builder_failed(writer->builder)) {
         build_init(writer->builder, id, init);
@@ -81,6 +85,10 @@ uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t ro
     bool joint = lora->prefix[0] != '\0' && writer->scope[0] != '\0';
     uint32_t id;
 
+    if (writer->pass != NULL) {
+        return model->frozen[writer->pass->frozen++];
+    }
+
     (void)snprintf(scope, sizeof(scope), "%s%s%s", lora->prefix, joint ? "." : "", writer->scope);
     (void)snprintf(whole, sizeof(whole), "%s%s%s", scope, scope[0] == '\0' ? "" : ".", name);
     build_scope(writer->builder, scope);
@@ -98,8 +106,15 @@ uint32_t write_constant(struct model_writer *writer, const char *name, enum dtyp
 {
     uint64_t dims[2] = {rows, columns};
     struct model *model = writer->model;
-    uint32_t id = build_tensor(writer->builder, name, dtype, ROLE_CONSTANT, 2, dims);
-    void *larger =
+    uint32_t id;
+    void *larger;
+
+    if (writer->pass != NULL) {
+        free(bytes);
+        return model->constants[writer->pass->constants++].tensor;
+    }
+    id = build_tensor(writer->builder, name, dtype, ROLE_CONSTANT, 2, dims);
+    larger =
         realloc(model->constants, ((size_t)model->constant_count + 1) * sizeof(*model->constants));
 
     if (larger == NULL || bytes == NULL) {
@@ -123,12 +138,37 @@ static void begin_batches(struct model_writer *writer)
     const struct model_options *options = writer->options;
     uint32_t times = options->evaluation ? 1 : options->accumulate;
 
+    if (writer->pass != NULL) {
+        return;
+    }
     build_repeat(writer->builder, times, options->group == 0 ? times : options->group);
 }
 
 static bool repeats(const struct model_writer *writer)
 {
     return writer->options->accumulate > 1 && !writer->options->evaluation;
+}
+
+/* What batches are drawn by: the step, or the micro-batch. */
+static uint32_t counter_of(struct model_writer *writer)
+{
+    return writer->pass != NULL ? writer->pass->counter : build_counter(writer->builder);
+}
+
+/* A data tensor; of a further pass the one of held-out data, which the first one of them makes. */
+static uint32_t write_data(struct model_writer *writer, uint32_t *id, uint32_t *held_out,
+                           const char *name, const struct tensor *like)
+{
+    char scoped[TENSOR_NAME_MAX + 1];
+    bool beside = writer->pass != NULL;
+    uint32_t *made = beside ? held_out : id;
+
+    if (beside && *held_out != TENSOR_NONE) {
+        return *held_out;
+    }
+    (void)snprintf(scoped, sizeof(scoped), "%s%s", beside ? "held_out." : "", name);
+    *made = build_tensor(writer->builder, scoped, like->dtype, ROLE_DATA, like->rank, like->dims);
+    return *made;
 }
 
 static void seed_attributes(struct model_writer *writer, struct op *op, uint32_t stream)
@@ -145,7 +185,7 @@ static void draw_tokens(struct model_writer *writer, uint32_t data, uint32_t *to
     const struct model_options *options = writer->options;
     struct output_shape shape = shape_matrix(DTYPE_U32, options->batch, options->length);
     struct output_shape shapes[2] = {shape, shape};
-    uint32_t inputs[2] = {data, build_counter(writer->builder)};
+    uint32_t inputs[2] = {data, counter_of(writer)};
     struct op op = op_begin(OP_BATCH_TOKENS, 2, inputs);
 
     op_attribute(&op, options->batch);
@@ -169,14 +209,16 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
         writer->model->input = *tokens;
         return;
     }
-    writer->model->data =
-        build_tensor(builder, "data", options->data_dtype, ROLE_DATA, 1, &options->data_count);
+    const struct tensor like = {
+        .dtype = options->data_dtype, .rank = 1, .dims = {options->data_count}};
+    uint32_t data =
+        write_data(writer, &writer->model->data, &writer->model->held_out, "data", &like);
     if (options->masked) {
         writer->model->mask =
             build_tensor(builder, "mask", DTYPE_U8, ROLE_DATA, 1, &options->data_count);
     }
     begin_batches(writer);
-    draw_tokens(writer, writer->model->data, tokens, targets);
+    draw_tokens(writer, data, tokens, targets);
     if (options->masked) { /* the same draw: the targets' places */
         uint32_t places;
 
@@ -204,12 +246,16 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
     for (uint32_t i = 0; i < options->sample_rank; i++) {
         samples[1 + i] = options->sample_dims[i];
     }
-    writer->model->data =
-        build_tensor(builder, "data", options->data_dtype, ROLE_DATA, rank, samples);
-    writer->model->labels =
-        build_tensor(builder, "labels", DTYPE_U8, ROLE_DATA, 1, &options->data_count);
+    struct tensor like = {.dtype = options->data_dtype, .rank = rank};
+    const struct tensor label = {.dtype = DTYPE_U8, .rank = 1, .dims = {options->data_count}};
+    struct model *model = writer->model;
+
+    memcpy(like.dims, samples, sizeof(samples));
+    uint32_t data = write_data(writer, &model->data, &model->held_out, "data", &like);
+    uint32_t answers =
+        write_data(writer, &model->labels, &model->held_out_labels, "labels", &label);
     begin_batches(writer);
-    uint32_t inputs[3] = {writer->model->data, writer->model->labels, build_counter(builder)};
+    uint32_t inputs[3] = {data, answers, counter_of(writer)};
     struct op op = op_begin(OP_BATCH_SAMPLES, 3, inputs);
     op_attribute(&op, options->batch);
     op_attribute(&op, width);
@@ -297,9 +343,7 @@ static uint32_t write_gradient_scale(struct model_writer *writer, const uint32_t
     return op.outputs[0];
 }
 
-/* A state that is zero at first. */
-static uint32_t write_zeros(struct model_writer *writer, const char *name,
-                            const struct tensor *like)
+uint32_t write_zeros(struct model_writer *writer, const char *name, const struct tensor *like)
 {
     uint32_t id =
         build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, like->rank, like->dims);
@@ -478,6 +522,10 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
 
     build_scope(builder, "");
     if (builder_failed(builder)) {
+        return;
+    }
+    if (writer->pass != NULL) {
+        write_held_out_end(writer, logits, targets);
         return;
     }
     if (writer->options->inference) {

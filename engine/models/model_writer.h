@@ -17,6 +17,19 @@ struct model_writer {
     char scope[MODEL_SCOPE_MAX]; /* of the builder: write_scope() */
     uint32_t mask;               /* of the batch's targets, or TENSOR_NONE */
     uint32_t stream;             /* the next stream of random draws that no other operation uses */
+    struct held_out_pass *pass;  /* the model is written once more, on held-out data; NULL: not */
+};
+
+/* What a further pass of a model's writer takes from the first: tensors in the order of its calls,
+ * parameters as the update has left them. */
+struct held_out_pass {
+    uint32_t *updated; /* per parameter */
+    uint32_t parameters;
+    uint32_t frozen;
+    uint32_t constants;
+    uint32_t counter;  /* that all its batches are drawn by */
+    uint32_t loss;     /* sums over the passes so far; TENSOR_NONE at first */
+    uint32_t accuracy; /* likewise; TENSOR_NONE where the model is no classifier */
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
@@ -27,6 +40,8 @@ uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t ro
                       uint64_t columns);
 /* build_scope(), remembered. */
 void write_scope(struct model_writer *writer, const char *scope);
+/* A state that is zero at first. */
+uint32_t write_zeros(struct model_writer *writer, const char *name, const struct tensor *like);
 struct init init_normal(double deviation);
 #define INIT_AT_ZERO ((struct init){INIT_ZEROS, 0})
 #define INIT_AT_ONE  ((struct init){INIT_ONES, 0})
@@ -48,6 +63,11 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
 
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
+
+/* Writes the model's figures on held-out data behind the update (held_out.c). */
+void write_held_out(struct model_writer *writer, void (*write_model)(struct model_writer *));
+/* Adds the figures of one pass. */
+void write_held_out_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 
 /* The deviation of a linear layer's weight: 1/sqrt(width). */
 double init_fan_in(uint64_t width);

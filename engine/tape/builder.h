@@ -50,6 +50,9 @@ uint32_t build_step(struct builder *builder);
 /* Names the next value of a state tensor. A state without one never changes. */
 void build_after(struct builder *builder, uint32_t state, uint32_t after);
 
+/* The next value of a state tensor. */
+uint32_t builder_after(const struct builder *builder, uint32_t state);
+
 /* How the first value of a state tensor is drawn. A state without a rule must be given. */
 void build_init(struct builder *builder, uint32_t state, struct init init);
 

@@ -195,6 +195,16 @@ void build_after(struct builder *builder, uint32_t state, uint32_t after)
     }
 }
 
+uint32_t builder_after(const struct builder *builder, uint32_t state)
+{
+    uint32_t i = 0;
+
+    while (i < builder->tape.state_count && builder->tape.states[i].before != state) {
+        i++;
+    }
+    return i < builder->tape.state_count ? builder->tape.states[i].after : state;
+}
+
 void build_init(struct builder *builder, uint32_t state, struct init init)
 {
     struct state_pair *pair = find_state(builder, state);

@@ -23,6 +23,10 @@
 #define REPEAT_TENSORS_MAX 2500000u
 #define REPEAT_OPS_MAX     1000000u
 
+/* The states that hold what a step found on held-out data: a loss, a share of right answers. */
+#define HELD_OUT_LOSS     "held_out.loss"
+#define HELD_OUT_ACCURACY "held_out.accuracy"
+
 /* No tensor. */
 #define TENSOR_NONE UINT32_MAX
 

@@ -52,10 +52,17 @@ static bool is_answer(const char *name)
     return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
 }
 
+/* What a training finds on held-out data (engine/models/held_out.c). */
+static bool is_figure(const char *name)
+{
+    return strcmp(name, HELD_OUT_LOSS) == 0 || strcmp(name, HELD_OUT_ACCURACY) == 0;
+}
+
 /* May the state begin as zeros? */
 static bool may_miss(const struct tape *tape, const struct tensor *tensor)
 {
-    return tensor->dtype != DTYPE_F32 || is_moment(tape, tensor->name) || is_answer(tensor->name);
+    return tensor->dtype != DTYPE_F32 || is_moment(tape, tensor->name) || is_answer(tensor->name) ||
+           is_figure(tensor->name);
 }
 
 bool first_state_is_of_training(const struct tape *tape, uint32_t state)
@@ -64,7 +71,8 @@ bool first_state_is_of_training(const struct tape *tape, uint32_t state)
     bool real =
         tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16;
 
-    return !is_answer(tensor->name) && (!real || is_moment(tape, tensor->name));
+    return !is_answer(tensor->name) &&
+           (!real || is_moment(tape, tensor->name) || is_figure(tensor->name));
 }
 
 bool first_state_is_parameter(const struct tape *tape, uint32_t state)

@@ -49,3 +49,13 @@ void job_first_state(void *bytes, const struct job *job, uint32_t tensor)
 {
     tape_first_value(bytes, job->tape, tensor, job->seed);
 }
+
+const void *job_constant(const struct job *job, uint32_t tensor)
+{
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < tensor; id++) {
+        at += job->tape->tensors[id].role == ROLE_CONSTANT;
+    }
+    return at < job->constant_count ? job->constants[at] : NULL;
+}

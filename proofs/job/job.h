@@ -54,6 +54,9 @@ void job_first_state(void *bytes, const struct job *job, uint32_t tensor);
 uint64_t job_segments(const struct job *job);
 uint64_t job_segment_end(const struct job *job, uint64_t segment);
 
+/* The bytes of a constant tensor. */
+const void *job_constant(const struct job *job, uint32_t tensor);
+
 /* Ids of the tape's tensors of that role, in order, at most count_max. Returns how many there
  * are. */
 uint32_t job_tensors(uint32_t *ids, uint32_t count_max, const struct job *job, enum role role);

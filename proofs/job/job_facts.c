@@ -93,16 +93,6 @@ static void find_batch(struct job_facts *facts, const struct job *job)
 
 /* ---- how it learns ------------------------------------------------------------ */
 
-static const void *constant_of(const struct job *job, uint32_t id)
-{
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < id; i++) {
-        at += job->tape->tensors[i].role == ROLE_CONSTANT;
-    }
-    return at < job->constant_count ? job->constants[at] : NULL;
-}
-
 /* The rates of the job's steps, if a schedule makes the tensor. */
 static void find_rates(struct job_facts *facts, const struct job *job, uint32_t rate)
 {
@@ -120,7 +110,7 @@ static void find_rates(struct job_facts *facts, const struct job *job, uint32_t 
     if (schedule == NULL || tape->tensors[schedule->inputs[0]].role != ROLE_CONSTANT) {
         return;
     }
-    table = constant_of(job, schedule->inputs[0]);
+    table = job_constant(job, schedule->inputs[0]);
     columns = (uint64_t)schedule->attributes[SCHEDULE_COLUMNS];
     rows = tape->tensors[schedule->inputs[0]].count / columns;
     rows = rows < job->steps ? rows : job->steps;

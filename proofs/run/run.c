@@ -166,6 +166,7 @@ static enum status open_run(struct run *run, const struct job *job, const char *
     memset(run, 0, sizeof(*run));
     run->job = job;
     run->options = *options;
+    held_out_of(&run->held_out, job);
     TRY_OUT(open_data(run, paths, path_count, compared, error));
     TRY_OUT(open_machine(run, options, error));
 out:
@@ -343,6 +344,23 @@ enum status run_loss(uint32_t *bits, struct run *run, struct error *error)
         return STATUS_OK;
     }
     return run->machine->backend->read(run->machine, run->job->tape->loss, bits, error);
+}
+
+enum status run_held_out(bool *evaluated, uint32_t *loss_bits, uint32_t *accuracy_bits,
+                         struct run *run, uint64_t step, struct error *error)
+{
+    const struct held_out *held_out = &run->held_out;
+    struct machine *machine = run->machine;
+
+    *evaluated = held_out_is_due(held_out, step);
+    *loss_bits = *accuracy_bits = FLOAT_NAN_BITS;
+    if (!*evaluated) {
+        return STATUS_OK;
+    }
+    TRY(machine->backend->read(machine, held_out->loss, loss_bits, error));
+    return held_out->accuracy == TENSOR_NONE
+               ? STATUS_OK
+               : machine->backend->read(machine, held_out->accuracy, accuracy_bits, error);
 }
 
 void run_describe(char *text, size_t size, const struct machine_options *options)

@@ -10,6 +10,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/dispute/evidence.h"
 #include "proofs/format/dataset.h"
+#include "proofs/job/held_out.h"
 
 /* Of commands that run steps: how much of a machine they take. */
 #define RUN_MACHINE_OPTIONS                                                                        \
@@ -25,6 +26,7 @@
 
 struct run {
     const struct job *job; /* borrowed */
+    struct held_out held_out;
     struct machine_options options;
     struct machine *machine;
     struct machine
@@ -57,6 +59,11 @@ MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *roo
 
 /* The loss of the last step as raw bits; FLOAT_NAN_BITS where the tape has none. */
 MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *error);
+
+/* What the step, which the machine has just made, found on held-out data; only where it was due:
+ * else *evaluated is false. The accuracy is FLOAT_NAN_BITS where the job has none. */
+MUST_CHECK enum status run_held_out(bool *evaluated, uint32_t *loss_bits, uint32_t *accuracy_bits,
+                                    struct run *run, uint64_t step, struct error *error);
 
 /*
  * Opens another machine in place of the first, with the same data and states: to trace from where

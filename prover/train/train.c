@@ -66,6 +66,8 @@ static enum status compute_step(struct bundle_step *entry, bool *finite, bool *a
         TRY(fault_injection_in_state(run->machine, error));
     }
     TRY(run_loss(&entry->loss_bits, run, error));
+    TRY(run_held_out(&entry->evaluated, &entry->held_out_bits, &entry->accuracy_bits, run,
+                     entry->step, error));
     entry->nanoseconds = now_ns() - start;
     start = now_ns();
     if (may_go_ahead(result, job, run, options)) {
