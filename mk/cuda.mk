@@ -68,9 +68,19 @@ gpu_budget ?=
 
 $(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
+# It is carried to machines that have a driver and the C library, and not gcc's library of threads.
+gpu_check_static := $(wildcard $(shell $(CC) -print-file-name=libgomp.a))
 $(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(gpu_check_static) -ldl -lm
+
+# What that takes: the program, the plugin, and the data whose final states are known.
+gpu_kit := $(BUILD)/gpu-kit.tar.gz
+gpu_kit_data := fixtures/text/village.u8 $(wildcard fixtures/images/shapes*.npy)
+$(gpu_kit): $(gpu_check) $(cuda_plugin) $(gpu_kit_data)
+	$(call say,TAR,$@)
+	$(Q)tar -czf $@ --transform 's|^|gpu-kit/|' $(gpu_kit_data) -C $(BUILD) $(notdir $(gpu_check) $(cuda_plugin))
+gpu-kit: $(gpu_kit) ## gpu-check to carry to a machine with a driver and nothing else: ./gpu-check --budget 8m .
 
 gpu-check: $(if $(NVCC),$(cuda_plugin)) $(gpu_check) ## on a GPU: the same bits, then how fast; and PyTorch where it is
 ifeq ($(NVCC),)
@@ -105,7 +115,7 @@ test check asan soak: $(emulated_plugin)
 # Without a device it says so: tests/gpu/gpu_check_test.sh.
 test: $(gpu_check)
 
-.PHONY: gpu-check
+.PHONY: gpu-check gpu-kit
 
 -include $(wildcard $(gpu_check_sources:%.c=$(BUILD)/gpu/%.d))
 

@@ -95,6 +95,24 @@ passes "a folder that is not there is reported before anything runs" "$(
         ! printf '%s\n' "$said" | grep -q "comparisons"
     echo $?
 )"
+# Carried to a machine that has nothing but a driver, as `make gpu-kit` packs it.
+mkdir -p "$dir/kit/fixtures"
+cp "$check" "$dir/kit/gpu-check"
+cp "$plugin" "$dir/kit/lockstep_cuda.so"
+cp -r fixtures/text fixtures/images "$dir/kit/fixtures/"
+if command -v readelf >/dev/null 2>&1; then
+    needed=$(readelf -d "$dir/kit/gpu-check" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|libdl|ld-linux.*)\.so')
+    result "$([ -z "$needed" ] && echo 0 || echo 1)" "gpu-check needs the C library and no other"
+else
+    skip "gpu-check needs the C library and no other" "readelf is not installed"
+fi
+said=$(cd "$dir/kit" && env -i PATH=/nonexistent GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="states of m" ./gpu-check --budget 5m . note 2>&1)
+code=$?
+passes "gpu-check finds its plugin and its data beside itself, with no environment" "$(
+    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "equal    pinned states of mlp" &&
+        [ -s "$dir/kit/$(cat "$dir/kit/note").md" ]
+    echo $?
+)"
 # The ladder. rungs FOLDER: the sections that the last run's table has.
 rungs() {
     grep -cE "^\| (self-test of|pinned states of) .* \| (equal|DIFFERS|CANNOT TELL|left out) \|" "$(cat "$dir/note").md"
