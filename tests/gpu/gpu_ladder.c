@@ -97,7 +97,6 @@ static const struct gpu_section sections[] = {
     ALONE("columns", gpu_check_fused, COLUMNS),
     ALONE("strips", gpu_check_fused, STRIPS),
     ALONE("dots", gpu_check_fused, DOTS),
-    ALONE("sums", gpu_check_fused, SUMS),
     ALONE("views", gpu_check_fused, VIEWS),
     ALONE("epilogue", gpu_check_fused, EPILOGUE),
     BITS("functions of nasty numbers", gpu_check_functions, 0),

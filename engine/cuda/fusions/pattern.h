@@ -35,7 +35,6 @@ extern const struct fusion_pattern pattern_lists;
 extern const struct fusion_pattern pattern_attention;
 extern const struct fusion_pattern pattern_epilogue;
 extern const struct fusion_pattern pattern_held;
-extern const struct fusion_pattern pattern_sums;
 extern const struct fusion_pattern pattern_strips;
 extern const struct fusion_pattern pattern_hidden; /* in attention.c */
 

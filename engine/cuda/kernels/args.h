@@ -28,8 +28,6 @@
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
     ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
-    ENTRY(COLUMN_SUMS, kernel_column_sums, struct column_sums_args) \
-    ENTRY(SHORT_SUMS, kernel_short_sums, struct column_sums_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
@@ -157,12 +155,6 @@ struct quantize_args {
      * kernel_quantize_columns: columns of memory that a block holds. */
     uint32_t team;
     uint32_t dtype; /* of half */
-};
-
-/* The sums of a view's quantized rows, of which nothing else is written. */
-struct column_sums_args {
-    struct quantize_args view; /* no outputs */
-    uint32_t *out;             /* (rows): bits */
 };
 
 /* An operation along rows of one chunk, and where planes are given, the result's quantization. */
@@ -537,7 +529,6 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
     case KERNEL_CONTRACT_THREE:
         return CONTRACT_STAGES(shared_max) * CONTRACT_STAGE_SIZE;
     case KERNEL_QUANTIZE_COLUMNS:
-    case KERNEL_COLUMN_SUMS:
         return shared_max - COLUMNS_SHARED_STATIC;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:

@@ -4,9 +4,6 @@
  *
  * The exponents of a row are known only when all of it was read, so it must be held or read twice.
  * 32, 16 or 8 columns fit, and make runs of memory that are worth reading.
- *
- * Where only the rows' sums are wanted (a bias's gradient, whose limbs no matrix's gradient reads),
- * only they are written.
  */
 
 /* Eight loads are under way before the first is waited for. */
@@ -194,119 +191,5 @@ KERNEL_LIMITED(kernel_quantize_columns, struct quantize_args, COLUMNS_THREADS)
         barrier();
         columns_integers(&columns, &args);
         barrier();
-    }
-}
-
-/* ---- sums of columns ------------------------------------------------------------ */
-
-/* Puts the sum of a piece's integers where its first number was: below 2^28 for 22 bits. */
-static RULE inline void columns_parts(const struct columns *columns,
-                                      const struct quantize_args *args)
-{
-    const uint32_t lane = thread_index() % CUDA_WARP;
-    const uint32_t pieces = (uint32_t)args->pieces;
-
-    for (uint32_t at = thread_index() / CUDA_WARP; at < columns->count * pieces;
-         at += COLUMNS_THREADS / CUDA_WARP) {
-        const uint32_t k = at % pieces * CONTRACTION_PIECE + lane * 4;
-        float *x = columns->tile + at / pieces * columns->pitch + k;
-        struct quad quad = {{0.0f, 0.0f, 0.0f, 0.0f}};
-        int32_t part = 0;
-
-        if (k < columns->width) {
-            load_quad(quad.x, x);
-        }
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            part += quantized(quad.x[i], columns->exponents[at], args->bits);
-        }
-        for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
-            part += (int32_t)shuffle_xor((uint32_t)part, d);
-        }
-        if (lane == 0) {
-            memcpy(x, &part, sizeof(part));
-        }
-    }
-}
-
-/* One column's sum, by a warp; its exponents are those of columns_raise(). */
-static RULE inline void columns_sum(const struct columns *columns,
-                                    const struct column_sums_args *args, uint32_t c)
-{
-    const uint32_t lane = thread_index() % CUDA_WARP;
-    const uint32_t pieces = (uint32_t)args->view.pieces;
-    const int32_t *own = columns->exponents + c * pieces;
-    const float *parts = columns->tile + c * columns->pitch;
-    int32_t least = INT16_MAX;
-    int32_t most = INT16_MIN;
-    uint64_t sum = 0;
-
-    for (uint32_t p = lane; p < pieces; p += CUDA_WARP) {
-        least = own[p] < least ? own[p] : least;
-        most = own[p] > most ? own[p] : most;
-    }
-    least = -warp_maximum(-least);
-    most = warp_maximum(most);
-    for (uint32_t p = lane; p < pieces; p += CUDA_WARP) {
-        int32_t part;
-
-        memcpy(&part, &parts[p * CONTRACTION_PIECE], sizeof(part));
-        /* In poison rows exponents may be far apart, and the sum does not matter. */
-        sum += (uint64_t)(int64_t)part << ((uint32_t)(own[p] - least) & 63);
-    }
-    sum = warp_sum_wide(sum);
-    if (lane == 0 && columns->first_row + c < args->view.rows) {
-        args->out[columns->first_row + c] =
-            most == EXPONENT_POISON
-                ? FLOAT_NAN_BITS
-                : contraction_finish((int64_t)sum, least - (args->view.bits - 1));
-    }
-}
-
-/* grid: any; block: COLUMNS_THREADS. As kernel_quantize_columns, but only sums are written. */
-KERNEL_LIMITED(kernel_column_sums, struct column_sums_args, COLUMNS_THREADS)
-{
-    SHARED(int32_t, exponents, COLUMNS_PIECES_MAX);
-    SHARED(int64_t, starts, COLUMNS_MAX);
-    const uint64_t groups = (args.view.rows + args.view.team - 1) / args.view.team;
-    struct columns columns = columns_of(&args.view, exponents, starts);
-
-    for (uint64_t group = block_index(); group < groups; group += grid_size()) {
-        columns_bring(&columns, starts, &args.view, group);
-        if (thread_index() < args.view.team) {
-            (void)columns_raise(&columns, &args.view, thread_index());
-        }
-        barrier();
-        columns_parts(&columns, &args.view);
-        barrier();
-        for (uint32_t c = thread_index() / CUDA_WARP; c < args.view.team;
-             c += COLUMNS_THREADS / CUDA_WARP) {
-            columns_sum(&columns, &args, c);
-        }
-        barrier();
-    }
-}
-
-/* grid: any; block: BLOCK_THREADS. A thread has a column of one piece, and reads it twice. */
-KERNEL(kernel_short_sums, struct column_sums_args)
-{
-    for (uint64_t row = first_place(); row < args.view.rows; row += place_stride()) {
-        const float *x = args.view.x + view_row(&args.view, row);
-        uint32_t largest = 0;
-        int64_t sum = 0;
-
-        for (uint32_t k = 0; k < args.view.k; k++) {
-            const uint32_t magnitude = magnitude_of(x[view_k(&args.view, k)]);
-
-            largest = magnitude > largest ? magnitude : largest;
-        }
-        const int32_t exponent = exponent_of_bits(largest);
-
-        for (uint32_t k = 0; k < args.view.k; k++) {
-            sum += quantized(x[view_k(&args.view, k)], exponent, args.view.bits);
-        }
-        args.out[row] = exponent == EXPONENT_POISON
-                            ? FLOAT_NAN_BITS
-                            : contraction_finish(sum, exponent - (args.view.bits - 1));
     }
 }

@@ -109,8 +109,9 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
 
 #define COLUMNS_SHARED_TWICE (96 * 1024) /* leaves room for a second block */
 
-/* As many as leave room for two blocks; where none do, the fewest that are worth it. */
-uint32_t launch_columns_of(uint32_t shared_max, uint64_t k)
+/* As many as leave room for two blocks; where none do, the fewest that are worth it; 0: they do not
+ * fit. */
+static uint32_t columns_that_fit(uint32_t shared_max, uint64_t k)
 {
     const uint64_t most = shared_max == 0 ? SHARED_USUAL : shared_max;
     const uint64_t pieces = (k + CONTRACTION_PIECE - 1) / CONTRACTION_PIECE;
@@ -133,20 +134,21 @@ static uint32_t columns_for(const struct launcher *launcher, const struct quanti
         args->piece != CONTRACTION_PIECE || (args->blocks > 1 && args->block_span != 1)) {
         return 0;
     }
-    return launch_columns_of(launcher->shared_max, args->k);
+    return columns_that_fit(launcher->shared_max, args->k);
 }
 
-enum device_result launch_columns(const struct launcher *launcher, enum cuda_kernel kernel,
-                                  const struct quantize_args *view, uint32_t args_size)
+/* Blocks hold args->team columns each. */
+static enum device_result launch_columns(const struct launcher *launcher,
+                                         const struct quantize_args *args)
 {
-    const uint64_t groups = (view->rows + view->team - 1) / view->team;
+    const uint64_t groups = (args->rows + args->team - 1) / args->team;
     const struct device_launch launch = {
-        .kernel = kernel,
+        .kernel = KERNEL_QUANTIZE_COLUMNS,
         .grid = {(uint32_t)(groups < launcher->block_count ? groups : launcher->block_count), 1, 1},
         .block = COLUMNS_THREADS,
-        .shared_size = (uint32_t)COLUMNS_SHARED(view->team, view->k),
-        .arguments_size = args_size,
-        .arguments = view};
+        .shared_size = (uint32_t)COLUMNS_SHARED(args->team, args->k),
+        .arguments_size = sizeof(*args),
+        .arguments = args};
 
     return launcher->calls->launch(launcher->device, &launch);
 }
@@ -193,7 +195,7 @@ enum device_result launch_quantize(const struct launcher *launcher, const struct
     args.team = columns_for(launcher, &args);
     if (args.team != 0) {
         args.peaks = output_memory(launcher, op, 0);
-        return launch_columns(launcher, KERNEL_QUANTIZE_COLUMNS, &args, (uint32_t)sizeof(args));
+        return launch_columns(launcher, &args);
     }
     width = args.planes != NULL ? packed_round_up(args.k, UINT64_C(1) << args.line_log) : args.k;
     DEVICE_TRY(LAUNCH_WORK(launcher, KERNEL_QUANTIZE_PEAKS, rows * args.pieces, 8, args));

@@ -33,7 +33,6 @@ enum kernel_variant {
     VARIANT_ATTENTION, /* rows of attention, from product to product, on chip */
     VARIANT_EPILOGUE,  /* element-wise operations where their operand is made */
     VARIANT_ENTROPY,   /* rows of logits held in shared memory, up to their gradient's limbs */
-    VARIANT_SUMS,      /* sums of operands across memory, without their limbs */
     VARIANT_VIEWS,     /* parts of rows are read and written where the whole lies */
     VARIANT_COUNT
 };

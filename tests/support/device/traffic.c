@@ -286,17 +286,6 @@ static void count_attention(struct traffic *traffic, const struct attention_args
                                             : seen;
 }
 
-/* Columns of one piece are looked at twice, longer ones are held. */
-static void count_column_sums(struct traffic *traffic, uint32_t kernel,
-                              const struct column_sums_args *args)
-{
-    const uint64_t x = 4 * args->view.rows * args->view.k;
-
-    traffic->read += x;
-    traffic->again += kernel == KERNEL_SHORT_SUMS ? x : 0;
-    traffic->written += 4 * args->view.rows;
-}
-
 /* What is seen of the columns, the limbs of the other operand, and the results. */
 static void count_strip_columns(struct traffic *traffic, const struct strip_columns_args *args)
 {
@@ -410,10 +399,6 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:
         count_contract(traffic, launch->kernel, args);
-        break;
-    case KERNEL_COLUMN_SUMS:
-    case KERNEL_SHORT_SUMS:
-        count_column_sums(traffic, launch->kernel, args);
         break;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:

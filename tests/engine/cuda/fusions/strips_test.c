@@ -3,7 +3,6 @@
  * them) have the bits of the rules: on the emulator, over ragged shapes, either side of the
  * product, all widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden
  * elements are not even read; and in whole training steps. Nothing is made so that does not fit.
- * The same for sums of columns.
  */
 #include <math.h>
 #include <stdio.h>
@@ -149,72 +148,6 @@ static void test_products_that_do_not_fit_are_left(void **state)
     }
 }
 
-/* ---- sums --------------------------------------------------------------------------- */
-
-static uint64_t sum_launches(void)
-{
-    return fake_device_launches(KERNEL_COLUMN_SUMS) + fake_device_launches(KERNEL_SHORT_SUMS);
-}
-
-/* Sums of a matrix' columns; and, if wanted, its columns by themselves, which want limbs. */
-static struct tape *sums_tape(uint64_t k, uint64_t columns, struct precision precision, bool more)
-{
-    const uint64_t dims[2] = {k, columns};
-    const uint64_t out_dims[2] = {columns, columns};
-    const uint64_t strides[6] = {0, 0, 0, columns, 0, 1};
-    const struct view view = view_transposed(columns, k);
-    struct builder *builder = builder_new(precision);
-    const uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, dims);
-
-    build_output(builder, "sums", build_reduce(builder, x, 1, columns));
-    if (more) {
-        build_output(builder, "squares",
-                     build_contract(builder, x, &view, x, &view, strides, 0, 2, out_dims));
-    }
-    return fused_finish(builder);
-}
-
-static void test_sums_of_columns_have_the_bits_of_the_rules(void **state)
-{
-    static const struct {
-        uint64_t k;
-        uint64_t columns;
-        struct precision precision;
-        uint32_t kernel;
-    } cases[] = {{300, 37, {14, 128}, KERNEL_COLUMN_SUMS},  {1030, 20, {16, 0}, KERNEL_COLUMN_SUMS},
-                 {129, 9, {22, 0}, KERNEL_COLUMN_SUMS},     {7, 500, {15, 128}, KERNEL_SHORT_SUMS},
-                 {128, 33, {14, 128}, KERNEL_SHORT_SUMS},   {2, 3, {22, 0}, KERNEL_SHORT_SUMS},
-                 {2000, 11, {14, 128}, KERNEL_COLUMN_SUMS}, {64, 2, {14, 16}, KERNEL_ONES}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct tape *tape = sums_tape(cases[i].k, cases[i].columns, cases[i].precision, false);
-
-        for (int sort = 0; sort < SORTS; sort++) {
-            char what[64];
-
-            fake_device_set(&sound);
-            (void)snprintf(what, sizeof(what), "sums %zu, numbers of sort %d", i, sort);
-            hold(tape, (enum sort)sort, VARIANT_SUMS, what);
-            assert_int_equal(fake_device_launches(cases[i].kernel), 2);
-            assert_int_equal(sum_launches(), cases[i].kernel == KERNEL_ONES ? 0 : 2);
-        }
-        tape_free(tape);
-    }
-}
-
-static void test_limbs_that_others_want_are_summed(void **state)
-{
-    struct tape *tape = sums_tape(300, 20, (struct precision){14, 128}, true);
-
-    (void)state;
-    fake_device_set(&sound);
-    hold(tape, SORT_PLAIN, VARIANT_SUMS, "sums of limbs");
-    assert_int_equal(sum_launches(), 0);
-    assert_int_equal(fake_device_launches(KERNEL_ONES), 2);
-    tape_free(tape);
-}
-
 /* ---- every integer ---------------------------------------------------------------- */
 
 /* Columns that hold all integers of 14 bits, by ones: each comes back as it was. */
@@ -347,7 +280,6 @@ static void test_training_has_the_bits_of_the_rules(void **state)
             start_steps(fused, &start, 2);
             start_compare(rules, fused, all ? "all variants" : "strips");
             assert_true(strip_launches() >= 4); /* two for each step */
-            assert_true(sum_launches() > 0 || !all);
             fused->backend->close(fused);
         }
         rules->backend->close(rules);
@@ -384,8 +316,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_of_columns_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_that_do_not_fit_are_left),
-        cmocka_unit_test(test_sums_of_columns_have_the_bits_of_the_rules),
-        cmocka_unit_test(test_limbs_that_others_want_are_summed),
         cmocka_unit_test(test_every_integer_comes_back),
         cmocka_unit_test(test_hidden_elements_are_not_read),
         cmocka_unit_test(test_training_has_the_bits_of_the_rules),

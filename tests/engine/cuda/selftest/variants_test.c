@@ -102,8 +102,7 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
 }
 
 #define OTHERS                                                                                     \
-    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums",      \
-        "views"
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "views"
 
 /* All other variants are disabled: each is tested by itself. */
 static void test_another_variant_with_other_bits_is_disabled_and_named(void **state)
@@ -121,8 +120,6 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
         {KERNEL_HELD, "held"},
         {KERNEL_STRIP_COLUMNS_NARROW, "strips"},
         {KERNEL_STRIP_COLUMNS_WIDE, "strips"},
-        {KERNEL_COLUMN_SUMS, "sums"},
-        {KERNEL_SHORT_SUMS, "sums"},
         {KERNEL_ATTENTION_NARROW, "attention"},
         {KERNEL_ATTENTION_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},
