@@ -62,7 +62,7 @@ struct collector {
 static void report_move(struct collector *collector, const struct due_move *move)
 {
     bool of_claim = move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE;
-    bool of_segment = of_claim || (move->kind >= DUE_MOVE_DRAW && move->kind <= DUE_MOVE_SETTLE);
+    bool of_segment = of_claim || (move->kind >= DUE_MOVE_DRAW && move->kind <= DUE_MOVE_FORFEIT);
     const char *name = due_move_name(move->kind);
     char claim[HEX_DATA_SIZE(HASH32_SIZE)];
 
@@ -93,8 +93,7 @@ static void report_move(struct collector *collector, const struct due_move *move
 static bool is_same(const struct due_move *a, const struct due_move *b)
 {
     return a->kind == b->kind && a->index == b->index && hash32_equal(&a->claim, &b->claim) &&
-           a->turn_s == b->turn_s && a->place == b->place && a->entry == b->entry &&
-           a->generation == b->generation;
+           a->turn_s == b->turn_s && a->entry == b->entry && a->generation == b->generation;
 }
 
 static enum status make(struct collector *collector, const struct due_move *move,

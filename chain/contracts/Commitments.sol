@@ -279,8 +279,40 @@ library Commitments {
         return _fold(base, count);
     }
 
-    /// @notice The node over `count` leaves of `size` bytes, one behind the other. Items are
-    /// leaves of 32 bytes.
+    /// @notice The node over `count` items, which are leaves of 32 bytes.
+    /// @return root That node.
+    /// @return whole No item is zero.
+    function foldItems(uint256 offset, uint256 count)
+        internal
+        view
+        returns (bytes32 root, bool whole)
+    {
+        uint256 base;
+        bool sound;
+        assembly {
+            base := add(mload(0x40), 32)
+            let buffer := add(base, shl(5, count))
+            let room := add(buffer, 1)
+            let to := base
+            mstore8(buffer, 0)
+            sound := 1
+            whole := 1
+            for {} lt(to, buffer) {} {
+                let item := calldataload(offset)
+                mstore(room, item)
+                if iszero(item) { whole := 0 }
+                sound := and(sound, staticcall(gas(), 2, buffer, 33, to, 32))
+                offset := add(offset, 32)
+                to := add(to, 32)
+            }
+        }
+        if (!sound) {
+            revert HashFailed();
+        }
+        root = _fold(base, count);
+    }
+
+    /// @notice The node over `count` leaves of `size` bytes, one behind the other.
     function foldLeaves(uint256 offset, uint256 count, uint256 size)
         internal
         view

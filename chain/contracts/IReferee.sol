@@ -139,12 +139,15 @@ interface IReferee {
     function pay(bytes32 job, uint256 generation) external;
 
     /// @notice Shows that one of the eight leaves of a verdict "right" is another.
+    /// @param leaves As they were revealed, with the salt.
     /// @param index Which of the eight.
     /// @param shown The leaf and its path up to the root of the segment.
     function challenge(
         bytes32 job,
         IRegistry.Segment calldata segment,
         uint256 place,
+        bytes16 leaves,
+        bytes32 salt,
         uint256 index,
         bytes calldata shown
     ) external;

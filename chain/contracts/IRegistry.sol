@@ -37,7 +37,7 @@ interface IRegistry {
         None,
         Sealed,
         Revealed,
-        Closed // settled, absent, an alarm, or a right that was convicted
+        Closed // paid, absent, an alarm, or a right that was convicted
     }
 
     struct Terms {
@@ -115,7 +115,7 @@ interface IRegistry {
     error WrongReveal();
     error CoverageMissing(uint256 rights);
     error NotNeeded();
-    error Engaged(uint256 duties);
+    error Engaged(uint256 until); // so many segments must be final, or the panel have answered
     error ClaimsOpen(uint256 count);
     error NothingOwed();
     error WithdrawFailed();
@@ -159,9 +159,11 @@ interface IRegistry {
         uint256 place,
         address owner,
         Verdict verdict,
-        bytes16 leaves
+        bytes16 leaves,
+        bytes32 salt
     );
     event Absent(bytes32 indexed job, uint256 indexed index, uint256 place, uint256 entry);
+    /// @notice A right is paid.
     event Settled(
         bytes32 indexed job, uint256 indexed index, uint256 place, address owner, uint256 amount
     );
@@ -242,14 +244,18 @@ interface IRegistry {
     /// @param header RLP of the header of the block that the seed comes from.
     function draw(bytes32 job, Segment calldata segment, bytes calldata header) external;
 
+    /// @param segment Its hash.
     /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is kept
-    function seal(bytes32 job, Segment calldata segment, uint256 place, bytes32 seal) external;
+    function seal(bytes32 job, uint256 index, bytes32 segment, uint256 place, bytes32 seal)
+        external;
 
     /// @notice Reveals right or unavailable. False is revealed by the referee's alarm().
+    /// @param segment Its hash.
     /// @param leaves Of right: for each drawn leaf the first two bytes of its hash.
     function reveal(
         bytes32 job,
-        Segment calldata segment,
+        uint256 index,
+        bytes32 segment,
         uint256 place,
         Verdict verdict,
         bytes16 leaves,
@@ -268,9 +274,6 @@ interface IRegistry {
 
     /// @notice Ends the work of a solver whose states nobody can get.
     function forfeit(bytes32 job, Segment calldata segment) external;
-
-    /// @notice Ends the duty of a seat of a segment that is void.
-    function settle(bytes32 job, Segment calldata segment, uint256 place) external;
 
     /// @notice Frees a job of a solver that is late.
     function release(bytes32 job) external;

@@ -9,14 +9,22 @@ import {RegistryState} from "./RegistryState.sol";
 /// @dev Every commit has one seed. It fixes whether the segment is covered, and an order of places;
 /// each round takes as many of them as verdicts are missing.
 abstract contract Panel is RegistryState {
+    /// @dev A place of a draw, as it is kept.
+    struct Seat {
+        uint256 phase;
+        uint256 pair; // the slot of its seal,
+        uint256 shift; // which half of it,
+        uint256 both; // what is in the slot,
+        bytes16 value; // and in its half; zero: not sealed
+    }
+
     ////////////////////////////////////////////////////////////////
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
     uint256 internal constant ENLIST_MAX = 16; // entries in one move
     uint256 internal constant ENTRIES_MAX = 65_535; // of a job
-    uint256 internal constant PLACES = 64; // of a draw
-    uint256 internal constant NEAR = 8; // places that stand in the tally; few draws go beyond
+    uint256 internal constant NEAR = 12; // places that stand in the tally; few draws go beyond
     uint256 internal constant HASHES = 256; // of blocks, that a contract can read
     uint256 internal constant RANDOM_ITEM = 13; // of a header: prevrandao
     uint256 internal constant FIXED_ITEMS = 7; // of a header, the first
@@ -26,12 +34,10 @@ abstract contract Panel is RegistryState {
 
     // What a place of a draw is, four bits each.
     uint256 internal constant SKIPPED = 0;
-    uint256 internal constant DRAWN = 1;
-    uint256 internal constant SEALED = 2;
-    uint256 internal constant RIGHT = 3;
-    uint256 internal constant UNAVAILABLE = 4;
-    uint256 internal constant CLOSED = 5; // absent, an alarm, disproved, or settled
-    uint256 internal constant SETTLED_RIGHT = 6; // of a void segment: can still be disproved
+    uint256 internal constant DRAWN = 1; // sealed, where its seat has a seal
+    uint256 internal constant RIGHT = 2;
+    uint256 internal constant UNAVAILABLE = 3;
+    uint256 internal constant CLOSED = 4; // absent, an alarm, or disproved
 
     ////////////////////////////////////////////////////////////////
     //                    Entries and verdicts                    //
@@ -67,15 +73,16 @@ abstract contract Panel is RegistryState {
         Entry storage entry = entries[key][number];
         _requireSender(entry.owner);
         if (entry.gone) revert NotNeeded();
-        if (job.phase != Phase.Closed) {
-            if (entry.leftAt == 0) {
-                if (job.active <= job.panelLeast) revert PanelShort(job.active);
-                _markLeft(key, job, number, entry);
-                return;
-            }
-            _requireAfter(uint256(entry.leftAt) + job.sealPeriod + job.revealPeriod);
+        if (job.phase == Phase.Closed) {
+            // Whom the client may have asked stays until that is answered.
+            if (job.asked && job.held != 0) revert Engaged(job.finalized);
+        } else if (!entry.left) {
+            if (job.active <= job.panelLeast) revert PanelShort(job.active);
+            _markLeft(key, job, number, entry);
+            return;
+        } else if (entry.generation == job.generation && entry.until > job.finalized) {
+            revert Engaged(entry.until);
         }
-        if (entry.duties != 0) revert Engaged(entry.duties);
 
         uint256 amount = _remove(job, entry);
         _owe(msg.sender, amount);
@@ -94,7 +101,8 @@ abstract contract Panel is RegistryState {
     /// @inheritdoc IRegistry
     function draw(bytes32 key, Segment calldata segment, bytes calldata header) external {
         Job storage job = _jobs[key];
-        bytes32 hash = _requireSubject(key, job, segment);
+        bytes32 hash = _hashSegment(key, segment);
+        _requireSubject(key, job, segment.index, hash);
         if (job.seats == 0) revert NotNeeded();
         Tally storage tally = _tallies[hash];
         if (tally.start != 0) revert AlreadyDrawn();
@@ -113,50 +121,49 @@ abstract contract Panel is RegistryState {
         tally.seed = uint64(seed);
         tally.covered = true;
         tally.panel = uint16(segment.panel);
-        _openRound(key, segment, hash, job.seats);
+        _openRound(key, segment, hash, tally, job.seats);
     }
 
     /// @inheritdoc IRegistry
-    function seal(bytes32 key, Segment calldata segment, uint256 place, bytes32 value) external {
+    function seal(bytes32 key, uint256 index, bytes32 hash, uint256 place, bytes32 value)
+        external
+    {
         Job storage job = _jobs[key];
-        bytes32 hash = _requireSubject(key, job, segment);
-        Entry storage entry = _requireSeat(key, hash, place, msg.sender);
-        if (_phaseOf(hash, place) != DRAWN) revert AlreadySealed();
-        _requireNotAfter(uint256(_tallies[hash].start) + job.sealPeriod);
+        _requireSubject(key, job, index, hash);
+        Tally storage tally = _tallies[hash];
+        (Seat memory seat,) = _requireSeat(key, hash, tally, place, msg.sender);
+        if (seat.phase != DRAWN || seat.value != 0) revert AlreadySealed();
+        _requireNotAfter(uint256(tally.start) + job.sealPeriod);
 
-        entry.duties++;
-        _setPhase(hash, place, SEALED);
-        _setSeat(hash, place, bytes16(value));
+        _seats[hash][seat.pair] = seat.both | (uint256(uint128(bytes16(value))) << seat.shift);
 
-        emit SealedVerdict(key, segment.index, place, msg.sender, value);
+        emit SealedVerdict(key, index, place, msg.sender, value);
     }
 
     /// @inheritdoc IRegistry
     function reveal(
         bytes32 key,
-        Segment calldata segment,
+        uint256 index,
+        bytes32 hash,
         uint256 place,
         Verdict verdict,
         bytes16 leaves,
         bytes32 salt
     ) external {
         Job storage job = _jobs[key];
-        bytes32 hash = _requireSubject(key, job, segment);
-        _requireSeat(key, hash, place, msg.sender);
+        _requireSubject(key, job, index, hash);
+        Tally storage tally = _tallies[hash];
+        (Seat memory seat,) = _requireSeat(key, hash, tally, place, msg.sender);
         bool isRight = verdict == Verdict.Right;
-        bytes32 value = keccak256(abi.encode(msg.sender, hash, verdict, uint256(0), leaves, salt));
-        _requireReveal(job, hash, place, value);
+        bytes32 value = _sealOf(msg.sender, hash, verdict, 0, leaves, salt);
+        _requireReveal(job, tally, seat, value);
         if (!isRight && verdict != Verdict.Unavailable) revert WrongReveal();
 
-        _setPhase(hash, place, isRight ? RIGHT : UNAVAILABLE);
-        if (isRight) {
-            _tallies[hash].rights++;
-            _setSeat(hash, place, leaves);
-        } else {
-            _tallies[hash].unavailables++;
-        }
+        if (isRight) tally.rights++;
+        else tally.unavailables++;
+        _setPhase(hash, tally, place, isRight ? RIGHT : UNAVAILABLE);
 
-        emit Revealed(key, segment.index, place, msg.sender, verdict, leaves);
+        emit Revealed(key, index, place, msg.sender, verdict, leaves, salt);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -166,14 +173,16 @@ abstract contract Panel is RegistryState {
     /// @inheritdoc IRegistry
     function renew(bytes32 key, Segment calldata segment) external {
         Job storage job = _jobs[key];
-        bytes32 hash = _requireSubject(key, job, segment);
+        bytes32 hash = _hashSegment(key, segment);
+        _requireSubject(key, job, segment.index, hash);
         Tally storage tally = _tallies[hash];
         if (tally.start == 0) revert NotDrawn();
-        if (!tally.covered || tally.paid) revert NotNeeded(); // paid: it is final
+        if (!tally.covered || _isAnswered(job, segment.index)) revert NotNeeded();
         _requireAfter(_roundEnd(job, tally));
         if (tally.closed && (_hasScore(job, tally) || tally.asleep)) revert NotNeeded();
 
-        _closeRound(key, job, segment.index, hash);
+        _closeRound(key, job, segment.index, hash, tally);
+        tally.closed = true;
         if (_hasScore(job, tally)) {
             _emitRound(key, segment, tally);
         } else if (tally.to == PLACES) {
@@ -186,24 +195,8 @@ abstract contract Panel is RegistryState {
             // At least as many again: so there are at most seven rounds.
             uint256 need =
                 uint256(int256(uint256(job.seats)) - _score(tally)) + tally.absents;
-            _openRound(key, segment, hash, need < tally.drawn ? tally.drawn : need);
+            _openRound(key, segment, hash, tally, need < tally.drawn ? tally.drawn : need);
         }
-    }
-
-    /// @inheritdoc IRegistry
-    function settle(bytes32 key, Segment calldata segment, uint256 place) external {
-        bytes32 hash = _hashSegment(key, segment);
-        Tally storage tally = _tallies[hash];
-        if (tally.start == 0) revert NotDrawn();
-        if (tally.paid || _stands(key, _jobs[key], segment.index, hash)) revert NotNeeded();
-        uint256 phase = _phaseOf(hash, place);
-        if (phase != SEALED && phase != RIGHT && phase != UNAVAILABLE) revert WrongPlace();
-
-        Entry storage entry = entries[key][_entryAt(tally, place)];
-        entry.duties--;
-        _setPhase(hash, place, phase == RIGHT ? SETTLED_RIGHT : CLOSED);
-
-        emit Settled(key, segment.index, place, entry.owner, 0);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -254,92 +247,106 @@ abstract contract Panel is RegistryState {
     ////////////////////////////////////////////////////////////////
 
     /// @dev The entry at a place.
-    function _entryAt(Tally storage tally, uint256 place) internal view returns (uint256) {
-        return uint256(keccak256(abi.encode(tally.seed, place))) % tally.panel;
+    function _entryAt(uint256 seed, uint256 panel, uint256 place) internal pure returns (uint256) {
+        return uint256(keccak256(abi.encode(seed, place))) % panel;
+    }
+
+    function _entryOf(Tally storage tally, uint256 place) internal view returns (uint256) {
+        return _entryAt(tally.seed, tally.panel, place);
     }
 
     /// @dev All places, four bits each.
-    function _placesOf(bytes32 hash) internal view returns (uint256 word) {
-        Tally storage tally = _tallies[hash];
+    function _placesOf(bytes32 hash, Tally storage tally) internal view returns (uint256 word) {
         word = tally.near;
         if (tally.to > NEAR) word |= _farPlaces[hash] << (4 * NEAR);
     }
 
-    function _setPlaces(bytes32 hash, uint256 word) internal {
-        Tally storage tally = _tallies[hash];
-        tally.near = uint32(word);
-        if (tally.to > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
+    function _setPhase(bytes32 hash, Tally storage tally, uint256 place, uint256 phase) internal {
+        uint256 word = _withPhase(_placesOf(hash, tally), place, phase);
+        if (place < NEAR) tally.near = uint48(word);
+        else _farPlaces[hash] = word >> (4 * NEAR);
     }
 
-    function _phaseOf(bytes32 hash, uint256 place) internal view returns (uint256) {
-        return place < PLACES ? (_placesOf(hash) >> (4 * place)) & 15 : SKIPPED;
+    function _withPhase(uint256 word, uint256 place, uint256 phase)
+        internal
+        pure
+        returns (uint256)
+    {
+        return (word & ~(uint256(15) << (4 * place))) | (phase << (4 * place));
     }
 
-    function _setPhase(bytes32 hash, uint256 place, uint256 phase) internal {
-        uint256 word = _placesOf(hash) & ~(uint256(15) << (4 * place));
-        _setPlaces(hash, word | (phase << (4 * place)));
-    }
-
-    /// @dev Where a seat's half of a slot is: seats are counted, skipped places are not.
-    function _halfOf(bytes32 hash, uint256 place)
+    /// @dev What is at a place: its phase, and where its half of a slot is. Seats are counted,
+    /// skipped places are not.
+    function _seatAt(bytes32 hash, Tally storage tally, uint256 place)
         internal
         view
-        returns (uint256 pair, uint256 shift)
+        returns (Seat memory seat)
     {
-        uint256 word = _placesOf(hash) & ((1 << (4 * place)) - 1);
-        for (; word != 0; word >>= 4) {
-            if (word & 15 != SKIPPED) pair++;
+        if (place >= PLACES) return seat;
+        uint256 word = _placesOf(hash, tally);
+        seat.phase = (word >> (4 * place)) & 15;
+        uint256 before = 0;
+        for (word &= (1 << (4 * place)) - 1; word != 0; word >>= 4) {
+            if (word & 15 != SKIPPED) before++;
         }
-        shift = 128 * (pair & 1);
-        pair >>= 1;
+        seat.pair = before >> 1;
+        seat.shift = 128 * (before & 1);
+        seat.both = _seats[hash][seat.pair];
+        seat.value = bytes16(uint128(seat.both >> seat.shift));
     }
 
-    function _seatOf(bytes32 hash, uint256 place) internal view returns (bytes16) {
-        (uint256 pair, uint256 shift) = _halfOf(hash, place);
-        return bytes16(uint128(_seats[hash][pair] >> shift));
+    function _sealOf(
+        address owner,
+        bytes32 hash,
+        Verdict verdict,
+        uint256 step,
+        bytes16 leaves,
+        bytes32 salt
+    ) internal pure returns (bytes32) {
+        return keccak256(abi.encode(owner, hash, verdict, step, leaves, salt));
     }
 
-    function _setSeat(bytes32 hash, uint256 place, bytes16 value) internal {
-        (uint256 pair, uint256 shift) = _halfOf(hash, place);
-        uint256 others = _seats[hash][pair] & ~(uint256(type(uint128).max) << shift);
-        _seats[hash][pair] = others | (uint256(uint128(value)) << shift);
-    }
-
-    /// @dev The entry at a place of the last round.
-    function _requireSeat(bytes32 key, bytes32 hash, uint256 place, address owner)
-        internal
-        view
-        returns (Entry storage entry)
-    {
-        Tally storage tally = _tallies[hash];
+    /// @dev The owner's seat, in the last round.
+    function _requireSeat(
+        bytes32 key,
+        bytes32 hash,
+        Tally storage tally,
+        uint256 place,
+        address owner
+    ) internal view returns (Seat memory seat, uint256 number) {
         if (tally.start == 0) revert NotDrawn();
-        if (
-            place < tally.from || place >= tally.to || _phaseOf(hash, place) == SKIPPED
-        ) revert WrongPlace();
-        entry = entries[key][_entryAt(tally, place)];
+        seat = _seatAt(hash, tally, place);
+        if (place < tally.from || place >= tally.to || seat.phase == SKIPPED) revert WrongPlace();
+        number = _entryOf(tally, place);
+        Entry storage entry = entries[key][number];
         if (entry.gone || entry.owner != owner) revert NotYours(entry.owner);
     }
 
-    function _requireReveal(Job storage job, bytes32 hash, uint256 place, bytes32 value)
+    function _requireReveal(Job storage job, Tally storage tally, Seat memory seat, bytes32 value)
         internal
         view
     {
-        if (_phaseOf(hash, place) != SEALED) revert NotSealed();
-        _requireAfter(uint256(_tallies[hash].start) + job.sealPeriod);
-        _requireNotAfter(_roundEnd(job, _tallies[hash]));
-        if (_seatOf(hash, place) != bytes16(value)) revert WrongReveal();
+        if (seat.phase != DRAWN || seat.value == 0) revert NotSealed();
+        _requireAfter(uint256(tally.start) + job.sealPeriod);
+        _requireNotAfter(_roundEnd(job, tally));
+        if (seat.value != bytes16(value)) revert WrongReveal();
     }
 
-    /// @dev The entry of a right that was not disproved.
+    /// @dev A right that was not disproved.
     function _requireRight(bytes32 key, Segment calldata segment, uint256 place)
         internal
         view
-        returns (bytes32 hash, uint256 number)
+        returns (bytes32 hash, Seat memory seat)
     {
         hash = _hashSegment(key, segment);
-        uint256 phase = _phaseOf(hash, place);
-        if (phase != RIGHT && phase != SETTLED_RIGHT) revert WrongPlace();
-        number = _entryAt(_tallies[hash], place);
+        seat = _seatAt(hash, _tallies[hash], place);
+        if (seat.phase != RIGHT) revert WrongPlace();
+    }
+
+    /// @dev What the panel was drawn for is final, or was delivered.
+    function _isAnswered(Job storage job, uint256 index) internal view returns (bool) {
+        if (job.phase != Phase.Closed) return index < job.finalized;
+        return index + 1 != job.finalized || job.held == 0;
     }
 
     function _score(Tally storage tally) internal view returns (int256) {
@@ -360,23 +367,28 @@ abstract contract Panel is RegistryState {
     }
 
     /// @dev Walks on from the last place to as many entries as are needed, or to the last place.
-    function _openRound(bytes32 key, Segment calldata segment, bytes32 hash, uint256 need)
-        internal
-    {
-        Tally storage tally = _tallies[hash];
-        uint256[] memory taken = new uint256[]((tally.panel >> 8) + 1); // a bit for each entry
-        uint256 word = _placesOf(hash);
+    function _openRound(
+        bytes32 key,
+        Segment calldata segment,
+        bytes32 hash,
+        Tally storage tally,
+        uint256 need
+    ) internal {
+        uint256 seed = tally.seed;
+        uint256 panel = tally.panel;
         uint256 first = tally.to;
+        uint256 word = _placesOf(hash, tally);
+        uint256[] memory taken = new uint256[]((panel >> 8) + 1); // a bit for each entry
         uint256 found = 0;
         uint256 place = 0;
         for (; place < PLACES && found < need; place++) {
-            uint256 number = _entryAt(tally, place);
+            uint256 number = _entryAt(seed, panel, place);
             bool sits;
             if (place < first) {
                 sits = (word >> (4 * place)) & 15 != SKIPPED;
             } else if ((taken[number >> 8] >> (number & 255)) & 1 == 0) {
                 Entry storage entry = entries[key][number];
-                sits = !entry.gone && entry.leftAt == 0 && entry.owner != segment.solver;
+                sits = !entry.gone && !entry.left && entry.owner != segment.solver;
                 if (sits) {
                     word |= DRAWN << (4 * place);
                     found++;
@@ -387,10 +399,11 @@ abstract contract Panel is RegistryState {
 
         tally.from = uint8(first);
         tally.to = uint8(place);
-        _setPlaces(hash, word);
         tally.drawn += uint8(found);
         tally.closed = false;
         tally.start = uint40(_now());
+        tally.near = uint48(word);
+        if (place > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
         _emitRound(key, segment, tally);
     }
 
@@ -402,52 +415,57 @@ abstract contract Panel is RegistryState {
     }
 
     /// @dev Who did not reveal loses two fees; who did not twice is drawn no more.
-    function _closeRound(bytes32 key, Job storage job, uint256 index, bytes32 hash) internal {
-        Tally storage tally = _tallies[hash];
+    function _closeRound(
+        bytes32 key,
+        Job storage job,
+        uint256 index,
+        bytes32 hash,
+        Tally storage tally
+    ) internal {
         if (tally.closed) return;
         uint256 to = tally.to;
+        uint256 word = _placesOf(hash, tally);
         for (uint256 place = tally.from; place < to; place++) {
-            uint256 phase = _phaseOf(hash, place);
-            if (phase != DRAWN && phase != SEALED) continue;
-            uint256 number = _entryAt(tally, place);
+            if ((word >> (4 * place)) & 15 != DRAWN) continue;
+            uint256 number = _entryOf(tally, place);
             Entry storage entry = entries[key][number];
-            _setPhase(hash, place, CLOSED);
+            _setPhase(hash, tally, place, CLOSED);
             tally.absents++;
-            if (phase == SEALED) entry.duties--;
             emit Absent(key, index, place, number);
             if (entry.gone || entry.strikes == STRIKES) continue;
             job.pool += 2 * job.fee;
             entry.strikes++;
-            if (entry.strikes == STRIKES && entry.leftAt == 0) _markLeft(key, job, number, entry);
+            if (entry.strikes == STRIKES && !entry.left) _markLeft(key, job, number, entry);
         }
-        tally.closed = true;
     }
 
-    /// @dev Pays all rights alike, and ends the duties of all verdicts.
-    function _payRights(bytes32 key, Job storage job, uint256 index, bytes32 hash) internal {
-        Tally storage tally = _tallies[hash];
+    /// @dev Pays all rights alike.
+    function _payRights(
+        bytes32 key,
+        Job storage job,
+        uint256 index,
+        bytes32 hash,
+        Tally storage tally
+    ) internal {
         uint256 rights = tally.rights;
-        uint256 each = 0;
-        if (rights != 0) {
-            each = job.pool / rights;
-            if (each > job.fee) each = job.fee;
-        }
+        if (rights == 0) return;
+        uint256 each = job.pool / rights;
+        if (each > job.fee) each = job.fee;
         job.pool -= uint96(each * rights);
-        tally.paid = true;
-        uint256 word = _placesOf(hash);
+        uint256 word = _placesOf(hash, tally);
         for (uint256 place = 0; word >> (4 * place) != 0; place++) {
-            uint256 phase = (word >> (4 * place)) & 15;
-            if (phase != RIGHT && phase != UNAVAILABLE) continue;
-            Entry storage entry = entries[key][_entryAt(tally, place)];
-            uint256 amount = phase == RIGHT ? each : 0;
-            entry.duties--;
-            _owe(entry.owner, amount);
-            emit Settled(key, index, place, entry.owner, amount);
+            if ((word >> (4 * place)) & 15 != RIGHT) continue;
+            address owner = entries[key][_entryOf(tally, place)].owner;
+            _owe(owner, each);
+            emit Settled(key, index, place, owner, each);
         }
     }
 
+    /// @dev From now on it is not drawn; where it sits, it sits.
     function _markLeft(bytes32 key, Job storage job, uint256 number, Entry storage entry) internal {
-        entry.leftAt = uint40(_now());
+        entry.left = true;
+        entry.generation = job.generation;
+        entry.until = job.committed;
         job.active--;
         emit Left(key, number, entry.owner);
     }
@@ -455,7 +473,7 @@ abstract contract Panel is RegistryState {
     /// @dev Takes an entry off the panel. Returns what its bond still is.
     function _remove(Job storage job, Entry storage entry) internal returns (uint256) {
         entry.gone = true;
-        if (entry.leftAt == 0) job.active--;
+        if (!entry.left) job.active--;
         return job.bond - 2 * uint256(entry.strikes) * job.fee;
     }
 }

@@ -275,10 +275,12 @@ contract Referee is IReferee {
         bytes32 job,
         IRegistry.Segment calldata segment,
         uint256 place,
+        bytes16 leaves,
+        bytes32 salt,
         uint256 index,
         bytes calldata shown
     ) external {
-        Registry.Shown memory right = REGISTRY.right(job, segment, place);
+        Registry.Shown memory right = REGISTRY.right(job, segment, place, leaves, salt);
         if (index >= LEAVES) revert IRegistry.WrongIndex(LEAVES);
         IExaminer.Right memory said = IExaminer.Right({
             owner: right.owner,
@@ -289,7 +291,7 @@ contract Referee is IReferee {
             steps: segment.steps
         });
         try EXAMINER.drawnLeaf(said, index, shown) returns (bytes32 hash) {
-            if (bytes2(hash) == bytes2(right.leaves << (16 * index))) revert NotGuilty();
+            if (bytes2(hash) == bytes2(leaves << (16 * index))) revert NotGuilty();
         } catch {
             revert BadEvidence();
         }

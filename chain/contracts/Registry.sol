@@ -71,6 +71,7 @@ contract Registry is Panel {
         _requireValue(count * job.rewardTo + pool);
 
         job.pool += uint96(pool);
+        job.generation++;
         job.finalized = uint24(index);
         job.committed = uint24(index);
 
@@ -172,7 +173,6 @@ contract Registry is Panel {
         uint256 steps = states.length;
         uint256 most = _segmentSteps(job, index);
         if (diverged ? steps == 0 || steps > most : steps != most) revert WrongSteps(most);
-        if (_hasZero(states)) revert ZeroRoot();
 
         Segment memory segment = Segment({
             index: index,
@@ -205,16 +205,16 @@ contract Registry is Panel {
         Tally storage tally = _tallies[hash];
         _requireClaimsOver(job, tally, segment, tally.openClaims);
         if (tally.covered) {
-            _closeRound(key, job, segment.index, hash);
+            _closeRound(key, job, segment.index, hash, tally);
             bool enough =
                 _score(tally) >= int256(uint256(job.seats)) || _isEnoughAsleep(job, tally);
             if (!enough) revert CoverageMissing(tally.rights);
-            _payRights(key, job, segment.index, hash);
+            _payRights(key, job, segment.index, hash, tally);
         }
 
         uint256 kept = uint256(job.reward) * job.heldPpm / PPM;
         job.held += uint96(kept);
-        _owe(job.solver, job.reward - kept);
+        _owe(segment.solver, job.reward - kept);
         _owe(job.client, job.rewardTo - job.reward);
         job.finalized++;
         emit Finalized(key, segment.index, job.reward);
@@ -234,7 +234,7 @@ contract Registry is Panel {
         Tally storage tally = _tallies[hash];
         _requireClaimsOver(job, tally, segment, job.openClaims);
         if (!tally.covered) revert NotNeeded();
-        _closeRound(key, job, segment.index, hash);
+        _closeRound(key, job, segment.index, hash, tally);
         bool refused = _score(tally) <= VOID_SCORE;
         if (!refused && (!tally.asleep || _isEnoughAsleep(job, tally))) revert NotNeeded();
 
@@ -290,7 +290,7 @@ contract Registry is Panel {
             if (!over) revert CoverageMissing(tally.rights);
 
             if (_score(tally) <= VOID_SCORE) to = job.client;
-            _payRights(key, job, last, hash);
+            _payRights(key, job, last, hash, tally);
             _owe(job.client, job.pool);
             job.pool = 0;
         } else {
@@ -359,16 +359,16 @@ contract Registry is Panel {
     ) external onlyReferee returns (uint256 bond) {
         Job storage job = _jobs[key];
         bytes32 hash = _requireCommitted(key, job, segment);
-        Entry storage entry = _requireSeat(key, hash, place, owner);
-        bytes32 value =
-            keccak256(abi.encode(owner, hash, Verdict.False, step, bytes16(0), salt));
-        _requireReveal(job, hash, place, value);
+        Tally storage tally = _tallies[hash];
+        (Seat memory seat, uint256 number) = _requireSeat(key, hash, tally, place, owner);
+        bytes32 value = _sealOf(owner, hash, Verdict.False, step, 0, salt);
+        _requireReveal(job, tally, seat, value);
 
-        _setPhase(hash, place, CLOSED);
-        bond = _remove(job, entry);
+        _setPhase(hash, tally, place, CLOSED);
+        bond = _remove(job, entries[key][number]);
 
-        emit Revealed(key, segment.index, place, owner, Verdict.False, 0);
-        emit Gone(key, _entryAt(_tallies[hash], place), owner, 0);
+        emit Revealed(key, segment.index, place, owner, Verdict.False, 0, salt);
+        emit Gone(key, number, owner, 0);
     }
 
     /// @notice A right was disproved. Half of its entry's bond is the mover's; nothing, where the
@@ -378,12 +378,13 @@ contract Registry is Panel {
         onlyReferee
     {
         Job storage job = _jobs[key];
-        (bytes32 hash, uint256 number) = _requireRight(key, segment, place);
+        (bytes32 hash,) = _requireRight(key, segment, place);
         Tally storage tally = _tallies[hash];
+        uint256 number = _entryOf(tally, place);
         Entry storage entry = entries[key][number];
 
-        if (!tally.paid) tally.rights--;
-        _setPhase(hash, place, CLOSED);
+        tally.rights--;
+        _setPhase(hash, tally, place, CLOSED);
         emit Disproved(key, segment.index, place, number, mover);
         if (entry.gone) return;
         uint256 bond = _remove(job, entry);
@@ -427,17 +428,26 @@ contract Registry is Panel {
     }
 
     /// @notice The right at a place, also of a segment that is final or void.
-    function right(bytes32 key, Segment calldata segment, uint256 place)
+    /// @param leaves As they were revealed, with the salt.
+    function right(
+        bytes32 key,
+        Segment calldata segment,
+        uint256 place,
+        bytes16 leaves,
+        bytes32 salt
+    )
         external
         view
         returns (Shown memory found)
     {
         Job storage job = _jobs[key];
-        uint256 number;
-        (found.hash, number) = _requireRight(key, segment, place);
-        found.seed = bytes32(uint256(_tallies[found.hash].seed));
-        found.leaves = _seatOf(found.hash, place);
-        found.owner = entries[key][number].owner;
+        Seat memory seat;
+        (found.hash, seat) = _requireRight(key, segment, place);
+        Tally storage tally = _tallies[found.hash];
+        found.seed = bytes32(uint256(tally.seed));
+        found.owner = entries[key][_entryOf(tally, place)].owner;
+        bytes32 value = _sealOf(found.owner, found.hash, Verdict.Right, 0, leaves, salt);
+        if (seat.value != bytes16(value)) revert WrongReveal();
         found.firstStep = _firstStep(job, segment.index);
     }
 

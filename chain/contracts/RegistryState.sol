@@ -20,6 +20,7 @@ abstract contract RegistryState is IRegistry {
     uint256 internal constant PPM = 1_000_000;
     uint256 internal constant HELD_PPM_MAX = 500_000;
     uint256 internal constant SEATS_MAX = 8;
+    uint256 internal constant PLACES = 64; // of a draw
     uint256 internal constant PANEL_LEAST_MAX = 255;
     uint256 internal constant CONTACT_MAX = 256;
     uint256 internal constant PATH_MAX = 32; // siblings in an allow-list
@@ -104,16 +105,17 @@ abstract contract RegistryState is IRegistry {
     struct Entry {
         address owner;
         uint8 strikes;
-        uint32 duties; // sealed verdicts of segments that are neither final nor settled
-        uint40 leftAt; // zero: may be drawn
+        bool left; // is drawn no more
         bool gone; // its bond was paid or taken
+        uint24 generation; // when it left,
+        uint24 until; // ... and the segments committed then: it may sit in them
     }
 
     /// @dev One slot.
     struct Tally {
         uint40 start; // of the last round, or the commit's time where not covered; zero: not drawn
         uint16 panel; // entries that can be drawn
-        uint16 openClaims;
+        uint8 openClaims; // at most 16 of outsiders, and an alarm for each place
         uint8 round;
         uint8 from; // the places of the last round
         uint8 to;
@@ -122,11 +124,10 @@ abstract contract RegistryState is IRegistry {
         uint8 unavailables;
         uint8 absents;
         bool covered;
-        bool closed; // the last round
+        bool closed; // the last round, by renew()
         bool asleep; // the draw has ended without a score; the claim time began again
-        bool paid;
         uint64 seed; // of a covered segment
-        uint32 near; // the first places, four bits each
+        uint48 near; // the first places, four bits each
     }
 
     /// @notice What the referee must know of a segment that a claim can be about.
@@ -145,7 +146,6 @@ abstract contract RegistryState is IRegistry {
     struct Shown {
         bytes32 hash; // of the segment
         bytes32 seed;
-        bytes16 leaves; // of each of the eight the first bytes of its hash
         address owner;
         uint256 firstStep;
     }
@@ -158,8 +158,8 @@ abstract contract RegistryState is IRegistry {
     mapping(bytes32 job => mapping(uint256 entry => Entry)) public entries;
     mapping(bytes32 segment => Tally) internal _tallies;
     mapping(bytes32 segment => uint256) internal _farPlaces; // those behind the first
-    /// @dev Two seats in a slot, in the order of the draw: of each its seal, then its leaves.
-    mapping(bytes32 segment => mapping(uint256 pair => uint256)) internal _seats;
+    /// @dev The seals of two seats in a slot, in the order of the draw.
+    mapping(bytes32 segment => uint256[PLACES / 2] pairs) internal _seats;
     mapping(address owner => uint256 amount) public owed;
 
     ////////////////////////////////////////////////////////////////
@@ -343,15 +343,6 @@ abstract contract RegistryState is IRegistry {
         return rest < size ? rest : size;
     }
 
-    function _hasZero(bytes32[] calldata words) internal pure returns (bool found) {
-        assembly ("memory-safe") {
-            let at := words.offset
-            for { let end := add(at, shl(5, words.length)) } lt(at, end) { at := add(at, 32) } {
-                found := or(found, iszero(calldataload(at)))
-            }
-        }
-    }
-
     /// @dev docs/FORMATS.md 2.2: the list of the states after each step.
     function _segmentRoot(bytes32[] calldata states, uint256 first)
         internal
@@ -362,7 +353,8 @@ abstract contract RegistryState is IRegistry {
         assembly {
             offset := states.offset
         }
-        bytes32 treeRoot = Commitments.foldLeaves(offset, states.length, 32);
+        (bytes32 treeRoot, bool whole) = Commitments.foldItems(offset, states.length);
+        if (!whole) revert ZeroRoot();
         return Commitments.listRoot(Commitments.SEGMENT_TAG, treeRoot, first, states.length);
     }
 
@@ -390,14 +382,12 @@ abstract contract RegistryState is IRegistry {
     }
 
     /// @dev What a panel judges: a segment that stands, or the question of a closed job's client.
-    function _requireSubject(bytes32 key, Job storage job, Segment calldata segment)
+    function _requireSubject(bytes32 key, Job storage job, uint256 index, bytes32 hash)
         internal
         view
-        returns (bytes32 hash)
     {
         if (job.phase != Phase.Closed || !job.asked) _requirePhase(job, Phase.Running);
-        hash = _hashSegment(key, segment);
-        if (!_stands(key, job, segment.index, hash)) revert WrongSegment();
+        if (!_stands(key, job, index, hash)) revert WrongSegment();
     }
 
     ////////////////////////////////////////////////////////////////

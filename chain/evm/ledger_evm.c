@@ -23,17 +23,17 @@ enum {
 /* More than each move can cost, beside its bytes (docs/GAS.md has the costs): a claim must not fail
  * because a node that lies or lags estimates too little. Unused gas is not paid. */
 static const uint32_t gas_of[GAME_MOVE_KINDS] = {
-    [GAME_OPEN] = 600000,        [GAME_CANCEL] = 150000,    [GAME_REWIND] = 150000,
-    [GAME_ACKNOWLEDGE] = 150000, [GAME_ASK_PANEL] = 200000, [GAME_ACCEPT] = 250000,
-    [GAME_STEP_BACK] = 200000,   [GAME_COMMIT] = 250000,    [GAME_ENLIST] = 700000,
-    [GAME_LEAVE] = 200000,       [GAME_ANNOUNCE] = 80000,   [GAME_DRAW] = 700000,
-    [GAME_SEAL] = 200000,        [GAME_REVEAL] = 200000,    [GAME_RENEW] = 1800000,
-    [GAME_FINALIZE] = 2200000,   [GAME_FORFEIT] = 1200000,  [GAME_SETTLE] = 150000,
-    [GAME_RELEASE] = 200000,     [GAME_EXPIRE] = 250000,    [GAME_DELIVER] = 2000000,
-    [GAME_WITHDRAW] = 150000,    [GAME_SEAL_CLAIM] = 80000, [GAME_CLAIM] = 900000,
-    [GAME_ALARM] = 900000,       [GAME_ANSWER] = 200000,    [GAME_QUERY] = 600000,
-    [GAME_REPLY] = 500000,       [GAME_CONVICT] = 6000000,  [GAME_TIMEOUT] = 1500000,
-    [GAME_LAPSE] = 1000000,      [GAME_PAY] = 250000,       [GAME_CHALLENGE] = 1000000,
+    [GAME_OPEN] = 600000,        [GAME_CANCEL] = 150000,     [GAME_REWIND] = 150000,
+    [GAME_ACKNOWLEDGE] = 150000, [GAME_ASK_PANEL] = 200000,  [GAME_ACCEPT] = 250000,
+    [GAME_STEP_BACK] = 200000,   [GAME_COMMIT] = 250000,     [GAME_ENLIST] = 700000,
+    [GAME_LEAVE] = 200000,       [GAME_ANNOUNCE] = 80000,    [GAME_DRAW] = 700000,
+    [GAME_SEAL] = 200000,        [GAME_REVEAL] = 200000,     [GAME_RENEW] = 1800000,
+    [GAME_FINALIZE] = 2200000,   [GAME_FORFEIT] = 1200000,   [GAME_RELEASE] = 200000,
+    [GAME_EXPIRE] = 250000,      [GAME_DELIVER] = 2000000,   [GAME_WITHDRAW] = 150000,
+    [GAME_SEAL_CLAIM] = 80000,   [GAME_CLAIM] = 900000,      [GAME_ALARM] = 900000,
+    [GAME_ANSWER] = 200000,      [GAME_QUERY] = 600000,      [GAME_REPLY] = 500000,
+    [GAME_CONVICT] = 6000000,    [GAME_TIMEOUT] = 1500000,   [GAME_LAPSE] = 1000000,
+    [GAME_PAY] = 250000,         [GAME_CHALLENGE] = 1000000,
 };
 
 /* For each byte of a move: its calldata, and what is computed from it. */

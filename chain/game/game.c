@@ -72,7 +72,7 @@ static const struct {
                                "too few of the panel have found the segment right"},
     [GAME_NOT_NEEDED] = {"NotNeeded()", ARGUMENT_NONE, "there is nothing to do here"},
     [GAME_ENGAGED] = {"Engaged(uint256)", ARGUMENT_NUMBER,
-                      "the entry has duties left in segments that are not closed"},
+                      "segments in which the entry may sit have not ended"},
     [GAME_CLAIMS_OPEN] = {"ClaimsOpen(uint256)", ARGUMENT_NUMBER, "a claim is still open"},
     [GAME_NOTHING_OWED] = {"NothingOwed()", ARGUMENT_NONE, "this account is owed nothing"},
     [GAME_WITHDRAW_FAILED] = {"WithdrawFailed()", ARGUMENT_NONE, "the target refused the money"},

@@ -79,7 +79,7 @@ enum game_seat_phase {
     GAME_SEAT_NONE,
     GAME_SEAT_SEALED,
     GAME_SEAT_REVEALED,
-    GAME_SEAT_CLOSED, /* settled, absent, an alarm, or a right that was convicted */
+    GAME_SEAT_CLOSED, /* paid, absent, an alarm, or a right that was convicted */
 };
 
 enum game_claim_phase {
@@ -207,7 +207,6 @@ enum game_move_kind {
     GAME_RENEW,
     GAME_FINALIZE,
     GAME_FORFEIT,
-    GAME_SETTLE,
     GAME_RELEASE,
     GAME_EXPIRE,
     GAME_DELIVER,
@@ -235,18 +234,19 @@ struct game_move {
     struct hash32 key;
     struct game_terms terms;
     struct game_segment segment;
-    uint32_t index;      /* of a segment: REWIND, COMMIT; which leaf: CHALLENGE */
+    struct hash32 about; /* the hash of a segment: SEAL, REVEAL */
+    uint32_t index;      /* of a segment: REWIND, COMMIT, SEAL, REVEAL; which leaf: CHALLENGE */
     uint32_t generation; /* PAY */
     uint32_t count;      /* entries of ENLIST */
     uint32_t entry;      /* LEAVE */
-    uint32_t place;      /* SEAL, REVEAL, SETTLE, ALARM, CHALLENGE */
+    uint32_t place;      /* SEAL, REVEAL, ALARM, CHALLENGE */
     uint32_t verdict;    /* enum game_verdict, of REVEAL */
     wei least_reward;    /* ACCEPT */
     bool diverged;       /* COMMIT */
     struct digest root;  /* the trace root of ANSWER */
     struct hash32 seal;
     struct hash32 salt;
-    struct game_leaves leaves;   /* REVEAL */
+    struct game_leaves leaves;   /* REVEAL, CHALLENGE */
     struct address account;      /* where WITHDRAW pays to */
     struct game_hashes states;   /* COMMIT */
     struct game_hashes path;     /* in an allow-list: ACCEPT, ENLIST */
@@ -326,7 +326,7 @@ struct game_event {
     struct digest root;   /* the trace root of ANSWERED */
     struct digest pre_state;
     struct digest post_state;
-    struct hash32 seal;        /* SEALED_VERDICT, SEALED; the seed of DRAWN */
+    struct hash32 seal;        /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED */
     struct game_leaves leaves; /* REVEALED */
     uint64_t time_s;           /* until when the next move must come; the start of ROUND */
     wei amount;                /* a reward, penalty, payment or bond */

@@ -131,20 +131,17 @@ static const struct field draw_rows[] = {
     MOVE(header, BYTES),
 };
 static const struct field seal_rows[] = {
-    MOVE(key, BYTES32),
-    MOVE_TUPLE(segment, segment_fields),
-    MOVE(place, U32),
-    MOVE(seal, BYTES32),
+    MOVE(key, BYTES32), MOVE(index, U32),    MOVE(about, BYTES32),
+    MOVE(place, U32),   MOVE(seal, BYTES32),
 };
 static const struct field reveal_rows[] = {
-    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
-    MOVE(place, U32),     MOVE_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
-    MOVE(leaves, LEAVES), MOVE(salt, BYTES32),
-};
-static const struct field settle_rows[] = {
     MOVE(key, BYTES32),
-    MOVE_TUPLE(segment, segment_fields),
+    MOVE(index, U32),
+    MOVE(about, BYTES32),
     MOVE(place, U32),
+    MOVE_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
+    MOVE(leaves, LEAVES),
+    MOVE(salt, BYTES32),
 };
 static const struct field withdraw_rows[] = {MOVE(account, ADDRESS)};
 static const struct field seal_claim_rows[] = {MOVE(seal, BYTES32)};
@@ -172,7 +169,9 @@ static const struct field reply_rows[] = {
 };
 static const struct field pay_rows[] = {MOVE(key, BYTES32), MOVE(generation, U32)};
 static const struct field challenge_rows[] = {
-    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields), MOVE(place, U32), MOVE(index, U32),
+    MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
+    MOVE(place, U32),     MOVE(leaves, LEAVES),
+    MOVE(salt, BYTES32),  MOVE(index, U32),
     MOVE(payload, BYTES),
 };
 
@@ -190,13 +189,12 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_LEAVE] = {"leave", "leave(bytes32,uint256)", FIELDS(leave_rows)},
     [GAME_ANNOUNCE] = {"announce", "announce(bytes32,bytes)", FIELDS(announce_rows)},
     [GAME_DRAW] = {"draw", "draw(bytes32," SEGMENT_TYPE ",bytes)", FIELDS(draw_rows)},
-    [GAME_SEAL] = {"seal", "seal(bytes32," SEGMENT_TYPE ",uint256,bytes32)", FIELDS(seal_rows)},
-    [GAME_REVEAL] = {"reveal", "reveal(bytes32," SEGMENT_TYPE ",uint256,uint8,bytes16,bytes32)",
+    [GAME_SEAL] = {"seal", "seal(bytes32,uint256,bytes32,uint256,bytes32)", FIELDS(seal_rows)},
+    [GAME_REVEAL] = {"reveal", "reveal(bytes32,uint256,bytes32,uint256,uint8,bytes16,bytes32)",
                      FIELDS(reveal_rows)},
     [GAME_RENEW] = {"renew", "renew(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
     [GAME_FINALIZE] = {"finalize", "finalize(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
     [GAME_FORFEIT] = {"forfeit", "forfeit(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
-    [GAME_SETTLE] = {"settle", "settle(bytes32," SEGMENT_TYPE ",uint256)", FIELDS(settle_rows)},
     [GAME_RELEASE] = {"release", "release(bytes32)", FIELDS(key_rows)},
     [GAME_EXPIRE] = {"expire", "expire(bytes32)", FIELDS(key_rows)},
     [GAME_DELIVER] = {"deliver", "deliver(bytes32)", FIELDS(key_rows)},
@@ -212,7 +210,8 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_TIMEOUT] = {"timeout", "timeout(bytes32)", FIELDS(key_rows)},
     [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(key_rows)},
     [GAME_PAY] = {"pay", "pay(bytes32,uint256)", FIELDS(pay_rows)},
-    [GAME_CHALLENGE] = {"challenge", "challenge(bytes32," SEGMENT_TYPE ",uint256,uint256,bytes)",
+    [GAME_CHALLENGE] = {"challenge",
+                        "challenge(bytes32," SEGMENT_TYPE ",uint256,bytes16,bytes32,uint256,bytes)",
                         FIELDS(challenge_rows)},
 };
 
@@ -295,6 +294,7 @@ static const struct field revealed_rows[] = {
     DATA(account, ADDRESS),
     DATA_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
     DATA(leaves, LEAVES),
+    DATA(seal, BYTES32),
 };
 static const struct field absent_rows[] = {
     TOPIC(job, BYTES32),
@@ -379,7 +379,8 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_SEALED_VERDICT] = {"sealed a verdict",
                              "SealedVerdict(bytes32,uint256,uint256,address,bytes32)",
                              FIELDS(sealed_verdict_rows)},
-    [GAME_REVEALED] = {"revealed", "Revealed(bytes32,uint256,uint256,address,uint8,bytes16)",
+    [GAME_REVEALED] = {"revealed",
+                       "Revealed(bytes32,uint256,uint256,address,uint8,bytes16,bytes32)",
                        FIELDS(revealed_rows)},
     [GAME_ABSENT] = {"absent", "Absent(bytes32,uint256,uint256,uint256)", FIELDS(absent_rows)},
     [GAME_SETTLED] = {"settled", "Settled(bytes32,uint256,uint256,address,uint256)",

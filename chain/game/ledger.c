@@ -157,7 +157,8 @@ static struct game_move move_of_seat(enum game_move_kind kind, const struct ledg
 {
     struct game_move move = move_of(kind, &verdict->job);
 
-    move.segment = verdict->segment;
+    move.index = verdict->segment.index;
+    move.about = game_segment_hash(&verdict->job, &verdict->segment);
     move.place = verdict->place;
     return move;
 }
@@ -166,11 +167,10 @@ enum status ledger_seal(struct ledger *ledger, const char *name,
                         const struct ledger_verdict *verdict, struct error *error)
 {
     struct game_move move = move_of_seat(GAME_SEAL, verdict);
-    struct hash32 hash = game_segment_hash(&verdict->job, &verdict->segment);
 
-    move.seal = game_verdict_seal(ledger_get_own(ledger), &hash, verdict->verdict, verdict->step,
-                                  verdict->verdict == GAME_VERDICT_RIGHT ? &verdict->leaves : NULL,
-                                  &verdict->salt);
+    move.seal = game_verdict_seal(
+        ledger_get_own(ledger), &move.about, verdict->verdict, verdict->step,
+        verdict->verdict == GAME_VERDICT_RIGHT ? &verdict->leaves : NULL, &verdict->salt);
     return ledger_submit(ledger, name, &move, error);
 }
 
@@ -294,6 +294,8 @@ enum status ledger_challenge(struct ledger *ledger, const char *name,
 
     move.segment = challenge->segment;
     move.place = challenge->place;
+    move.leaves = challenge->leaves;
+    move.salt = challenge->salt;
     move.index = challenge->which;
     move.payload = (struct game_bytes){shown, shown_size};
     return ledger_submit(ledger, name, &move, error);
@@ -317,16 +319,6 @@ enum status ledger_forfeit(struct ledger *ledger, const char *name, const struct
                            const struct game_segment *segment, struct error *error)
 {
     return submit_segment(ledger, name, GAME_FORFEIT, job, segment, error);
-}
-
-enum status ledger_settle(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_segment *segment, uint32_t place, struct error *error)
-{
-    struct game_move move = move_of(GAME_SETTLE, job);
-
-    move.segment = *segment;
-    move.place = place;
-    return ledger_submit(ledger, name, &move, error);
 }
 
 enum status ledger_release(struct ledger *ledger, const char *name, const struct hash32 *job,

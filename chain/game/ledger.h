@@ -292,6 +292,8 @@ struct ledger_challenge {
     struct hash32 job;
     struct game_segment segment;
     uint32_t place;
+    struct game_leaves leaves; /* as they were revealed, */
+    struct hash32 salt;        /* ... and the salt */
     uint32_t which;
 };
 
@@ -308,9 +310,6 @@ MUST_CHECK enum status ledger_finalize(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_forfeit(struct ledger *ledger, const char *name,
                                       const struct hash32 *job, const struct game_segment *segment,
                                       struct error *error);
-MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, const struct game_segment *segment,
-                                     uint32_t place, struct error *error);
 MUST_CHECK enum status ledger_release(struct ledger *ledger, const char *name,
                                       const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_expire(struct ledger *ledger, const char *name,

@@ -4,8 +4,8 @@
 const char *due_move_name(enum due_move_kind kind)
 {
     static const char *const names[] = {"timeout", "lapse",    "pay",     "draw",
-                                        "renew",   "finalize", "forfeit", "settle",
-                                        "leave",   "release",  "expire",  "deliver"};
+                                        "renew",   "finalize", "forfeit", "leave",
+                                        "release", "expire",   "deliver"};
 
     return names[kind];
 }
@@ -125,51 +125,14 @@ static bool asked_is_due(struct due_move *move, const struct job_record *record,
 
 /* ---- what is the account's ------------------------------------------------------ */
 
-/* Then no duty holds its bond any more. */
-static bool is_gone(const struct job_record *record, uint32_t entry)
-{
-    return entry >= record->entry_count || record->entries[entry].gone;
-}
-
-static bool settlement_is_due(struct due_move *move, const struct job_record *record,
-                              const struct address *account)
-{
-    for (uint32_t i = 0; i < record->seat_count; i++) {
-        const struct job_record_seat *seat = &record->seats[i];
-
-        if (seat->is_void && address_equal(&seat->owner, account) &&
-            !is_gone(record, seat->entry) &&
-            (seat->phase == GAME_SEAT_SEALED || seat->phase == GAME_SEAT_REVEALED)) {
-            *move = (struct due_move){.kind = DUE_MOVE_SETTLE,
-                                      .index = seat->segment.index,
-                                      .segment = seat->segment,
-                                      .place = seat->place};
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Has the entry a seat that binds it still? */
-static bool has_duty(const struct job_record *record, uint32_t entry)
-{
-    for (uint32_t i = 0; i < record->seat_count; i++) {
-        const struct job_record_seat *seat = &record->seats[i];
-
-        if (seat->entry == entry &&
-            (seat->phase == GAME_SEAT_SEALED || seat->phase == GAME_SEAT_REVEALED)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool entry_is_due(struct due_move *move, const struct job_record *record,
                          const struct address *account)
 {
-    for (uint32_t i = 0; record->phase == GAME_PHASE_CLOSED && i < record->entry_count; i++) {
-        if (!record->entries[i].gone && address_equal(&record->entries[i].owner, account) &&
-            !has_duty(record, i)) {
+    if (record->phase != GAME_PHASE_CLOSED || is_asked(record)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < record->entry_count; i++) {
+        if (!record->entries[i].gone && address_equal(&record->entries[i].owner, account)) {
             *move = (struct due_move){.kind = DUE_MOVE_LEAVE, .entry = i};
             return true;
         }
@@ -224,7 +187,6 @@ bool due_move_next(struct due_move *move, const struct job_record *record,
     *move = (struct due_move){.kind = DUE_MOVE_TIMEOUT};
     return claim_is_due(move, record, clock->time_s) || pot_is_due(move, record) ||
            segment_is_due(move, record, clock) || asked_is_due(move, record, clock) ||
-           settlement_is_due(move, record, account) ||
            job_is_due(move, record, clock->time_s, account) || entry_is_due(move, record, account);
 }
 

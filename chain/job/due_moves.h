@@ -18,8 +18,7 @@ enum due_move_kind {
     DUE_MOVE_RENEW,
     DUE_MOVE_FINALIZE,
     DUE_MOVE_FORFEIT,
-    DUE_MOVE_SETTLE, /* of a seat of the account in a segment that is void */
-    DUE_MOVE_LEAVE,  /* of an entry of the account in a closed job */
+    DUE_MOVE_LEAVE, /* of an entry of the account in a closed job */
     DUE_MOVE_RELEASE,
     DUE_MOVE_EXPIRE,
     DUE_MOVE_DELIVER,
@@ -28,8 +27,7 @@ enum due_move_kind {
 struct due_move {
     enum due_move_kind kind;
     uint32_t index;              /* of the segment: DRAW to FORFEIT; of a claim: its own */
-    struct game_segment segment; /* DRAW to SETTLE: the one to show */
-    uint32_t place;              /* SETTLE */
+    struct game_segment segment; /* DRAW to FORFEIT: the one to show */
     uint32_t entry;              /* LEAVE */
     uint32_t generation;         /* PAY */
     struct hash32 claim;         /* TIMEOUT, LAPSE */

@@ -41,10 +41,6 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct ledger *
                        record->segments[move->index].round);
         return ledger_renew(ledger, name, &record->key, &move->segment, error);
     }
-    if (move->kind == DUE_MOVE_SETTLE) {
-        (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s %u", text, verb, move->place);
-        return ledger_settle(ledger, name, &record->key, &move->segment, move->place, error);
-    }
     (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s", text, verb);
     if (move->kind == DUE_MOVE_DRAW) {
         return ledger_draw(ledger, name, &record->key, &move->segment, error);
@@ -90,7 +86,6 @@ enum status due_submit(char name[LEDGER_NAME_MAX], struct ledger *ledger,
     case DUE_MOVE_RENEW:
     case DUE_MOVE_FINALIZE:
     case DUE_MOVE_FORFEIT:
-    case DUE_MOVE_SETTLE:
         return submit_of_segment(name, ledger, record, move, error);
     case DUE_MOVE_PAY:
     case DUE_MOVE_LEAVE:

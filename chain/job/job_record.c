@@ -71,6 +71,7 @@ static void apply_opened(struct job_record *record, const struct ledger_entry *e
     record->segment_count = game_segment_count(&record->terms);
 }
 
+/* Those of segments that are final or void. */
 static void drop_seats(struct job_record *record)
 {
     uint32_t kept = 0;
@@ -78,8 +79,7 @@ static void drop_seats(struct job_record *record)
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->is_void ? address_equal(&seat->owner, &record->account)
-                          : seat->segment.index >= record->finalized) {
+        if (seat->segment.index >= record->finalized && seat->segment.index < record->committed) {
             record->seats[kept++] = *seat;
         }
     }
@@ -89,12 +89,6 @@ static void drop_seats(struct job_record *record)
 /* What is not final is void. Claims about it go on, to their own end. */
 static void void_committed(struct job_record *record)
 {
-    for (uint32_t i = 0; i < record->seat_count; i++) {
-        struct job_record_seat *seat = &record->seats[i];
-
-        seat->is_void = seat->is_void || (seat->segment.index >= record->finalized &&
-                                          seat->segment.index < record->committed);
-    }
     record->committed = record->finalized;
     record->ended = false;
     drop_seats(record);
@@ -138,6 +132,7 @@ static void apply_phase(struct job_record *record, const struct ledger_entry *en
 /* The client pays for final segments again. */
 static void apply_rewound(struct job_record *record, uint32_t index)
 {
+    record->generation++;
     if (index < record->finalized) {
         record->finalized = index;
         record->committed = index;
@@ -208,7 +203,7 @@ static bool is_seated(void *context, uint32_t number)
     for (uint32_t i = 0; i < seating->record->seat_count; i++) {
         const struct job_record_seat *seat = &seating->record->seats[i];
 
-        if (!seat->is_void && seat->segment.index == seating->index && seat->entry == number) {
+        if (seat->segment.index == seating->index && seat->entry == number) {
             return true;
         }
     }
@@ -243,96 +238,23 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
     return STATUS_OK;
 }
 
-static struct job_record_seat *find_seat(struct job_record *record, const struct game_event *event,
-                                         bool is_void)
-{
-    for (uint32_t i = record->seat_count; i-- > 0;) {
-        struct job_record_seat *seat = &record->seats[i];
-
-        if (seat->is_void == is_void && seat->segment.index == event->index &&
-            seat->place == event->place && seat->phase != GAME_SEAT_CLOSED) {
-            return seat;
-        }
-    }
-    return NULL;
-}
-
 /* What a place says, or how it ends. */
 static void apply_to_seat(struct job_record *record, struct job_record_segment *segment,
                           const struct game_event *event)
 {
-    struct job_record_seat *seat = find_seat(record, event, false);
-
-    switch ((int)event->kind) {
-    case GAME_SEALED_VERDICT:
-        segment->sealed++;
-        break;
-    case GAME_REVEALED:
+    segment->sealed += event->kind == GAME_SEALED_VERDICT;
+    if (event->kind == GAME_REVEALED) {
         segment->rights += event->verdict == GAME_VERDICT_RIGHT;
         segment->unavailables += event->verdict == GAME_VERDICT_UNAVAILABLE;
-        break;
-    case GAME_DISPROVED:
-        segment->rights -= segment->rights > 0;
-        break;
-    default:
-        break;
     }
-    if (seat != NULL) {
-        bool stays = event->kind == GAME_REVEALED && event->verdict != GAME_VERDICT_FALSE;
-
-        seat->phase = event->kind == GAME_SEALED_VERDICT ? GAME_SEAT_SEALED
-                      : stays                            ? GAME_SEAT_REVEALED
-                                                         : GAME_SEAT_CLOSED;
-        seat->verdict =
-            event->kind == GAME_REVEALED ? (enum game_verdict)event->verdict : seat->verdict;
-    }
-}
-
-/* The event does not say which generation it is about. The oldest that is not settled is taken;
- * where that was void and the segment that stands was meant, end_seats() corrects it. */
-static void apply_settled(struct job_record *record, const struct game_event *event)
-{
+    segment->rights -= event->kind == GAME_DISPROVED && segment->rights > 0;
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index == event->index && seat->place == event->place &&
-            address_equal(&seat->owner, &event->account) &&
-            (seat->phase == GAME_SEAT_SEALED || seat->phase == GAME_SEAT_REVEALED)) {
-            seat->phase = GAME_SEAT_CLOSED;
-            seat->settled = record->read;
-            return;
-        }
-    }
-}
-
-static void reopen_seat(struct job_record *record, const struct job_record_seat *meant)
-{
-    struct job_record_seat *last = NULL;
-
-    for (uint32_t i = 0; i < record->seat_count; i++) {
-        struct job_record_seat *seat = &record->seats[i];
-
-        if (seat->is_void && seat->settled > 0 && seat->segment.index == meant->segment.index &&
-            seat->place == meant->place && address_equal(&seat->owner, &meant->owner) &&
-            (last == NULL || seat->settled > last->settled)) {
-            last = seat;
-        }
-    }
-    if (last != NULL) {
-        last->phase = GAME_SEAT_REVEALED;
-        last->settled = 0;
-    }
-}
-
-/* All seats of a segment that is final were settled: whatever of them seems not to be was meant. */
-static void end_seats(struct job_record *record, uint32_t index)
-{
-    for (uint32_t i = 0; i < record->seat_count; i++) {
-        struct job_record_seat *seat = &record->seats[i];
-
-        if (!seat->is_void && seat->segment.index == index && seat->phase == GAME_SEAT_REVEALED) {
-            reopen_seat(record, seat);
-            seat->phase = GAME_SEAT_CLOSED;
+        if (seat->segment.index == event->index && seat->place == event->place) {
+            seat->phase = event->kind == GAME_SEALED_VERDICT ? GAME_SEAT_SEALED
+                          : event->kind == GAME_REVEALED     ? GAME_SEAT_REVEALED
+                                                             : GAME_SEAT_CLOSED;
         }
     }
 }
@@ -341,7 +263,6 @@ static void end_seats(struct job_record *record, uint32_t index)
 
 static void apply_finalized(struct job_record *record, uint32_t index, wei reward)
 {
-    end_seats(record, index);
     record->finalized = index + 1;
     record->earned += reward;
     record->held++;
@@ -367,10 +288,6 @@ static enum status apply_to_segment(struct job_record *record, const struct game
 {
     struct job_record_segment *segment;
 
-    if (event->kind == GAME_SETTLED) {
-        apply_settled(record, event);
-        return STATUS_OK;
-    }
     if (event->index >= record->committed) {
         return STATUS_OK; /* it is void: its rights can be disproved even then */
     }
@@ -537,7 +454,6 @@ static enum status apply_to_job(struct job_record *record, const struct ledger_e
         apply_asked(record, entry);
         return STATUS_OK;
     case GAME_DELIVERED:
-        end_seats(record, record->finalized - 1); /* of the panel that was asked */
         record->delivered = true;
         return STATUS_OK;
     case GAME_CLAIMED:

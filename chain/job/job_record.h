@@ -31,18 +31,14 @@ struct job_record_segment {
     uint32_t open_claims;
 };
 
-/* A place that was drawn: of segments that are not final, and of void ones where it is the
- * account's. */
+/* A place that was drawn, of a segment that stands and is not final. */
 struct job_record_seat {
     struct game_segment segment;
-    bool is_void;
     uint32_t place;
     uint32_t entry;
     struct address owner;
     uint32_t round;
     enum game_seat_phase phase; /* NONE: drawn, nothing sealed */
-    enum game_verdict verdict;
-    uint64_t settled; /* the number of the entry by which it was; 0: it was not */
 };
 
 struct job_record_claim {
@@ -54,7 +50,8 @@ struct job_record_claim {
     struct digest post_state;
     struct address solver; /* the accused */
     struct address lead;
-    struct address outsiders[GAME_OUTSIDERS_MAX]; /* among the claimants whose clock has not run out */
+    struct address
+        outsiders[GAME_OUTSIDERS_MAX]; /* among the claimants whose clock has not run out */
     uint32_t outsider_count;
     uint64_t rank;
     bool open;
@@ -69,7 +66,7 @@ struct job_record_claim {
 
 struct job_record {
     struct hash32 key;
-    struct address account; /* whose money is looked after: its seats, entries, withdrawals */
+    struct address account; /* whose withdrawals are counted */
     enum game_phase phase;  /* GAME_PHASE_NONE: nobody has opened it yet */
     struct address client;
     struct address solver;

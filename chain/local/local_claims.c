@@ -431,7 +431,7 @@ enum status local_alarm(struct local_game *game, const struct game_move *move)
 
     TRY(require_open(game, &segment, move));
     TRY(local_check_case(game, &segment, shown));
-    TRY(local_raise(game, &claimant.bond, &segment, move->place, shown->step, &move->salt));
+    TRY(local_raise(game, &claimant.bond, &segment, move));
 
     subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);
     TRY(find_key(game, &key, &subject));

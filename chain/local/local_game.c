@@ -127,6 +127,7 @@ static enum status play_rewind(struct local_game *game, const struct game_move *
     TRY(local_require_value(game, move, game_rewind_price(&job.terms, move->index, job.finalized)));
 
     job.pool += game_fees(&job.terms, job.finalized - move->index);
+    job.generation++;
     job.finalized = move->index;
     job.committed = move->index;
     local_event(game, GAME_REWOUND, &move->key)->index = move->index;
@@ -482,7 +483,7 @@ static enum status deliver_asked(struct local_game *game, struct local_segment *
     const struct local_tally *tally = &asked->tally;
     wei rest;
 
-    TRY(local_get(game->store, &asked->hash, LOCAL_SEGMENT, asked->key, asked->shown->index));
+    TRY(local_get(game->store, &asked->hash, LOCAL_SEGMENT, asked->key, asked->index));
     TRY(local_get(game->store, &asked->tally, LOCAL_TALLY, &asked->hash, 0));
     if (!tally->closed || (!local_has_score(asked) && !tally->asleep)) {
         return local_refuse(game, GAME_COVERAGE_MISSING, tally->rights);
@@ -496,8 +497,7 @@ static enum status deliver_asked(struct local_game *game, struct local_segment *
 
 static enum status play_deliver(struct local_game *game, const struct game_move *move)
 {
-    struct game_segment last = {0};
-    struct local_segment asked = {.key = &move->key, .shown = &last};
+    struct local_segment asked = {.key = &move->key};
     struct local_job *job = &asked.job;
     const struct address *to = &job->solver;
 
@@ -507,7 +507,7 @@ static enum status play_deliver(struct local_game *game, const struct game_move 
         return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
     if (job->asked) {
-        last.index = job->finalized - 1;
+        asked.index = job->finalized - 1;
         TRY(deliver_asked(game, &asked));
         to = local_score(&asked.tally) <= GAME_SCORE_VOID ? &job->client : &job->solver;
     } else {
@@ -582,7 +582,6 @@ static const struct {
     [GAME_RENEW] = {local_renew, false},
     [GAME_FINALIZE] = {play_finalize, false},
     [GAME_FORFEIT] = {play_forfeit, false},
-    [GAME_SETTLE] = {local_settle, false},
     [GAME_RELEASE] = {play_release, false},
     [GAME_EXPIRE] = {play_expire, false},
     [GAME_DELIVER] = {play_deliver, false},

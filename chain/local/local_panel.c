@@ -25,7 +25,9 @@ static void mark_left(struct local_game *game, struct local_job *job, const stru
 
     event->entry = number;
     event->account = entry->owner;
-    entry->left_at_s = game->now_s;
+    entry->left = true;
+    entry->generation = job->generation;
+    entry->until = job->committed;
     job->active--;
 }
 
@@ -33,7 +35,7 @@ static void mark_left(struct local_game *game, struct local_job *job, const stru
 static wei remove_entry(struct local_job *job, struct local_entry *entry)
 {
     entry->gone = true;
-    job->active -= entry->left_at_s == 0;
+    job->active -= !entry->left;
     return job->terms.bond - 2 * (wei)entry->strikes * job->terms.fee;
 }
 
@@ -89,14 +91,17 @@ enum status local_enlist(struct local_game *game, const struct game_move *move)
     return local_put_job(game, &job, &move->key);
 }
 
+/* No segment in which it may sit is open; of a closed job, the one that its client asks about. */
 static enum status require_may_collect(struct local_game *game, const struct local_job *job,
                                        const struct local_entry *entry)
 {
-    if (job->phase != GAME_PHASE_CLOSED) {
-        TRY(local_require_after(game, entry->left_at_s + job->terms.seal_period_s +
-                                          job->terms.reveal_period_s));
+    if (job->phase == GAME_PHASE_CLOSED) {
+        return job->asked && job->held != 0 ? local_refuse(game, GAME_ENGAGED, job->finalized)
+                                            : STATUS_OK;
     }
-    return entry->duties == 0 ? STATUS_OK : local_refuse(game, GAME_ENGAGED, entry->duties);
+    return entry->generation == job->generation && entry->until > job->finalized
+               ? local_refuse(game, GAME_ENGAGED, entry->until)
+               : STATUS_OK;
 }
 
 enum status local_leave(struct local_game *game, const struct game_move *move)
@@ -111,7 +116,7 @@ enum status local_leave(struct local_game *game, const struct game_move *move)
     if (entry.gone) {
         return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
-    if (job.phase != GAME_PHASE_CLOSED && entry.left_at_s == 0) {
+    if (job.phase != GAME_PHASE_CLOSED && !entry.left) {
         if (job.active <= job.terms.panel_least) {
             return local_refuse(game, GAME_PANEL_SHORT, job.active);
         }
@@ -207,8 +212,7 @@ static enum status open_round(struct local_game *game, struct local_segment *seg
             continue;
         }
         TRY(get_entry(game, &entry, segment->key, entries[place]));
-        if (!entry.gone && entry.left_at_s == 0 &&
-            !address_equal(&entry.owner, &segment->shown->solver)) {
+        if (!entry.gone && !entry.left && !address_equal(&entry.owner, &segment->shown->solver)) {
             set_place(tally, place, LOCAL_PLACE_DRAWN);
             found++;
         }
@@ -253,7 +257,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     uint64_t height = 0;
     bool covered = false;
 
-    TRY(local_require_subject(game, &segment, &move->key, &move->segment));
+    TRY(local_require_shown(game, &segment, move));
     if (job->terms.seats == 0) {
         return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
@@ -285,14 +289,11 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
 
 /* ---- verdicts ------------------------------------------------------------------ */
 
-/* A place keeps half of its seal, then the leaves of its right: both have GAME_SEAL_SIZE bytes. */
-static enum status put_seat(struct local_game *game, const void *bytes,
+/* A place keeps half of its seal; zero: it has none. */
+static enum status get_seat(struct local_game *game, struct hash32 *seat,
                             const struct local_segment *segment, uint32_t place)
 {
-    struct hash32 seat = {{0}};
-
-    memcpy(seat.bytes, bytes, GAME_SEAL_SIZE);
-    return local_put(game->store, &seat, LOCAL_SEAT, &segment->hash, place);
+    return local_get(game->store, seat, LOCAL_SEAT, &segment->hash, place);
 }
 
 /* The entry at a place of the last round. */
@@ -319,24 +320,23 @@ enum status local_seal(struct local_game *game, const struct game_move *move)
     struct local_tally *tally = &segment.tally;
     struct local_entry entry = {0};
     struct game_event *event;
+    struct hash32 seat;
 
-    TRY(local_require_subject(game, &segment, &move->key, &move->segment));
+    TRY(local_require_subject(game, &segment, &move->key, move->index, &move->about));
     TRY(require_seat(game, &entry, &segment, move->place));
-    if (get_place(tally, move->place) != LOCAL_PLACE_DRAWN) {
+    TRY(get_seat(game, &seat, &segment, move->place));
+    if (get_place(tally, move->place) != LOCAL_PLACE_DRAWN || !hash32_is_zero(&seat)) {
         return local_refuse(game, GAME_ALREADY_SEALED, 0);
     }
     TRY(local_require_not_after(game, tally->start_s + segment.job.terms.seal_period_s));
 
-    entry.duties++;
-    set_place(tally, move->place, LOCAL_PLACE_SEALED);
     event = local_event(game, GAME_SEALED_VERDICT, &move->key);
-    event->index = move->segment.index;
+    event->index = move->index;
     event->place = move->place;
     event->account = game->sender;
     event->seal = move->seal;
-    TRY(put_entry(game, &entry, &move->key, entry_at(tally, move->place)));
-    TRY(put_seat(game, &move->seal, &segment, move->place));
-    return local_save_segment(game, &segment);
+    memcpy(seat.bytes, move->seal.bytes, GAME_SEAL_SIZE);
+    return local_put(game->store, &seat, LOCAL_SEAT, &segment.hash, move->place);
 }
 
 static enum status require_reveal(struct local_game *game, const struct local_segment *segment,
@@ -345,26 +345,27 @@ static enum status require_reveal(struct local_game *game, const struct local_se
     const struct local_tally *tally = &segment->tally;
     struct hash32 seal;
 
-    if (get_place(tally, place) != LOCAL_PLACE_SEALED) {
+    TRY(get_seat(game, &seal, segment, place));
+    if (get_place(tally, place) != LOCAL_PLACE_DRAWN || hash32_is_zero(&seal)) {
         return local_refuse(game, GAME_NOT_SEALED, 0);
     }
     TRY(local_require_after(game, tally->start_s + segment->job.terms.seal_period_s));
     TRY(local_require_not_after(game, local_round_end(segment)));
-    TRY(local_get(game->store, &seal, LOCAL_SEAT, &segment->hash, place));
     return memcmp(&seal, value, GAME_SEAL_SIZE) == 0 ? STATUS_OK
                                                      : local_refuse(game, GAME_WRONG_REVEAL, 0);
 }
 
 static struct game_event *tell_revealed(struct local_game *game,
-                                        const struct local_segment *segment, uint32_t place,
-                                        enum game_verdict verdict)
+                                        const struct local_segment *segment,
+                                        const struct game_move *move, enum game_verdict verdict)
 {
     struct game_event *event = local_event(game, GAME_REVEALED, segment->key);
 
-    event->index = segment->shown->index;
-    event->place = place;
+    event->index = segment->index;
+    event->place = move->place;
     event->account = game->sender;
     event->verdict = verdict;
+    event->seal = move->salt;
     return event;
 }
 
@@ -377,7 +378,7 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
     struct local_entry entry = {0};
     struct hash32 value;
 
-    TRY(local_require_subject(game, &segment, &move->key, &move->segment));
+    TRY(local_require_subject(game, &segment, &move->key, move->index, &move->about));
     TRY(require_seat(game, &entry, &segment, move->place));
     value = game_verdict_seal(&game->sender, &segment.hash, verdict, 0, &move->leaves, &move->salt);
     TRY(require_reveal(game, &segment, move->place, &value));
@@ -388,28 +389,27 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
     set_place(tally, move->place, is_right ? LOCAL_PLACE_RIGHT : LOCAL_PLACE_UNAVAILABLE);
     tally->rights += is_right;
     tally->unavailables += !is_right;
-    if (is_right) {
-        TRY(put_seat(game, &move->leaves, &segment, move->place));
-    }
-    tell_revealed(game, &segment, move->place, verdict)->leaves = move->leaves;
+    tell_revealed(game, &segment, move, verdict)->leaves = move->leaves;
     return local_save_segment(game, &segment);
 }
 
 enum status local_raise(struct local_game *game, wei *bond, struct local_segment *segment,
-                        uint32_t place, uint32_t step, const struct hash32 *salt)
+                        const struct game_move *move)
 {
+    const uint32_t place = move->place;
     struct local_entry entry = {0};
     struct hash32 value;
     uint32_t number;
 
     TRY(require_seat(game, &entry, segment, place));
-    value = game_verdict_seal(&game->sender, &segment->hash, GAME_VERDICT_FALSE, step, NULL, salt);
+    value = game_verdict_seal(&game->sender, &segment->hash, GAME_VERDICT_FALSE, move->shown.step,
+                              NULL, &move->salt);
     TRY(require_reveal(game, segment, place, &value));
 
     number = entry_at(&segment->tally, place);
     set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);
     *bond = remove_entry(&segment->job, &entry);
-    (void)tell_revealed(game, segment, place, GAME_VERDICT_FALSE);
+    (void)tell_revealed(game, segment, move, GAME_VERDICT_FALSE);
     tell_gone(game, segment->key, &entry, number, 0);
     TRY(put_entry(game, &entry, segment->key, number));
     return local_save_segment(game, segment);
@@ -419,20 +419,21 @@ enum status local_find_right(struct local_game *game, struct local_right *right,
                              const struct game_move *move)
 {
     struct local_segment *segment = &right->segment;
-    enum local_place phase;
+    struct hash32 value;
     struct hash32 seat;
     bool stands;
 
     TRY(local_find_segment(game, &stands, segment, &move->key, &move->segment));
-    phase = get_place(&segment->tally, move->place);
-    if (phase != LOCAL_PLACE_RIGHT && phase != LOCAL_PLACE_SETTLED_RIGHT) {
+    if (get_place(&segment->tally, move->place) != LOCAL_PLACE_RIGHT) {
         return local_refuse(game, GAME_WRONG_PLACE, 0);
     }
     right->number = entry_at(&segment->tally, move->place);
     TRY(get_entry(game, &right->entry, &move->key, right->number));
-    TRY(local_get(game->store, &seat, LOCAL_SEAT, &segment->hash, move->place));
-    memcpy(&right->leaves, &seat, sizeof(right->leaves));
-    return STATUS_OK;
+    TRY(get_seat(game, &seat, segment, move->place));
+    value = game_verdict_seal(&right->entry.owner, &segment->hash, GAME_VERDICT_RIGHT, 0,
+                              &move->leaves, &move->salt);
+    return memcmp(&seat, &value, GAME_SEAL_SIZE) == 0 ? STATUS_OK
+                                                      : local_refuse(game, GAME_WRONG_REVEAL, 0);
 }
 
 enum status local_disprove(struct local_game *game, struct local_right *right, uint32_t place)
@@ -441,11 +442,11 @@ enum status local_disprove(struct local_game *game, struct local_right *right, u
     struct game_event *event = local_event(game, GAME_DISPROVED, segment->key);
     wei bond;
 
-    event->index = segment->shown->index;
+    event->index = segment->index;
     event->place = place;
     event->entry = right->number;
     event->account = game->sender;
-    segment->tally.rights -= !segment->tally.paid;
+    segment->tally.rights--;
     set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);
     if (!right->entry.gone) {
         bond = remove_entry(&segment->job, &right->entry);
@@ -480,7 +481,7 @@ static void strike(struct local_game *game, struct local_segment *segment,
     }
     segment->job.pool += 2 * segment->job.terms.fee;
     entry->strikes++;
-    if (entry->strikes == GAME_STRIKES_MAX && entry->left_at_s == 0) {
+    if (entry->strikes == GAME_STRIKES_MAX && !entry->left) {
         mark_left(game, &segment->job, segment->key, entry, number);
     }
 }
@@ -490,27 +491,33 @@ enum status local_close_round(struct local_game *game, struct local_segment *seg
     struct local_tally *tally = &segment->tally;
 
     for (uint32_t place = tally->from; place < tally->to && !tally->closed; place++) {
-        const enum local_place phase = get_place(tally, place);
         const uint32_t number = entry_at(tally, place);
         struct local_entry entry = {0};
         struct game_event *event;
 
-        if (phase != LOCAL_PLACE_DRAWN && phase != LOCAL_PLACE_SEALED) {
+        if (get_place(tally, place) != LOCAL_PLACE_DRAWN) {
             continue;
         }
         set_place(tally, place, LOCAL_PLACE_CLOSED);
         tally->absents++;
         event = local_event(game, GAME_ABSENT, segment->key);
-        event->index = segment->shown->index;
+        event->index = segment->index;
         event->place = place;
         event->entry = number;
         TRY(get_entry(game, &entry, segment->key, number));
-        entry.duties -= phase == LOCAL_PLACE_SEALED;
         strike(game, segment, &entry, number);
         TRY(put_entry(game, &entry, segment->key, number));
     }
-    tally->closed = true;
     return STATUS_OK;
+}
+
+/* What the panel was drawn for is final, or was delivered. */
+static bool is_answered(const struct local_segment *segment)
+{
+    const struct local_job *job = &segment->job;
+
+    return job->phase == GAME_PHASE_CLOSED ? segment->index + 1 != job->finalized || job->held == 0
+                                           : segment->index < job->finalized;
 }
 
 enum status local_renew(struct local_game *game, const struct game_move *move)
@@ -519,12 +526,12 @@ enum status local_renew(struct local_game *game, const struct game_move *move)
     struct local_tally *tally = &segment.tally;
     uint32_t need;
 
-    TRY(local_require_subject(game, &segment, &move->key, &move->segment));
+    TRY(local_require_shown(game, &segment, move));
     if (tally->start_s == 0) {
         return local_refuse(game, GAME_NOT_DRAWN, 0);
     }
-    if (!tally->covered || tally->paid) {
-        return local_refuse(game, GAME_NOT_NEEDED, 0); /* paid: it is final */
+    if (!tally->covered || is_answered(&segment)) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
     TRY(local_require_after(game, local_round_end(&segment)));
     if (tally->closed && (local_has_score(&segment) || tally->asleep)) {
@@ -532,6 +539,7 @@ enum status local_renew(struct local_game *game, const struct game_move *move)
     }
 
     TRY(local_close_round(game, &segment));
+    tally->closed = true;
     if (local_has_score(&segment)) {
         tell_round(game, &segment);
     } else if (tally->to == GAME_PLACES_MAX) {
@@ -548,68 +556,38 @@ enum status local_renew(struct local_game *game, const struct game_move *move)
     return local_save_segment(game, &segment);
 }
 
-/* ---- ends of duties ------------------------------------------------------------ */
+/* ---- fees ---------------------------------------------------------------------- */
 
-static enum status settle(struct local_game *game, struct local_segment *segment, uint32_t place,
-                          wei amount)
+static enum status pay_right(struct local_game *game, struct local_segment *segment, uint32_t place,
+                             wei amount)
 {
-    const uint32_t number = entry_at(&segment->tally, place);
     struct local_entry entry = {0};
     struct game_event *event;
 
-    TRY(get_entry(game, &entry, segment->key, number));
-    entry.duties--;
+    TRY(get_entry(game, &entry, segment->key, entry_at(&segment->tally, place)));
     event = local_event(game, GAME_SETTLED, segment->key);
-    event->index = segment->shown->index;
+    event->index = segment->index;
     event->place = place;
     event->account = entry.owner;
     event->amount = amount;
-    TRY(local_credit(game, &entry.owner, amount));
-    return put_entry(game, &entry, segment->key, number);
-}
-
-enum status local_settle(struct local_game *game, const struct game_move *move)
-{
-    struct local_segment segment = {0};
-    enum local_place phase;
-    bool stands;
-
-    TRY(local_find_segment(game, &stands, &segment, &move->key, &move->segment));
-    if (segment.tally.start_s == 0) {
-        return local_refuse(game, GAME_NOT_DRAWN, 0);
-    }
-    if (segment.tally.paid || stands) {
-        return local_refuse(game, GAME_NOT_NEEDED, 0);
-    }
-    phase = get_place(&segment.tally, move->place);
-    if (phase != LOCAL_PLACE_SEALED && phase != LOCAL_PLACE_RIGHT &&
-        phase != LOCAL_PLACE_UNAVAILABLE) {
-        return local_refuse(game, GAME_WRONG_PLACE, 0);
-    }
-
-    set_place(&segment.tally, move->place,
-              phase == LOCAL_PLACE_RIGHT ? LOCAL_PLACE_SETTLED_RIGHT : LOCAL_PLACE_CLOSED);
-    TRY(settle(game, &segment, move->place, 0));
-    return local_save_segment(game, &segment);
+    return local_credit(game, &entry.owner, amount);
 }
 
 enum status local_pay_rights(struct local_game *game, struct local_segment *segment)
 {
     struct local_job *job = &segment->job;
     const struct local_tally *tally = &segment->tally;
-    wei each = 0;
+    wei each;
 
-    if (tally->rights != 0) {
-        each = job->pool / tally->rights;
-        each = each < job->terms.fee ? each : job->terms.fee;
+    if (tally->rights == 0) {
+        return STATUS_OK;
     }
+    each = job->pool / tally->rights;
+    each = each < job->terms.fee ? each : job->terms.fee;
     job->pool -= each * tally->rights;
-    segment->tally.paid = true;
     for (uint32_t place = 0; place < tally->to; place++) {
-        const enum local_place phase = get_place(tally, place);
-
-        if (phase == LOCAL_PLACE_RIGHT || phase == LOCAL_PLACE_UNAVAILABLE) {
-            TRY(settle(game, segment, place, phase == LOCAL_PLACE_RIGHT ? each : 0));
+        if (get_place(tally, place) == LOCAL_PLACE_RIGHT) {
+            TRY(pay_right(game, segment, place, each));
         }
     }
     return STATUS_OK;

@@ -294,7 +294,7 @@ enum status local_challenge(struct local_game *game, const struct game_move *mov
     if (examine_leaf(&said, &right, move->index, &move->payload) != VERDICT_VALID) {
         return local_refuse(game, GAME_BAD_EVIDENCE, 0);
     }
-    if (game_leaves_have(&right.leaves, move->index, &said)) {
+    if (game_leaves_have(&move->leaves, move->index, &said)) {
         return local_refuse(game, GAME_NOT_GUILTY, 0);
     }
     return local_disprove(game, &right, move->place);

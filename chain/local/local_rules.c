@@ -112,19 +112,29 @@ enum status local_put_job(struct local_game *game, const struct local_job *job,
     return local_put(game->store, job, LOCAL_JOB, key, 0);
 }
 
-enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
-                               const struct hash32 *key, const struct game_segment *shown)
+static enum status find_by_hash(struct local_game *game, bool *stands,
+                                struct local_segment *segment, const struct hash32 *key,
+                                uint32_t index, const struct hash32 *hash)
 {
     struct hash32 standing;
 
     segment->key = key;
-    segment->shown = shown;
-    segment->hash = game_segment_hash(key, shown);
+    segment->index = index;
+    segment->hash = *hash;
     TRY(local_get_job(game, &segment->job, key));
-    TRY(local_get(game->store, &segment->tally, LOCAL_TALLY, &segment->hash, 0));
-    TRY(local_get(game->store, &standing, LOCAL_SEGMENT, key, shown->index));
-    *stands = shown->index < segment->job.committed && hash32_equal(&standing, &segment->hash);
+    TRY(local_get(game->store, &segment->tally, LOCAL_TALLY, hash, 0));
+    TRY(local_get(game->store, &standing, LOCAL_SEGMENT, key, index));
+    *stands = index < segment->job.committed && hash32_equal(&standing, hash);
     return STATUS_OK;
+}
+
+enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
+                               const struct hash32 *key, const struct game_segment *shown)
+{
+    struct hash32 hash = game_segment_hash(key, shown);
+
+    segment->shown = shown;
+    return find_by_hash(game, stands, segment, key, shown->index, &hash);
 }
 
 enum status local_require_committed(struct local_game *game, struct local_segment *segment,
@@ -138,15 +148,25 @@ enum status local_require_committed(struct local_game *game, struct local_segmen
 }
 
 enum status local_require_subject(struct local_game *game, struct local_segment *segment,
-                                  const struct hash32 *key, const struct game_segment *shown)
+                                  const struct hash32 *key, uint32_t index,
+                                  const struct hash32 *hash)
 {
     bool stands;
 
-    TRY(local_find_segment(game, &stands, segment, key, shown));
+    TRY(find_by_hash(game, &stands, segment, key, index, hash));
     if (segment->job.phase != GAME_PHASE_CLOSED || !segment->job.asked) {
         TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
     }
     return stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
+}
+
+enum status local_require_shown(struct local_game *game, struct local_segment *segment,
+                                const struct game_move *move)
+{
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+
+    segment->shown = &move->segment;
+    return local_require_subject(game, segment, &move->key, move->segment.index, &hash);
 }
 
 enum status local_save_segment(struct local_game *game, const struct local_segment *segment)

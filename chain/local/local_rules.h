@@ -11,7 +11,7 @@
 #include "chain/local/local_store.h"
 #include "proofs/dispute/ledger_query.h"
 
-#define LOCAL_EVENTS_MAX 200 /* of one move: an absent, left or settled seat has one each */
+#define LOCAL_EVENTS_MAX 200 /* of one move: an absent, left or paid seat has one each */
 
 struct local_game {
     struct local_store *store;
@@ -31,10 +31,11 @@ struct local_game {
 
 /* A segment that a move shows, with its job. */
 struct local_segment {
-    const struct hash32 *key; /* of the job */
-    const struct game_segment *shown;
+    const struct hash32 *key;         /* of the job */
+    const struct game_segment *shown; /* NULL where its hash was */
+    uint32_t index;
+    struct hash32 hash;
     struct local_job job;
-    struct hash32 hash; /* of the segment */
     struct local_tally tally;
 };
 
@@ -74,7 +75,11 @@ enum status local_require_committed(struct local_game *game, struct local_segmen
                                     const struct hash32 *key, const struct game_segment *shown);
 /* What a panel is drawn for: that, or the last segment where the client of a closed job asks. */
 enum status local_require_subject(struct local_game *game, struct local_segment *segment,
-                                  const struct hash32 *key, const struct game_segment *shown);
+                                  const struct hash32 *key, uint32_t index,
+                                  const struct hash32 *hash);
+/* The same, of the segment that the move shows. */
+enum status local_require_shown(struct local_game *game, struct local_segment *segment,
+                                const struct game_move *move);
 /* Any segment, and whether it stands, whatever the phase of its job. */
 enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
                                const struct hash32 *key, const struct game_segment *shown);
@@ -95,17 +100,16 @@ int32_t local_score(const struct local_tally *tally);
 bool local_has_score(const struct local_segment *segment);
 /* Who did not reveal loses two fees. Changes job and tally, and saves entries. */
 enum status local_close_round(struct local_game *game, struct local_segment *segment);
-/* Pays all rights alike, and ends the duties of all verdicts. */
+/* Pays all rights alike. */
 enum status local_pay_rights(struct local_game *game, struct local_segment *segment);
 /* A seat reveals that a step is false: its entry is gone, and *bond was its. Saves. */
 enum status local_raise(struct local_game *game, wei *bond, struct local_segment *segment,
-                        uint32_t place, uint32_t step, const struct hash32 *salt);
+                        const struct game_move *move);
 /* The right at a place, also of a segment that is final or void. */
 struct local_right {
     struct local_segment segment;
     uint32_t number; /* of the entry */
     struct local_entry entry;
-    struct game_leaves leaves;
 };
 enum status local_find_right(struct local_game *game, struct local_right *right,
                              const struct game_move *move);
@@ -145,7 +149,6 @@ enum status local_draw(struct local_game *game, const struct game_move *move);
 enum status local_seal(struct local_game *game, const struct game_move *move);
 enum status local_reveal(struct local_game *game, const struct game_move *move);
 enum status local_renew(struct local_game *game, const struct game_move *move);
-enum status local_settle(struct local_game *game, const struct game_move *move);
 
 enum status local_seal_claim(struct local_game *game, const struct game_move *move);
 enum status local_claim(struct local_game *game, const struct game_move *move);

@@ -41,9 +41,10 @@ struct local_job {
 struct local_entry {
     struct address owner;
     uint32_t strikes;
-    uint32_t duties;    /* sealed verdicts of segments that are neither final nor settled */
-    uint64_t left_at_s; /* 0: may be drawn */
-    bool gone;          /* its bond was paid or taken */
+    bool left;           /* is drawn no more */
+    bool gone;           /* its bond was paid or taken */
+    uint32_t generation; /* when it left, */
+    uint32_t until;      /* ... and the segments committed then: it may sit in them */
 };
 
 struct local_tally {
@@ -58,21 +59,18 @@ struct local_tally {
     uint32_t unavailables;
     uint32_t absents;
     bool covered;
-    bool closed; /* the last round */
-    bool asleep; /* the draw has ended without a score; the claim time began again */
-    bool paid;
+    bool closed;          /* the last round, by a renewal */
+    bool asleep;          /* the draw has ended without a score; the claim time began again */
     struct hash32 seed;   /* of a covered segment */
     struct hash32 places; /* four bits each, enum local_place */
 };
 
 enum local_place {
     LOCAL_PLACE_SKIPPED,
-    LOCAL_PLACE_DRAWN,
-    LOCAL_PLACE_SEALED,
+    LOCAL_PLACE_DRAWN, /* sealed, where its seat has a seal */
     LOCAL_PLACE_RIGHT,
     LOCAL_PLACE_UNAVAILABLE,
-    LOCAL_PLACE_CLOSED,        /* absent, an alarm, disproved, or settled */
-    LOCAL_PLACE_SETTLED_RIGHT, /* of a void segment: can still be disproved */
+    LOCAL_PLACE_CLOSED, /* absent, an alarm, or disproved */
 };
 
 /* One subject of dispute, and its claimants. */
@@ -133,7 +131,7 @@ enum local_kind {
     LOCAL_SEGMENT,  /* struct hash32 of the segment that stands, by job and index */
     LOCAL_ENTRY,    /* struct local_entry, by job and number */
     LOCAL_TALLY,    /* struct local_tally, by the hash of a segment */
-    LOCAL_SEAT,     /* struct hash32: half of the seal, then leaves; by segment and place */
+    LOCAL_SEAT,     /* struct hash32: half of a seal, by segment and place */
     LOCAL_ACCOUNT,  /* struct local_account, by local_key_of_account() */
     LOCAL_BURNED,   /* wei, by the zero hash */
     LOCAL_SEAL,     /* uint64_t: the height of a claim's seal, 0: none */

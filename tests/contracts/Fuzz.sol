@@ -57,6 +57,7 @@ contract Fuzz {
         bytes32 hash;
         bytes32[] states;
         uint256 before; // the commit before it, plus one; zero: none
+        bool isAsked;
         bool isLie;
         uint256 lie; // the first step that is false
     }
@@ -154,13 +155,13 @@ contract Fuzz {
             for (uint256 j = 0; j < count; j++) this.step();
             this.end();
         }
-        bytes4[32] memory selectors = _selectors();
+        bytes4[31] memory selectors = _selectors();
         counts = new uint256[](selectors.length);
         for (uint256 i = 0; i < counts.length; i++) counts[i] = done[selectors[i]];
         played = calls;
     }
 
-    function _selectors() internal pure returns (bytes4[32] memory) {
+    function _selectors() internal pure returns (bytes4[31] memory) {
         return [
             IRegistry.open.selector,
             IRegistry.cancel.selector,
@@ -178,7 +179,6 @@ contract Fuzz {
             IRegistry.renew.selector,
             IRegistry.finalize.selector,
             IRegistry.forfeit.selector,
-            IRegistry.settle.selector,
             IRegistry.release.selector,
             IRegistry.expire.selector,
             IRegistry.deliver.selector,
@@ -329,16 +329,8 @@ contract Fuzz {
             if (pot != 0) over = false;
         }
         if (found.held != 0) return false;
-        for (uint256 i = 0; i < commits.length; i++) {
-            uint256 phases = _drawOf(commits[i].hash).places;
-            for (uint256 place = 0; place < 64; place++) {
-                uint256 phase = (phases >> (4 * place)) & 15;
-                if (phase < 2 || phase > 4) continue; // sealed, right, unavailable
-                _do(3, 0, abi.encodeCall(registry.settle, (job, commits[i].segment, place)));
-            }
-        }
         for (uint256 i = 0; i < found.entries; i++) {
-            (address owner,,,, bool gone) = registry.entries(job, i);
+            (address owner,,, bool gone,,) = registry.entries(job, i);
             if (!gone && !_do(numberOf[owner] - 1, 0, abi.encodeCall(registry.leave, (job, i)))) {
                 over = false;
             }
@@ -496,9 +488,7 @@ contract Fuzz {
         if (kind == 18) return _do(player, 0, abi.encodeCall(registry.renew, (job, segment)));
         if (kind == 19) return _do(player, 0, abi.encodeCall(registry.finalize, (job, segment)));
         if (kind == 20) return _do(player, 0, abi.encodeCall(registry.forfeit, (job, segment)));
-        if (kind == 21) {
-            return _do(player, 0, abi.encodeCall(registry.settle, (job, segment, _below(12))));
-        }
+        if (kind == 21) return _leave();
         if (kind < 24) return _verdict(number, kind == 22);
         if (kind == 24) return _challenge(player, number);
         return _sealClaim(number);
@@ -556,6 +546,7 @@ contract Fuzz {
         commit.hash = keccak256(abi.encode(job, segment));
         commit.states = commits[last[found.finalized - 1] - 1].states;
         commit.lie = commit.states.length;
+        commit.isAsked = true;
         return true;
     }
 
@@ -631,7 +622,7 @@ contract Fuzz {
         uint256 count = registry.jobs(job).entries;
         if (count == 0) return false;
         uint256 entry = _below(count);
-        (address owner,,,,) = registry.entries(job, entry);
+        (address owner,,,,,) = registry.entries(job, entry);
         return _do(numberOf[owner] - 1, 0, abi.encodeCall(registry.leave, (job, entry)));
     }
 
@@ -694,9 +685,15 @@ contract Fuzz {
                 bytes32(place)
             )
         );
-        if (!_do(player, 0, abi.encodeCall(registry.seal, (job, commit.segment, place, value)))) {
-            return false;
-        }
+        if (
+            !_do(
+                player,
+                0,
+                abi.encodeCall(
+                    registry.seal, (job, commit.segment.index, commit.hash, place, value)
+                )
+            )
+        ) return false;
         verdicts[commit.hash][place] = what;
         return true;
     }
@@ -711,7 +708,8 @@ contract Fuzz {
                 registry.reveal,
                 (
                     job,
-                    commit.segment,
+                    commit.segment.index,
+                    commit.hash,
                     place,
                     what.verdict,
                     what.verdict == IRegistry.Verdict.Right
@@ -743,12 +741,15 @@ contract Fuzz {
         uint256 place = _below(8);
         Draw memory tally = _drawOf(commit.hash);
         if (tally.start == 0 || !tally.covered) return false;
+        address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+        bytes16 leaves = _leaves(owner, commit.hash, verdicts[commit.hash][place].isTrue);
+        uint256 index = _below(2) == 0 ? 3 : _below(9);
         return _judge(
             player,
             0,
             abi.encodeCall(
                 referee.challenge,
-                (job, commit.segment, place, _below(2) == 0 ? 3 : _below(9), "leaf")
+                (job, commit.segment, place, leaves, bytes32(place), index, "leaf")
             )
         );
     }
@@ -934,19 +935,19 @@ contract Fuzz {
     function _drawOf(bytes32 hash) internal view returns (Draw memory found) {
         (uint256 tally, uint256 places) = registry.drawOf(hash);
         found.start = uint40(tally);
-        found.from = uint8(tally >> 80);
-        found.to = uint8(tally >> 88);
-        found.covered = uint8(tally >> 128) != 0;
-        found.seed = bytes32(uint256(uint64(tally >> 160)));
+        found.from = uint8(tally >> 72);
+        found.to = uint8(tally >> 80);
+        found.covered = uint8(tally >> 120) != 0;
+        found.seed = bytes32(uint256(uint64(tally >> 144)));
         found.places = places;
-        found.rights = uint8(tally >> 104);
-        found.score = int256(found.rights) - int256(uint256(uint8(tally >> 112)));
-        found.asleep = uint8(tally >> 144) != 0;
+        found.rights = uint8(tally >> 96);
+        found.score = int256(found.rights) - int256(uint256(uint8(tally >> 104)));
+        found.asleep = uint8(tally >> 136) != 0;
     }
 
     function _ownerAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (address) {
         uint256 entry = uint256(keccak256(abi.encode(_drawOf(hash).seed, place))) % panel;
-        (address owner,,,,) = registry.entries(job, entry);
+        (address owner,,,,,) = registry.entries(job, entry);
         return owner;
     }
 
@@ -1022,7 +1023,11 @@ contract Fuzz {
         found.job = registry.jobs(job);
         found.burned = registry.burned();
         found.owed = registry.owed(found.job.solver);
-        if (target == address(registry) && data.length >= 4 + 10 * 32) {
+        bytes4 move = bytes4(data);
+        if (move == IRegistry.seal.selector || move == IRegistry.reveal.selector) {
+            found.hash = bytes32(_word(data, 2));
+            found.draw = _drawOf(found.hash);
+        } else if (target == address(registry) && data.length >= 4 + 10 * 32) {
             bytes32 hash;
             assembly ("memory-safe") {
                 hash := keccak256(add(data, 36), 320) // the job, and the segment's nine words
@@ -1112,21 +1117,23 @@ contract Fuzz {
 
     /// @dev A bond that was paid stands behind no verdict.
     function _checkLeft(uint256 number) internal view {
-        (,,,, bool gone) = registry.entries(job, number);
+        (,,, bool gone,,) = registry.entries(job, number);
         if (!gone) return;
         Harness.Progress memory found = registry.jobs(job);
-        if (found.phase == IRegistry.Phase.Closed) return;
         for (uint256 i = 0; i < commits.length; i++) {
             IRegistry.Segment memory segment = commits[i].segment;
-            bool stands = segment.index >= found.finalized && segment.index < found.committed
+            Draw memory draw = _drawOf(commits[i].hash);
+            bool open = found.phase == IRegistry.Phase.Closed
+                ? commits[i].isAsked && found.held != 0
+                : segment.index >= found.finalized;
+            bool stands = open && segment.index < found.committed
                 && registry.segments(job, segment.index) == commits[i].hash;
             if (!stands) continue;
-            Draw memory draw = _drawOf(commits[i].hash);
             for (uint256 place = 0; place < draw.to; place++) {
                 uint256 phase = (draw.places >> (4 * place)) & 15;
                 uint256 entry =
                     uint256(keccak256(abi.encode(draw.seed, place))) % segment.panel;
-                if (entry == number && phase >= 2 && phase <= 4) {
+                if (entry == number && phase >= 1 && phase <= 3) { // not yet closed
                     _broken("a verdict has its bond", number, place);
                 }
             }

@@ -37,7 +37,7 @@ contract Harness is Registry {
         assembly {
             tally := sload(kept.slot)
         }
-        places = _placesOf(hash);
+        places = _placesOf(hash, kept);
     }
 
     /// @notice All that a job keeps here; the referee keeps account of claims and pots.

@@ -187,16 +187,9 @@ static enum status plan_leave(struct node *node, const struct store_entry *entry
     return node_plan_again(node, &action, error);
 }
 
-/* Its duties are over; of a job that goes on, so is its time in the panel. */
 static enum status collect(void *context, const void *row, struct error *error)
 {
-    struct node *node = context;
-    const struct store_entry *entry = row;
-    uint64_t end_s = entry->left_s + entry->terms.seal_period_s + entry->terms.reveal_period_s;
-
-    return entry->phase == GAME_PHASE_CLOSED || (entry->left_s > 0 && node->clock.time_s > end_s)
-               ? plan_leave(node, entry, true, error)
-               : STATUS_OK;
+    return plan_leave(context, row, true, error);
 }
 
 static enum status go(void *context, const void *row, struct error *error)
@@ -220,9 +213,10 @@ enum status node_panel_round(struct node *node, struct error *error)
                     "e.ours AND NOT e.gone AND e.left_s = 0 AND j.phase <> :job_closed AND EXISTS"
                     " (SELECT 1 FROM wishes w WHERE w.job = j.key AND w.wish = :to_leave)",
                     go, node, error));
+    /* No segment in which it may sit is open; of a closed job, the one that its client asks about. */
     return store_visit(store, STORE_ENTRIES,
-                       "e.ours AND NOT e.gone AND NOT EXISTS (SELECT 1 FROM seats p JOIN segments s"
-                       " ON s.hash = p.segment WHERE s.job = e.job AND p.entry = e.number AND"
-                       " p.phase IN (:seat_sealed, :seat_revealed))",
+                       "e.ours AND NOT e.gone AND (CASE WHEN j.phase = :job_closed THEN"
+                       " NOT j.asked OR j.delivered ELSE e.left_s > 0 AND"
+                       " (e.generation <> j.generation OR e.until <= j.finalized) END)",
                        collect, node, error);
 }

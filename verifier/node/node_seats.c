@@ -188,20 +188,6 @@ static enum status visit_sealed(void *context, const void *row, struct error *er
     return node->clock.time_s > action.late_s ? STATUS_OK : node_plan_again(node, &action, error);
 }
 
-static enum status visit_void(void *context, const void *row, struct error *error)
-{
-    struct node *node = context;
-    const struct store_seat *seat = row;
-    struct action action = {.kind = ACTION_SETTLE,
-                            .job = seat->job,
-                            .segment = seat->segment,
-                            .place = seat->place,
-                            .late_s = GAME_TIME_MAX};
-
-    node_name(action.name, ACTION_SETTLE, &seat->segment, seat->place);
-    return node_plan_again(node, &action, error);
-}
-
 /* ---- draws ---------------------------------------------------------------------- */
 
 /* It is in the interest of the panel: draws at once. */
@@ -220,7 +206,7 @@ static enum status visit_undrawn(void *context, const void *row, struct error *e
 }
 
 #define OUR_PANEL "EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.ours AND NOT e.gone)"
-/* One that is gone says nothing more, and no duty holds its bond. */
+/* One that is gone says nothing more. */
 #define ENTRY_IS_THERE                                                                             \
     " AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.number = p.entry AND"      \
     " e.gone)"
@@ -240,14 +226,10 @@ enum status node_seats_round(struct node *node, struct error *error)
                         " NOT s.void",
                         visit_drawn, node, error));
     }
-    TRY(store_visit(
-        store, STORE_SEATS,
-        "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void" ENTRY_IS_THERE,
-        visit_sealed, node, error));
     return store_visit(
         store, STORE_SEATS,
-        "p.ours AND p.phase IN (:seat_sealed, :seat_revealed) AND s.void" ENTRY_IS_THERE,
-        visit_void, node, error);
+        "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void" ENTRY_IS_THERE,
+        visit_sealed, node, error);
 }
 
 /* ---- sending -------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
  * node_seats.h - the places that the node has in draws: has seeds drawn, checks what it has a place
- * in, seals a verdict, reveals it in time, and settles what became void.
+ * in, seals a verdict, and reveals it in time.
  *
  * A verdict is right (the eight leaves follow from the replay), false at a step, or unavailable:
  * that only where nothing could be fetched until late. It is in the verdict database before it is

@@ -82,10 +82,14 @@ static enum status challenge(struct node *node, const struct action *action,
                                     .place = action->place,
                                     .which = action->number};
     struct check_result *result = NULL;
+    struct store_seat seat;
     struct task task;
     enum status status = queue_find(node->ports.store, &task, segment, action->number + 1, error);
 
     TRY_OUT(status);
+    TRY_OUT(store_seat(node->ports.store, &seat, &segment->hash, action->place, error));
+    made.leaves = seat.leaves;
+    made.salt = seat.salt;
     TRY_OUT(queue_result(node->ports.store, &result, &task, error));
     status = ledger_challenge(node->ports.ledger, action->name, &made, result->proof,
                               result->proof_size, error);
@@ -110,9 +114,6 @@ static enum status send_about_segment(struct node *node, const struct action *ac
         return node_seats_send(node, action, segment, error);
     case ACTION_CHALLENGE:
         return challenge(node, action, segment, error);
-    case ACTION_SETTLE:
-        return ledger_settle(ledger, action->name, &segment->job, &segment->committed,
-                             action->place, error);
     case ACTION_SEAL_CLAIM:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);

@@ -85,9 +85,9 @@ static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
  * that somebody else took, or a move that is not needed any more. */
 static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
 {
-    return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_CHALLENGE ||
-           kind >= ACTION_TIMEOUT || refusal == GAME_FULL || refusal == GAME_CLAIM_EXISTS ||
-           refusal == GAME_NOT_NEEDED || refusal == GAME_NOTHING_OWED;
+    return kind == ACTION_DRAW || kind == ACTION_CHALLENGE || kind >= ACTION_TIMEOUT ||
+           refusal == GAME_FULL || refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
+           refusal == GAME_NOTHING_OWED;
 }
 
 static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)

@@ -8,7 +8,7 @@
 #include "base/io/file.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
-#define VERSION ((int64_t)8)
+#define VERSION ((int64_t)9)
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -16,7 +16,8 @@ static const char schema[] =
     " terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB,"
     " generation INTEGER NOT NULL DEFAULT 0, finalized INTEGER NOT NULL DEFAULT 0,"
     " finalized_s INTEGER NOT NULL DEFAULT 0, due_s INTEGER NOT NULL DEFAULT 0,"
-    " unpaid INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0);"
+    " unpaid INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0,"
+    " delivered INTEGER NOT NULL DEFAULT 0);"
     /* What the node thinks of a job outlives a reorganization. */
     "CREATE TABLE wishes (job BLOB PRIMARY KEY, wish INTEGER NOT NULL DEFAULT 0,"
     " reason TEXT NOT NULL DEFAULT '', header BLOB);"
@@ -24,6 +25,8 @@ static const char schema[] =
     " number INTEGER NOT NULL, PRIMARY KEY (job, owner));"
     "CREATE TABLE entries (job BLOB NOT NULL, number INTEGER NOT NULL, owner BLOB NOT NULL,"
     " ours INTEGER NOT NULL, left_s INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0,"
+    /* When it left, and the segments committed then. */
+    " generation INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0,"
     " PRIMARY KEY (job, number));"
     "CREATE INDEX entries_ours ON entries (ours, gone);"
     "CREATE TABLE segments (job BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
@@ -39,8 +42,8 @@ static const char schema[] =
     "CREATE INDEX segments_choice ON segments (choice, void);"
     "CREATE TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL,"
     " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
-    " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB,"
-    " judgement INTEGER NOT NULL DEFAULT 0, settled INTEGER NOT NULL DEFAULT 0,"
+    " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB, salt BLOB,"
+    " judgement INTEGER NOT NULL DEFAULT 0,"
     " PRIMARY KEY (segment, place));"
     "CREATE INDEX seats_ours ON seats (ours, phase);"
     "CREATE INDEX seats_judgement ON seats (judgement, verdict);"
@@ -77,7 +80,7 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 8";
+    "PRAGMA user_version = 9";
 
 /* ---- opening ------------------------------------------------------------ */
 

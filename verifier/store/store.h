@@ -129,7 +129,8 @@ struct store_seat {
     bool is_last; /* of the segment's rounds: verdicts can be sealed or revealed */
     enum game_seat_phase phase;
     enum game_verdict verdict;
-    struct game_leaves leaves; /* of a right that was revealed */
+    struct game_leaves leaves; /* of a right that was revealed, */
+    struct hash32 salt;        /* ... and its salt */
     enum store_judgement judgement;
 };
 
@@ -246,9 +247,6 @@ MUST_CHECK enum status store_contacts(struct store *store, struct store_contacts
 
 /* ---- parts of store_take() ---- */
 
-/* All seats of a segment have ended: it is final, or the panel was asked about it and has said. */
-MUST_CHECK enum status store_end_seats(struct store *store, const struct hash32 *job,
-                                       uint32_t index, struct error *error);
 MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
 MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,

@@ -34,8 +34,11 @@ static enum status take_left(struct store *store, const struct ledger_entry *ent
                             BLOB(entry->event.job), (int64_t)entry->event.entry);
     }
     return database_run(
-        &store->sql, error, "UPDATE entries SET left_s = ? WHERE job = ? AND number = ?", "ibi",
-        (int64_t)entry->time_s, BLOB(entry->event.job), (int64_t)entry->event.entry);
+        &store->sql, error,
+        "UPDATE entries SET left_s = ?, generation = (SELECT generation FROM jobs WHERE key = job),"
+        " until = (SELECT count(*) FROM segments s WHERE s.job = entries.job AND NOT s.void)"
+        " WHERE job = ? AND number = ?",
+        "ibi", (int64_t)entry->time_s, BLOB(entry->event.job), (int64_t)entry->event.entry);
 }
 
 /* ---- the draw ----------------------------------------------------------------- */
@@ -161,11 +164,11 @@ static enum status take_revealed(struct store *store, const struct game_event *e
                      (int64_t)(event->verdict == GAME_VERDICT_UNAVAILABLE), BLOB(event->job),
                      (int64_t)event->index));
     return database_run(
-        &store->sql, error, "UPDATE seats SET phase = ?, verdict = ?, leaves = ?" OF_STANDING,
-        "iibibi",
+        &store->sql, error,
+        "UPDATE seats SET phase = ?, verdict = ?, leaves = ?, salt = ?" OF_STANDING, "iibbibi",
         (int64_t)(event->verdict == GAME_VERDICT_FALSE ? GAME_SEAT_CLOSED : GAME_SEAT_REVEALED),
         (int64_t)event->verdict, &(struct database_blob){event->leaves.tags, sizeof(event->leaves)},
-        (int64_t)event->place, BLOB(event->job), (int64_t)event->index);
+        BLOB(event->seal), (int64_t)event->place, BLOB(event->job), (int64_t)event->index);
 }
 
 /* The segment may be void or final. */
@@ -187,43 +190,16 @@ static enum status take_disproved(struct store *store, const struct game_event *
                         (int64_t)event->index);
 }
 
-/* The event does not say which generation it is about. The oldest that is not settled is taken;
- * where that was void and the segment that stands was meant, store_end_seats() corrects it. */
+/* The fee of a right. */
 static enum status take_settled(struct store *store, const struct ledger_entry *entry,
                                 const struct address *own, struct error *error)
 {
     const struct game_event *event = &entry->event;
 
-    TRY(database_run(&store->sql, error,
-                     "UPDATE seats SET phase = :seat_closed, settled = ? WHERE rowid = (SELECT"
-                     " p.rowid FROM seats p JOIN segments s ON s.hash = p.segment WHERE s.job = ?"
-                     " AND s.idx = ? AND p.place = ? AND p.owner = ? AND p.phase IN (:seat_sealed,"
-                     " :seat_revealed) ORDER BY s.generation LIMIT 1)",
-                     "ibiib", (int64_t)entry->number, BLOB(event->job), (int64_t)event->index,
-                     (int64_t)event->place, BLOB(event->account)));
+    TRY(set_phase(store, event, GAME_SEAT_CLOSED, error));
     return event->amount > 0 && address_equal(&event->account, own)
                ? store_take_payment(store, entry, "seat", event->amount, error)
                : STATUS_OK;
-}
-
-#define STILL_REVEALED                                                                             \
-    " FROM seats p JOIN segments s ON s.hash = p.segment WHERE s.job = ? AND s.idx = ? AND NOT"    \
-    " s.void AND p.phase = :seat_revealed"
-
-enum status store_end_seats(struct store *store, const struct hash32 *job, uint32_t index,
-                            struct error *error)
-{
-    TRY(database_run(&store->sql, error,
-                     "UPDATE seats SET phase = :seat_revealed WHERE rowid IN (SELECT (SELECT"
-                     " v.rowid FROM seats v JOIN segments w ON w.hash = v.segment WHERE w.job ="
-                     " s.job AND w.idx = s.idx AND w.void AND v.place = p.place AND v.owner ="
-                     " p.owner AND v.settled > 0 ORDER BY v.settled DESC LIMIT 1)" STILL_REVEALED
-                     ")",
-                     "bi", BLOB(*job), (int64_t)index));
-    return database_run(
-        &store->sql, error,
-        "UPDATE seats SET phase = :seat_closed WHERE rowid IN (SELECT p.rowid" STILL_REVEALED ")",
-        "bi", BLOB(*job), (int64_t)index);
 }
 
 enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
@@ -260,7 +236,7 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
 
 const char store_seat_columns[] =
     "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round AND NOT"
-    " s.ended, p.phase, p.verdict, p.leaves, p.judgement FROM seats p JOIN segments s ON"
+    " s.ended, p.phase, p.verdict, p.leaves, p.judgement, p.salt FROM seats p JOIN segments s ON"
     " s.hash = p.segment JOIN jobs j ON j.key = s.job";
 
 enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
@@ -280,7 +256,8 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
                    database_blob_column(row, 1, seat->job.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 5, seat->owner.bytes, ADDRESS_SIZE) &&
                    (sqlite3_column_type(row, 10) == SQLITE_NULL ||
-                    database_blob_column(row, 10, &seat->leaves, sizeof(seat->leaves)))
+                    (database_blob_column(row, 10, &seat->leaves, sizeof(seat->leaves)) &&
+                     database_blob_column(row, 12, seat->salt.bytes, HASH32_SIZE)))
                ? STATUS_OK
                : damaged(error);
 }

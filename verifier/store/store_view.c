@@ -79,9 +79,20 @@ static enum status take_phase(struct store *store, const struct game_event *even
         runs ? (int64_t)event->time_s : 0, BLOB(event->job));
 }
 
+/* Their seats have ended: the segments from `from` on that stand, and are before `to`. */
+static enum status end_seats(struct store *store, const struct hash32 *job, int64_t from,
+                             int64_t to, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE seats SET phase = :seat_closed WHERE segment IN (SELECT hash FROM"
+                        " segments WHERE job = ? AND idx >= ? AND idx < ? AND NOT void)",
+                        "bii", KEY(job), from, to);
+}
+
 static enum status void_from(struct store *store, const struct game_event *event,
                              struct error *error)
 {
+    TRY(end_seats(store, &event->job, event->index, INT64_MAX, error));
     return database_run(&store->sql, error,
                         "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi",
                         BLOB(event->job), (int64_t)event->index);
@@ -136,23 +147,18 @@ static enum status take_committed(struct store *store, const struct game_event *
 static enum status take_finalized(struct store *store, const struct ledger_entry *entry,
                                   struct error *error)
 {
-    TRY(store_end_seats(store, &entry->event.job, entry->event.index, error));
+    TRY(end_seats(store, &entry->event.job, entry->event.index, entry->event.index + INT64_C(1),
+                  error));
     return database_run(
         &store->sql, error, "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
         (int64_t)entry->event.index + 1, (int64_t)entry->time_s, BLOB(entry->event.job));
 }
 
-/* Where the panel was asked once more, its seats end with the delivery. */
+/* Where the panel was asked once more, its seats end too. */
 static enum status take_delivered(struct store *store, const struct game_event *event,
                                   struct error *error)
 {
-    int64_t finalized = 0;
-
-    TRY(database_number(&store->sql, &finalized, 0, error,
-                        "SELECT finalized FROM jobs WHERE key = ?", "b", BLOB(event->job)));
-    if (finalized > 0) {
-        TRY(store_end_seats(store, &event->job, (uint32_t)finalized - 1, error));
-    }
+    TRY(end_seats(store, &event->job, 0, INT64_MAX, error));
     return database_run(&store->sql, error, "UPDATE jobs SET delivered = 1 WHERE key = ?", "b",
                         BLOB(event->job));
 }
@@ -161,7 +167,7 @@ static enum status take_rewound(struct store *store, const struct game_event *ev
                                 struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE jobs SET finalized = min(finalized, ?)"
+                        "UPDATE jobs SET finalized = min(finalized, ?), generation = generation + 1"
                         " WHERE key = ?",
                         "ib", (int64_t)event->index, BLOB(event->job));
 }
@@ -183,6 +189,8 @@ static enum status take_asked(struct store *store, const struct ledger_entry *en
     }
     job_event_ask(&segment.committed, entry, job.entries);
     hash = game_segment_hash(&job.key, &segment.committed);
+    TRY(database_run(&store->sql, error, "UPDATE jobs SET asked = 1 WHERE key = ?", "b",
+                     BLOB(job.key)));
     return database_run(&store->sql, error,
                         "UPDATE segments SET time_s = ?, height = ?, panel = ?, hash = ?,"
                         " seed = NULL, covered = 0, ended = 0, start_s = ?, round = 0, rights = 0,"

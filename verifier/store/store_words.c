@@ -17,9 +17,9 @@ static const char *const seat_phases[] = {"drawn", "sealed", "revealed", "closed
 static const char *const verdicts[] = {"none", "right", "false", "unavailable"};
 static const char *const task_states[] = {"waiting", "running", "done", "skipped"};
 static const char *const action_kinds[] = {
-    "enlist", "leave",      "draw",     "seal",    "reveal",  "alarm",   "challenge",
-    "settle", "seal-claim", "claim",    "query",   "convict", "timeout", "lapse",
-    "pay",    "renew",      "finalize", "forfeit", "release", "expire",  "withdraw"};
+    "enlist",     "leave",    "draw",    "seal",    "reveal",  "alarm",   "challenge",
+    "seal-claim", "claim",    "query",   "convict", "timeout", "lapse",   "pay",
+    "renew",      "finalize", "forfeit", "release", "expire",  "withdraw"};
 static const char *const action_states[] = {"planned", "sent", "done",
                                             "refused", "late", "overtaken"};
 static const char *const judgements[] = {"not compared", "true", "false"};
@@ -72,7 +72,6 @@ const struct database_name store_names[] = {
     {"reveal", ACTION_REVEAL},
     {"alarm", ACTION_ALARM},
     {"challenge", ACTION_CHALLENGE},
-    {"settle", ACTION_SETTLE},
     {"seal_claim", ACTION_SEAL_CLAIM},
     {"claim", ACTION_CLAIM},
     {"query", ACTION_QUERY},

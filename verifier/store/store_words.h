@@ -28,8 +28,7 @@ enum action_kind {
     ACTION_SEAL, /* SEAL, REVEAL, ALARM: the verdict of a place; the verdict database has it */
     ACTION_REVEAL,
     ACTION_ALARM,
-    ACTION_CHALLENGE, /* another's right */
-    ACTION_SETTLE,
+    ACTION_CHALLENGE,  /* another's right */
     ACTION_SEAL_CLAIM, /* SEAL_CLAIM, CLAIM: of an outsider */
     ACTION_CLAIM,
     ACTION_QUERY, /* QUERY, CONVICT: turns of a dispute; the claim's folder has the bytes */
@@ -44,7 +43,7 @@ enum action_kind {
     ACTION_EXPIRE,
     ACTION_WITHDRAW,
 };
-#define ACTION_KINDS 21
+#define ACTION_KINDS 20
 
 enum action_state {
     ACTION_PLANNED = 0,

@@ -27,10 +27,10 @@ enum {
 
 /* In the order of the contract. */
 static const char *const moves[] = {
-    "open",   "cancel",  "rewind", "acknowledge", "askPanel", "accept",    "stepBack", "commit",
-    "enlist", "leave",   "draw",   "seal",        "reveal",   "renew",     "finalize", "forfeit",
-    "settle", "release", "expire", "deliver",     "withdraw", "sealClaim", "claim",    "alarm",
-    "answer", "query",   "reply",  "convict",     "timeout",  "lapse",     "pay",      "challenge",
+    "open",    "cancel", "rewind",  "acknowledge", "askPanel",  "accept", "stepBack",  "commit",
+    "enlist",  "leave",  "draw",    "seal",        "reveal",    "renew",  "finalize",  "forfeit",
+    "release", "expire", "deliver", "withdraw",    "sealClaim", "claim",  "alarm",     "answer",
+    "query",   "reply",  "convict", "timeout",     "lapse",     "pay",    "challenge",
 };
 enum { MOVES = sizeof(moves) / sizeof(moves[0]) };
 

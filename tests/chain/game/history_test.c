@@ -383,10 +383,14 @@ static uint32_t panel_move(struct history *history, struct game_move *move)
     }
     if (kind < 90) {
         move->kind = GAME_LEAVE;
-        move->entry = below(history, job.entries + 1);
-        get(history, &entry, LOCAL_ENTRY, &move->key, move->entry);
-        if (entry.left_at_s > 0 && chance(history, 40)) {
-            jump_to(history, entry.left_at_s + job.terms.seal_period_s + job.terms.reveal_period_s);
+        bool wanted = chance(history, 50); /* one that has left, and waits for its bond */
+
+        for (uint32_t tries = 0; tries < 8; tries++) {
+            move->entry = below(history, job.entries + 1);
+            get(history, &entry, LOCAL_ENTRY, &move->key, move->entry);
+            if ((entry.left && !entry.gone) == wanted) {
+                break;
+            }
         }
         return chance(history, 95) ? player_of(history, &entry.owner) : below(history, PLAYERS);
     }
@@ -449,17 +453,21 @@ static void fill_case(struct history *history, struct game_move *move,
     }
 }
 
-/* A place of the last round in this phase, if there is one. */
+/* A place of the last round that was drawn and says nothing yet, sealed or not, if there is one. */
 static uint32_t choose_place(struct history *history, const struct local_tally *tally,
-                             enum local_place wanted)
+                             const struct hash32 *segment, bool sealed)
 {
     uint32_t span = tally->to > tally->from ? tally->to - tally->from : 1;
     uint32_t place = tally->from;
 
     for (uint32_t tries = 0; tries < 40; tries++) {
+        struct hash32 seat;
+
         place = tally->from + below(history, span);
+        get(history, &seat, LOCAL_SEAT, segment, place);
         if (place < GAME_PLACES_MAX &&
-            ((tally->places.bytes[place / 2] >> (4 * (place % 2))) & 15) == (int)wanted) {
+            ((tally->places.bytes[place / 2] >> (4 * (place % 2))) & 15) == LOCAL_PLACE_DRAWN &&
+            hash32_is_zero(&seat) != sealed) {
             break;
         }
     }
@@ -475,10 +483,10 @@ static uint32_t seat_move(struct history *history, struct game_move *move,
     struct local_entry entry = {0};
     enum game_verdict verdict;
 
+    move->index = move->segment.index;
+    move->about = segment;
     move->place =
-        chance(history, 95)
-            ? choose_place(history, tally, reveals ? LOCAL_PLACE_SEALED : LOCAL_PLACE_DRAWN)
-            : below(history, 66);
+        chance(history, 95) ? choose_place(history, tally, &segment, reveals) : below(history, 66);
     if (tally->panel > 0) {
         get(history, &entry, LOCAL_ENTRY, &move->key,
             game_place_entry(&tally->seed, move->place, tally->panel));
@@ -508,9 +516,17 @@ static void challenge_move(struct history *history, struct game_move *move,
                            const struct known_segment *known, const struct local_tally *tally)
 {
     const struct game_hashes states = {known->roots, known->segment.steps};
+    struct hash32 segment = game_segment_hash(&move->key, &move->segment);
+    struct local_entry entry = {0};
 
     move->kind = GAME_CHALLENGE;
     move->place = below(history, tally->to + 1);
+    if (tally->panel > 0) {
+        get(history, &entry, LOCAL_ENTRY, &move->key,
+            game_place_entry(&tally->seed, move->place, tally->panel));
+    }
+    fill_leaves(history, move, known, tally, &entry.owner, &segment);
+    memset(move->salt.bytes, chance(history, 98) ? 7 : 8, HASH32_SIZE);
     move->index = below(history, GAME_LEAVES + (chance(history, 5) ? 2 : 0));
     buffer_clear(&history->payload);
     if (tally->panel > 0) {
@@ -543,23 +559,6 @@ static void end_move(struct history *history, struct game_move *move, const stru
                                                    : GAME_FORFEIT;
 }
 
-/* Of any segment: a void one has duties that nothing else ends. */
-static void settle_move(struct history *history, struct game_move *move)
-{
-    const struct known_segment *known = &history->segments[below(history, history->segment_count)];
-    struct local_tally tally;
-    struct hash32 hash;
-
-    move->kind = GAME_SETTLE;
-    move->key = known->job;
-    move->segment = known->segment;
-    hash = game_segment_hash(&move->key, &move->segment);
-    get(history, &tally, LOCAL_TALLY, &hash, 0);
-    tally.from = 0;
-    move->place =
-        choose_place(history, &tally, (enum local_place)(LOCAL_PLACE_SEALED + below(history, 3)));
-}
-
 static uint32_t segment_move(struct history *history, struct game_move *move)
 {
     struct local_job job;
@@ -572,10 +571,6 @@ static uint32_t segment_move(struct history *history, struct game_move *move)
     if (known == NULL || kind == 99 || (tally.start_s == 0 && job.terms.seats > 0 && kind < 80)) {
         move->kind = GAME_DRAW;
         history->twins.height += chance(history, 80) ? 2 : 0;
-        return below(history, PLAYERS);
-    }
-    if (kind < 4) {
-        settle_move(history, move);
         return below(history, PLAYERS);
     }
     if (kind < 12 && tally.rights > 0) {

@@ -271,16 +271,13 @@ static void test_who_collects_takes_back_what_is_its_own(void **state)
     scene.entries[0] = (struct job_entry){.owner = verifier};
     scene.entries[1] = (struct job_entry){.owner = client};
     scene.record.entry_count = 2;
-    scene.seats[0] = (struct job_record_seat){
-        .is_void = true, .owner = verifier, .entry = 0, .phase = GAME_SEAT_REVEALED};
-    scene.record.seat_count = 1;
-    see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_SETTLE, 0);
     see(&scene, CLAIM_END_S, &client, DUE_MOVE_LEAVE, 0);
     see_nothing(&scene, CLAIM_END_S, &solver);
-    scene.entries[0].gone = true; /* by an alarm: no duty holds its bond */
+    scene.record.asked = true; /* until the panel has answered, nobody goes */
+    see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_RENEW, 0);
+    scene.record.segments[0].ended = true;
     see_nothing(&scene, CLAIM_END_S, &verifier);
-    scene.entries[0].gone = false;
-    scene.seats[0].phase = GAME_SEAT_CLOSED;
+    scene.record.delivered = true;
     see(&scene, CLAIM_END_S, &verifier, DUE_MOVE_LEAVE, 0);
     scene.entries[0].gone = true;
     see_nothing(&scene, CLAIM_END_S, &verifier);

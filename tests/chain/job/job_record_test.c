@@ -90,52 +90,33 @@ static void seat(struct telling *telling, uint32_t index, enum game_verdict verd
     tell(telling, event);
 }
 
-static uint32_t unsettled(const struct telling *telling, bool is_void)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < telling->record.seat_count; i++) {
-        count += telling->record.seats[i].is_void == is_void &&
-                 telling->record.seats[i].phase == GAME_SEAT_REVEALED;
-    }
-    return count;
-}
-
-/* The same place of a void segment and of the one that stands: both are settled by events that look
- * alike. first: the void one is, before the other becomes final. */
-static void see_settled(bool first)
+/* The same place of a void segment and of the one that stands: what is said in one counts there. */
+static void test_verdicts_of_void_segments_count_nothing(void **state)
 {
     struct telling telling;
 
+    (void)state;
     begin(&telling);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
-    seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
+    seat(&telling, 0, GAME_VERDICT_RIGHT);
+    assert_int_equal(telling.record.segments[0].rights, 1);
     tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
-    assert_int_equal(unsettled(&telling, true), 1);
+    assert_int_equal(telling.record.seat_count, 0);
+    tell(&telling, (struct game_event){.kind = GAME_DISPROVED, .account = client});
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 1);
     seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
-    assert_int_equal(unsettled(&telling, false), 1);
-    if (first) {
-        tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
-        assert_int_equal(unsettled(&telling, true), 0);
-    }
-    tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
+    assert_int_equal(telling.record.segments[0].rights, 0);
+    assert_int_equal(telling.record.segments[0].unavailables, 1);
+    assert_int_equal(telling.record.seat_count, 1); /* its entry is drawn again */
     tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
-    assert_int_equal(unsettled(&telling, true), first ? 0 : 1);
+    assert_int_equal(telling.record.seat_count, 0);
     job_record_free(&telling.record);
 }
 
-static void test_the_end_of_a_segment_ends_no_duty_of_a_void_one(void **state)
-{
-    (void)state;
-    see_settled(false);
-    see_settled(true);
-}
-
-/* An alarm has ended when it is raised: the end of its segment is about no void seat. */
-static void test_an_alarm_leaves_no_duty(void **state)
+/* What the client pays for again is void for all who left before. */
+static void test_a_rewind_begins_a_generation(void **state)
 {
     struct telling telling;
 
@@ -143,15 +124,12 @@ static void test_an_alarm_leaves_no_duty(void **state)
     begin(&telling);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
-    seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
-    tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
-    tell(&telling, (struct game_event){.kind = GAME_SETTLED, .account = verifier});
-    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
-    commit(&telling, 0, 1);
-    seat(&telling, 0, GAME_VERDICT_FALSE);
-    assert_int_equal(unsettled(&telling, false), 0);
     tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
-    assert_int_equal(unsettled(&telling, true), 0);
+    tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver});
+    assert_int_equal(telling.record.generation, 0);
+    tell(&telling, (struct game_event){.kind = GAME_REWOUND, .index = 0});
+    assert_int_equal(telling.record.generation, 1);
+    assert_int_equal(telling.record.finalized, 0);
     job_record_free(&telling.record);
 }
 
@@ -207,8 +185,8 @@ static void test_only_a_panel_that_reaches_the_score_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_end_of_a_segment_ends_no_duty_of_a_void_one),
-        cmocka_unit_test(test_an_alarm_leaves_no_duty),
+        cmocka_unit_test(test_verdicts_of_void_segments_count_nothing),
+        cmocka_unit_test(test_a_rewind_begins_a_generation),
         cmocka_unit_test(test_a_job_that_expires_holds_nothing_back),
         cmocka_unit_test(test_only_a_panel_that_reaches_the_score_is_asked),
     };

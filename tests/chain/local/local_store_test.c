@@ -69,7 +69,7 @@ static void test_damaged_records_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-        struct local_entry entry = {.owner = {{1}}, .duties = 2};
+        struct local_entry entry = {.owner = {{1}}, .until = 2};
         struct local_store store;
         struct database sql;
         struct error error;
@@ -89,7 +89,8 @@ static void test_files_of_other_editions_are_refused(void **state)
         /* The first edition had no number. */
         "CREATE TABLE records (kind INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,"
         " PRIMARY KEY (kind, key)) WITHOUT ROWID; INSERT INTO records VALUES (1, x'01', x'02')",
-        "PRAGMA user_version = 3",
+        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 4",
     };
 
     (void)state;

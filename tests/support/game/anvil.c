@@ -173,7 +173,7 @@ struct rpc *anvil_rpc(const struct anvil *anvil)
     rpc_options_init(&options);
     options.urls = &url;
     options.url_count = 1;
-    options.timeout_ms = 60000;
+    options.timeout_ms = 600000; /* of random moves: minutes on a busy machine */
     options.rounds_max = 2;
     rpc = rpc_new(&options, &error);
     assert_non_null(rpc);

@@ -29,7 +29,7 @@ void anvil_kill(struct anvil *anvil); /* at once, as a crash does; still to be s
 
 const char *anvil_url(const struct anvil *anvil);
 
-/* A client of it, with short waits. */
+/* A client of it. */
 struct rpc *anvil_rpc(const struct anvil *anvil);
 
 /* The key of its account that is rich from the start, by number from 0 to 9. */

@@ -232,8 +232,8 @@ int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
-        if (!seat->is_void && seat->segment.index == index &&
-            seat->round == scene->record.segments[index].round && found++ == n) {
+        if (seat->segment.index == index && seat->round == scene->record.segments[index].round &&
+            found++ == n) {
             *place = seat->place;
             return player_of(scene, &seat->owner);
         }
@@ -379,6 +379,25 @@ void scene_forfeit(struct scene *scene, int player, uint32_t index)
     play_due(scene, player, DUE_MOVE_FORFEIT, index);
 }
 
+/* What was revealed at the place, as everybody reads it. */
+static void find_revealed(struct ledger *ledger, struct ledger_challenge *challenge)
+{
+    struct ledger_entry entry = {0};
+    struct error error;
+
+    error_init(&error);
+    stage_check(ledger_catch_up(ledger, &error), &error);
+    while (ledger_next(ledger, &entry, entry.number, 0, &error) == STATUS_OK) {
+        const struct game_event *event = &entry.event;
+
+        if (entry.kind != LEDGER_REWIND && event->kind == GAME_REVEALED &&
+            event->index == challenge->segment.index && event->place == challenge->place) {
+            challenge->leaves = event->leaves;
+            challenge->salt = event->seal;
+        }
+    }
+}
+
 enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
                                        uint32_t which)
 {
@@ -397,6 +416,7 @@ enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t
     for (uint32_t n = 0; (found = scene_seat(scene, index, n, &challenge.place)) != owner; n++) {
         assert_true(found >= 0);
     }
+    find_revealed(ledger, &challenge);
     buffer_init(&shown, GAME_PAYLOAD_MAX);
     made_leaf_proof(&shown, &scene->record.segments[index].seed, &states, which);
     stage_check(ledger_challenge(ledger, stage_next_name(&scene->stage, name, sizeof(name)),
@@ -459,7 +479,7 @@ static bool leave_one(struct scene *scene, int player, struct job_record *record
     stage_check(ledger_catch_up(ledger, &error), &error);
     stage_check(job_record_follow(record, ledger, &error), &error);
     if (!due_move_next(&move, record, &clock, account(scene, player)) ||
-        (move.kind != DUE_MOVE_LEAVE && move.kind != DUE_MOVE_SETTLE)) {
+        move.kind != DUE_MOVE_LEAVE) {
         return false;
     }
     stage_check(due_submit(name, ledger, record, &move, &error), &error);

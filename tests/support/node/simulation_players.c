@@ -278,8 +278,7 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
-        if (!seat->is_void && seat->segment.index < record->committed &&
-            is(simulation, PLAYER_SEAT, &seat->owner) &&
+        if (seat->segment.index < record->committed && is(simulation, PLAYER_SEAT, &seat->owner) &&
             seat->round == record->segments[seat->segment.index].round) {
             say(simulation, job, seat, record->segments[seat->segment.index].start_s);
         }

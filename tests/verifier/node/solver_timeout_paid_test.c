@@ -114,8 +114,9 @@ static void see_paid(struct scene *scene)
     see_owed(scene, MARKET_VERIFIER, SEGMENTS * FEE + BOND);
     see_owed(scene, MARKET_SOLVER, SEGMENTS * REWARD + STAKE);
     see_owed(scene, MARKET_CLIENT, SEGMENTS * FEE); /* half of the pool */
-    assert_int_equal(market_node_number(&scene->node, "SELECT count(*) FROM actions WHERE kind ="
-                                                      " 16 AND state = 2"),
+    assert_int_equal(market_node_number(&scene->node,
+                                        "SELECT count(*) FROM actions WHERE kind = :finalize"
+                                        " AND state = 2"),
                      SEGMENTS);
 }
 
@@ -165,9 +166,8 @@ static void test_who_is_not_to_act_makes_nothing_final(void **state)
     market_node_open(&scene.node);
     market_node_settle(&scene.node);
     assert_int_equal(count(&scene, GAME_FINALIZED), 0);
-    assert_int_equal(market_node_number(&scene.node, "SELECT count(*) FROM actions WHERE kind >="
-                                                     " 12"),
-                     0);
+    assert_int_equal(
+        market_node_number(&scene.node, "SELECT count(*) FROM actions WHERE kind >= :timeout"), 0);
     scene_close(&scene);
 }
 
@@ -190,16 +190,18 @@ static void test_a_solver_that_comes_back_overtakes_the_node(void **state)
     market_finalize(&scene.market, &scene.job, 0);
     check(signing_guard_round(&scene.node.node, &busy, &error), &error);
     check(signing_guard_round(&scene.node.node, &busy, &error), &error);
-    assert_int_equal(market_node_number(
-                         &scene.node, "SELECT count(*) FROM actions WHERE kind = 16 AND state = 5"),
-                     1);
+    assert_int_equal(
+        market_node_number(&scene.node,
+                           "SELECT count(*) FROM actions WHERE kind = :finalize AND state = 5"),
+        1);
     /* And for good this time. */
     play_until(&scene, GAME_SETTLED, SEGMENTS, SPREAD_S);
     assert_int_equal(market_job(&scene.market, &scene.job).phase, GAME_PHASE_CLOSED);
     see_owed(&scene, MARKET_VERIFIER, SEGMENTS * FEE + BOND);
-    assert_int_equal(market_node_number(
-                         &scene.node, "SELECT count(*) FROM actions WHERE kind = 16 AND state = 2"),
-                     SEGMENTS - 1);
+    assert_int_equal(
+        market_node_number(&scene.node,
+                           "SELECT count(*) FROM actions WHERE kind = :finalize AND state = 2"),
+        SEGMENTS - 1);
     scene_close(&scene);
 }
 

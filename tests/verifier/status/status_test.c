@@ -574,7 +574,7 @@ static void test_retried_and_obsolete_moves_are_not_lost(void **state)
     const struct action won = {.kind = ACTION_CONVICT, .claim = key_of(50)};
     const struct action lost = {.kind = ACTION_CONVICT, .claim = key_of(51)};
     const struct action goes_on = {.kind = ACTION_QUERY, .claim = key_of(99)};
-    const struct action settle = {.kind = ACTION_SETTLE};
+    const struct action renew = {.kind = ACTION_RENEW};
     struct store store;
     struct node_snapshot *snapshot;
     struct buffer text;
@@ -585,7 +585,7 @@ static void test_retried_and_obsolete_moves_are_not_lost(void **state)
     end_claim(&store, 51, true);
     add_ended(&store, "seal/full", &seal, ACTION_REFUSED, GAME_FULL);
     add_ended(&store, "reveal/full", &waits, ACTION_LATE, GAME_REFUSED_NOT);
-    add_ended(&store, "settle/1", &settle, ACTION_REFUSED, GAME_WRONG_PHASE);
+    add_ended(&store, "renew/1", &renew, ACTION_REFUSED, GAME_WRONG_PHASE);
     add_ended(&store, "convict/50/1", &won, ACTION_REFUSED, GAME_BAD_EVIDENCE);
     add_ended(&store, "convict/50/1/1", &won, ACTION_DONE, GAME_REFUSED_NOT);
     add_ended(&store, "ask/99/1", &goes_on, ACTION_REFUSED, GAME_BAD_QUERY);
