@@ -145,6 +145,10 @@ MUST_CHECK enum status bundle_diverged(uint64_t *step, struct bundle *bundle, st
  * Notes for the owner, such as where the data lies. No root covers them: they are hints. text has
  * room for FILE_PATH_MAX bytes; STATUS_NOT_FOUND: there is no such note, or the bundle is locked.
  */
+#define BUNDLE_NOTE_REGISTRY "ledger.registry" /* where a solver was paid: */
+#define BUNDLE_NOTE_CHAIN    "ledger.chain"
+#define BUNDLE_NOTE_JOB      "ledger.job"
+#define BUNDLE_NOTE_ACCOUNT  "ledger.account"
 MUST_CHECK enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
                                        struct error *error);
 MUST_CHECK enum status bundle_note(char *text, struct bundle *bundle, const char *name,

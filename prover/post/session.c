@@ -14,11 +14,7 @@
 
 #define NOTE_URL         "ledger"
 #define NOTE_ALONE       "ledger.none"
-#define NOTE_REGISTRY    "ledger.registry"
 #define NOTE_FIRST_BLOCK "ledger.first-block"
-#define NOTE_CHAIN       "ledger.chain"
-#define NOTE_JOB         "ledger.job"
-#define NOTE_ACCOUNT     "ledger.account"
 
 /* Between two rounds of the thread, and two looks at it. */
 #define ROUND_SECONDS_LOCAL 0.3
@@ -79,10 +75,10 @@ static enum status read_place(struct session *session, struct chain_ledger_place
     char key[FILE_PATH_MAX];
 
     TRY(read_note(session->url, bundle, NOTE_URL, error));
-    TRY(read_note(session->registry, bundle, NOTE_REGISTRY, error));
+    TRY(read_note(session->registry, bundle, BUNDLE_NOTE_REGISTRY, error));
     TRY(read_note(number, bundle, NOTE_FIRST_BLOCK, error));
-    TRY(read_note(chain, bundle, NOTE_CHAIN, error));
-    TRY(read_note(key, bundle, NOTE_JOB, error));
+    TRY(read_note(chain, bundle, BUNDLE_NOTE_CHAIN, error));
+    TRY(read_note(key, bundle, BUNDLE_NOTE_JOB, error));
     session->has_job = hex_data_read_exactly(session->job.bytes, HASH32_SIZE, key) == STATUS_OK &&
                        uint256_parse_quantity(&session->chain, chain) == STATUS_OK;
     place->first_height = strtoull(number, NULL, 10);
@@ -100,7 +96,7 @@ enum status session_open(struct session *session, const struct command_context *
     memset(session, 0, sizeof(*session));
     session->bundle = bundle;
     TRY(read_place(session, &place, bundle, error));
-    TRY(read_note(account, bundle, NOTE_ACCOUNT, error));
+    TRY(read_note(account, bundle, BUNDLE_NOTE_ACCOUNT, error));
     if (with_key) {
         TRY(chain_unlock_by(&session->signer, context, "wallet-passphrase-file",
                             account[0] == '\0' ? NULL : account, error));
@@ -271,17 +267,17 @@ enum status session_remember(struct session *session, struct bundle *bundle, str
     TRY(bundle_set_note(bundle, NOTE_URL, url, error));
     if (!address_is_zero(&session->ledger.registry)) {
         address_print(text, &session->ledger.registry);
-        TRY(bundle_set_note(bundle, NOTE_REGISTRY, text, error));
+        TRY(bundle_set_note(bundle, BUNDLE_NOTE_REGISTRY, text, error));
     }
     (void)snprintf(text, sizeof(text), "%" PRIu64, session->ledger.first_height);
     TRY(bundle_set_note(bundle, NOTE_FIRST_BLOCK, text, error));
     uint256_print_quantity(text, &session->chain);
-    TRY(bundle_set_note(bundle, NOTE_CHAIN, text, error));
+    TRY(bundle_set_note(bundle, BUNDLE_NOTE_CHAIN, text, error));
     hex_write(text, session->job.bytes, HASH32_SIZE, true);
-    TRY(bundle_set_note(bundle, NOTE_JOB, text, error));
+    TRY(bundle_set_note(bundle, BUNDLE_NOTE_JOB, text, error));
     if (session->signer != NULL) {
         address_print(text, signer_address(session->signer));
-        TRY(bundle_set_note(bundle, NOTE_ACCOUNT, text, error));
+        TRY(bundle_set_note(bundle, BUNDLE_NOTE_ACCOUNT, text, error));
     }
     return STATUS_OK;
 }

@@ -114,10 +114,10 @@ def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
         assert early["step"] == 4
         model_loads_strictly(here.path("out/model.safetensors"))
         checks(here, key)
-        reports(here)
+        reports(here, key)
 
 
-def reports(here):
+def reports(here, key):
     """A signed report is what was signed; of another byte it is not."""
     path = here.path("report.json")
     here.run("client", "audit", here.path("solver.run"), "--threads", "1", "--report", path,
@@ -126,6 +126,9 @@ def reports(here):
     assert about["signer"] == here.people["client"], about
     audit = about["report"]["audits"][0]
     assert audit["result"]["answer"] == "proven" and audit["job"]["steps"] == 12, audit
+    assert audit["ledger"]["solver"].lower() == here.people["solver"].lower(), audit["ledger"]
+    assert audit["ledger"]["job"] == key, audit["ledger"]
+    assert any("nobody asked the ledger" in text for text in audit["not_checked"])
     with open(path, "rb") as file:
         whole = file.read()
     for at in range(0, len(whole), len(whole) // 10):

@@ -12,6 +12,7 @@
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "base/version.h"
+#include "verifier/audit/citation.h"
 
 #define PAGE_SIZE_MAX (UINT64_C(64) << 20)
 #define PLOT_WIDTH    720
@@ -452,6 +453,21 @@ static void add_difference(struct buffer *page, const struct report *report)
     }
 }
 
+/* What the signed report says of the job. */
+static void add_about(struct buffer *page, const json_t *about)
+{
+    char value[CITATION_VALUE_MAX];
+    const char *label;
+
+    for (size_t i = 0; about != NULL && citation_line(&label, value, about, i); i++) {
+        if (label != NULL && strcmp(label, "Job") != 0) { /* which is there already */
+            buffer_add_format(page, "<tr><td>%s</td><td>", label);
+            add_escaped(page, value);
+            buffer_add_text(page, "</td></tr>\n");
+        }
+    }
+}
+
 static void add_facts(struct buffer *page, const struct report *report)
 {
     const struct audit_result *result = &report->result;
@@ -476,11 +492,13 @@ static void add_facts(struct buffer *page, const struct report *report)
         buffer_add_text(page, "</td></tr>\n");
         add_difference(page, report);
     }
+    add_about(page, report->about);
     buffer_add_text(page, "</table>\n");
 }
 
-static void add_unchecked(struct buffer *page, const struct audit_result *result)
+static void add_unchecked(struct buffer *page, const struct report *report)
 {
+    const struct audit_result *result = &report->result;
     uint64_t unchecked = result->steps_of_job - result->steps_checked;
     uint64_t not_run = result->steps_of_job - result->steps_journaled;
 
@@ -497,7 +515,11 @@ static void add_unchecked(struct buffer *page, const struct audit_result *result
     }
     buffer_add_text(page,
                     "<li>Times, energy and names of devices: they are the solver's words.</li>\n"
-                    "<li>Whether the data is good, and whether the model is.</li>\n</ul>\n");
+                    "<li>Whether the data is good, and whether the model is.</li>\n");
+    if (json_object_get(report->about, "ledger") != NULL) {
+        buffer_add_text(page, "<li>What the solver says of the ledger: nobody asked it.</li>\n");
+    }
+    buffer_add_text(page, "</ul>\n");
 }
 
 static void add_broken(struct buffer *page, const char *what,
@@ -576,7 +598,7 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
                     "replay</span></h3>\n");
     add_plot(page, report, &time_plot);
     add_checkpoints(page, &report->result.checkpoints);
-    add_unchecked(page, &report->result);
+    add_unchecked(page, report);
     buffer_add_text(page, "</section>\n");
 }
 

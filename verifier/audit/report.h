@@ -37,9 +37,10 @@ struct report {
     char title[256];
     struct digest job_id;
     struct audit_result result;
-    char evidence[256]; /* path of the evidence file; "": there is none */
-    char device[128];   /* what replayed */
-    double seconds;     /* duration of the audit */
+    char evidence[256];  /* path of the evidence file; "": there is none */
+    char device[128];    /* what replayed */
+    const json_t *about; /* the entry of the signed report, borrowed; NULL: there is none */
+    double seconds;      /* duration of the audit */
     uint32_t cell_count;
     uint64_t cell_steps;
     struct report_cell cells[REPORT_POINTS_MAX];

@@ -10,6 +10,7 @@
 #include "chain/codec/hex_data.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/job_facts.h"
+#include "verifier/audit/citation.h"
 
 enum {
     FORMAT = 1,
@@ -67,6 +68,16 @@ json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle)
     }
     if (bundle != NULL) {
         add_end(entry, result, bundle);
+        citation_add(entry, result, bundle);
+    }
+    if (json_object_get(entry, "ledger") != NULL) {
+        (void)json_array_append_new(
+            unchecked,
+            json_string("what the solver notes about the ledger: nobody asked the ledger"));
+    }
+    if (json_object_get(entry, "held_out") == NULL) {
+        (void)json_array_append_new(
+            unchecked, json_string("whether the model is good on data that it never saw"));
     }
     if (result->steps_checked < result->steps_of_job) {
         (void)json_array_append_new(
@@ -77,8 +88,6 @@ json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle)
     }
     (void)json_array_append_new(
         unchecked, json_string("whether the data are what their names say, or may be used"));
-    (void)json_array_append_new(unchecked,
-                                json_string("whether the model is good on data that it never saw"));
     (void)json_object_set_new(entry, "not_checked", unchecked);
     return entry;
 }

@@ -223,7 +223,7 @@ struct audits {
     struct report *reports;   /* likewise; NULL: no page */
     size_t count;
     json_t *json;
-    json_t *entries; /* of a report FILE.json; NULL: none is wanted */
+    json_t *entries; /* of a report; NULL: none is wanted */
     int code;
 };
 
@@ -247,11 +247,12 @@ static void tell_one(struct audits *audits, size_t index)
     struct audit_view *view = &audits->views[index];
 
     audit_view_keep(view, options_text(context->options, "evidence-dir"));
-    if (audits->reports != NULL) {
-        report_end(&audits->reports[index], view);
-    }
     if (audits->entries != NULL) {
         add_entry(audits, view);
+    }
+    if (audits->reports != NULL) {
+        report_end(&audits->reports[index], view);
+        audits->reports[index].about = json_array_get(audits->entries, index);
     }
     audits->code = worse(audits->code, view->result.answer);
     if (context->json) {
@@ -365,7 +366,7 @@ static int run_audit(struct command_context *context)
     if (status != STATUS_OK) {
         goto out;
     }
-    audits.entries = as_json ? json_array() : NULL;
+    audits.entries = path != NULL ? json_array() : NULL;
     if (signs && ranks.rank == 0) { /* a passphrase is asked for before hours of work */
         TRY_OUT(chain_unlock(&signer, context, &error));
     }

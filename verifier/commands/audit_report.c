@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io/file.h"
+#include "verifier/audit/citation.h"
 #include "verifier/audit/signed_report.h"
 
 bool audit_report_is_json(const char *path)
@@ -43,6 +44,18 @@ static const char *text_of(const json_t *object, const char *key)
     return text == NULL ? "?" : text;
 }
 
+static void print_lines(FILE *out, const json_t *audit)
+{
+    char value[CITATION_VALUE_MAX];
+    const char *label;
+
+    for (size_t i = 0; citation_line(&label, value, audit, i); i++) {
+        if (label != NULL) {
+            fprintf(out, "  %-34s %s\n", label, value);
+        }
+    }
+}
+
 static void print_report(FILE *out, const char *path, const json_t *report, const char *signer)
 {
     const json_t *audits = json_object_get(report, "audits");
@@ -59,9 +72,8 @@ static void print_report(FILE *out, const char *path, const json_t *report, cons
     {
         const json_t *result = json_object_get(audit, "result");
 
-        fprintf(out, "  job          %s\n  answer       %s\n  final state  %s\n",
-                text_of(json_object_get(audit, "job"), "id"), text_of(result, "answer"),
-                text_of(audit, "final_state_root"));
+        fprintf(out, "  answer       %s\n", text_of(result, "answer"));
+        print_lines(out, audit);
     }
 }
 
