@@ -14,12 +14,13 @@
 #include "chain/commands/commands.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
-#include "proofs/format/channel_shifts.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
+#include "proofs/job/job_precision.h"
 #include "proofs/job/tape_file.h"
+#include "proofs/run/calibrate.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 #include "proofs/run/step_memory.h"
@@ -255,12 +256,47 @@ static void freeze(struct lora *lora, const struct weights *weights)
     lora->files = weights;
 }
 
+/*
+ * Runs a step of the job as it would be without calibration. The optimizer and the number of
+ * micro-batches say nothing of the products: the smallest are taken.
+ */
+static enum status calibrate_model(struct calibration *calibration, struct model_options options,
+                                   const struct job_terms *terms, const char *const *files,
+                                   size_t count, const char *base, struct error *error)
+{
+    struct first_state first = {0};
+    struct data_paths paths = {0};
+    struct model model = {0};
+    struct job *job = NULL;
+    enum status status;
+
+    options.optimizer = OPTIMIZER_SGD;
+    options.accumulate = 1;
+    options.group = 0;
+    TRY_OUT(model_build(&model, &options, error));
+    TRY_OUT(job_from_model(&job, &model, terms, error));
+    TRY_OUT(data_paths_of_files(&paths, job->tape, files, count, error));
+    if (job->first_state_given) {
+        TRY_OUT(first_state_open(&first, job->tape, base, error));
+    }
+    TRY_OUT(calibrate(calibration, job, (const char *const *)paths.of, paths.count,
+                      job->first_state_given ? &first : NULL, error));
+out:
+    first_state_close(&first);
+    data_paths_close(&paths);
+    job_free(job);
+    model_release(&model);
+    return status;
+}
+
 static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
     static const char *const beside[] = {"mask", "labels"}; /* the tape's order */
     static const char *const held_out[] = {"eval", "eval-labels"};
     const char *files[6];
+    const char *base = options_text(options, "base");
+    struct calibration calibration = {0};
     struct model_options model_options;
     char name[JOB_TITLE_MAX + 2];
     struct weights weights = {0};
@@ -282,12 +318,11 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         files[count] = options_text(options, beside[i]);
         count += files[count] != NULL;
     }
-    if (options_text(options, "base") != NULL) {
-        TRY_OUT(weights_open(&weights, options_text(options, "base"), error));
-        model_options.shifts = (struct channel_shifts){channel_shifts_of, &weights};
+    if (base != NULL) {
+        TRY_OUT(weights_open(&weights, base, error));
     }
     if (model_options.lora.rank != 0) {
-        files[count++] = options_text(options, "base");
+        files[count++] = base;
         freeze(&model_options.lora, &weights);
     }
     for (size_t i = 0; i < sizeof(held_out) / sizeof(held_out[0]); i++) {
@@ -302,12 +337,19 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
     terms->model = name;
+    if (base != NULL && strcmp(options_text(options, "calibrate"), "step") == 0) {
+        TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count, base, error));
+        model_release(&model);
+        model_options.calibration = &calibration;
+        TRY_OUT(model_build(&model, &model_options, error));
+    }
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
     terms->model = NULL;
     weights_close(&weights);
     free(roots);
     model_release(&model);
+    calibration_release(&calibration);
     return status;
 }
 
@@ -447,6 +489,7 @@ static void print_job(FILE *out, const struct job *job, const struct step_memory
     fprintf(out, "first state  %s, root %.16s...\n",
             job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
     fprintf(out, "rules        version %u\n", job->rules_version);
+    job_precision_print(out, job->tape);
     print_memory(out, memory);
     if (job->requirements.memory != 0) {
         fprintf(out, "needs        %.2f MiB of memory\n",
@@ -474,6 +517,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     view = job_json(job);
     if (view != NULL) {
         (void)json_object_set_new(view, "step_memory", step_memory_json(&memory));
+        (void)json_object_set_new(view, "precision", job_precision_json(job->tape));
     }
     if (view != NULL && path != NULL) {
         (void)json_object_set_new(view, "path", json_string(path));

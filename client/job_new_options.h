@@ -8,7 +8,7 @@
 #include "engine/models/model.h"
 #include "proofs/job/job.h"
 
-#define JOB_NEW_OPTIONS 55
+#define JOB_NEW_OPTIONS 56
 extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 
 /* The model of --model, or of the folder of --base, with the options that are given. Refuses an

@@ -263,49 +263,6 @@ static uint32_t write_norm(const struct decoder *decoder, const char *name, uint
                             write_vector(decoder, name, "bias", width, INIT_AT_ZERO), epsilon);
 }
 
-/* "SCOPE.NAME.weight". */
-static void weight_name(char whole[TENSOR_NAME_MAX + 1], const struct decoder *decoder,
-                        const char *name)
-{
-    const char *scope = decoder->writer->scope;
-
-    (void)snprintf(whole, TENSOR_NAME_MAX + 1, "%s%s%s.weight", scope, scope[0] == '\0' ? "" : ".",
-                   name);
-}
-
-/* The shifts of the channels that the named matrices read, from the norm of that name or NULL. */
-static struct shifts write_shifts(const struct decoder *decoder, const char *norm,
-                                  const char *const *names, uint64_t width)
-{
-    const struct channel_shifts *given = &decoder->options->shifts;
-    struct channel_readers readers = {.width = width, .in_first = decoder->layout->in_first};
-    char name[TENSOR_NAME_MAX + 1];
-    int16_t *c;
-
-    if (given->shifts_of == NULL || builder_failed(decoder->builder)) {
-        return SHIFTS_NONE;
-    }
-    if (norm != NULL) {
-        weight_name(readers.gain, decoder, norm);
-    }
-    for (; readers.count < CHANNEL_READERS_MAX && names[readers.count] != NULL; readers.count++) {
-        weight_name(readers.names[readers.count], decoder, names[readers.count]);
-    }
-    if (strcmp(names[0], decoder->layout->head) == 0 ||
-        strcmp(names[0], decoder->layout->embedding) == 0) {
-        readers.in_first = false;
-    }
-    c = calloc(width + 1, sizeof(*c));
-    if (c == NULL || !given->shifts_of(given->files, c, &readers)) {
-        free(c);
-        return SHIFTS_NONE;
-    }
-    (void)snprintf(name, sizeof(name), "%s.channels", names[0]);
-    return build_equilibrate(decoder->builder, width,
-                             write_constant(decoder->writer, name, DTYPE_I16, width, 1, c),
-                             SHIFT_NONE);
-}
-
 /* A linear layer from `in` to `out` numbers. Its weight is drawn with the deviation. */
 struct linear {
     const char *name;
@@ -313,7 +270,6 @@ struct linear {
     uint64_t out;
     double deviation;
     bool bias;
-    struct shifts shifts;
 };
 
 /* Is the word one of the list, which commas part? */
@@ -349,9 +305,7 @@ static uint32_t write_adapter(const struct decoder *decoder, uint32_t x,
         x = build_dropout(decoder->builder, x, lora->dropout, writer->stream++,
                           decoder->options->seed);
     }
-    x = lora->dropout > 0.0 ? build_linear(decoder->builder, x, a)
-                            : build_linear_shifted(decoder->builder, x, a, false, linear->shifts);
-    x = build_linear(decoder->builder, x, b);
+    x = build_linear(decoder->builder, build_linear(decoder->builder, x, a), b);
     return build_scale(decoder->builder, x, (float)(lora->alpha / lora->rank));
 }
 
@@ -367,7 +321,8 @@ static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const st
     uint32_t bias = linear->bias
                         ? write_vector(decoder, linear->name, "bias", linear->out, INIT_AT_ZERO)
                         : TENSOR_NONE;
-    uint32_t y = build_linear_shifted(builder, x, weight, in_first, linear->shifts);
+    uint32_t y =
+        in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
     if (lora->rank == 0 || (strcmp(lora->targets, LORA_ALL) != 0 &&
@@ -413,15 +368,9 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x)
     uint64_t width = options->width;
     uint64_t wide = decoder->heads * decoder->head_width;
     uint64_t narrow = decoder->kv_heads * decoder->head_width;
-    struct linear in = {NULL, width, wide, WEIGHT_DEVIATION, options->qkv_bias, SHIFTS_NONE};
-    struct linear out = {layout->out,       wide,       width, last_deviation(decoder),
-                         options->out_bias, SHIFTS_NONE};
-    const char *const apart[] = {layout->query, layout->key, layout->value};
-    const char *const joined[] = {layout->joined, NULL};
+    struct linear in = {NULL, width, wide, WEIGHT_DEVIATION, options->qkv_bias};
+    struct linear out = {layout->out, wide, width, last_deviation(decoder), options->out_bias};
     uint32_t qkv[3];
-
-    in.shifts = write_shifts(decoder, layout->norm, layout->joined != NULL ? joined : apart, width);
-    out.shifts = write_shifts(decoder, NULL, (const char *const[]){layout->out, NULL}, wide);
 
     if (layout->joined != NULL) {
         in.name = layout->joined;
@@ -464,18 +413,12 @@ static uint32_t feed_forward(const struct decoder *decoder, uint32_t x)
 {
     const struct model_options *options = decoder->options;
     const struct layout *layout = decoder->layout;
-    struct linear in = {layout->up,       options->width,    decoder->hidden,
-                        WEIGHT_DEVIATION, options->mlp_bias, SHIFTS_NONE};
+    struct linear in = {layout->up, options->width, decoder->hidden, WEIGHT_DEVIATION,
+                        options->mlp_bias};
     struct linear gate = in;
-    struct linear out = {layout->down,      decoder->hidden,
-                         options->width,    last_deviation(decoder),
-                         options->mlp_bias, SHIFTS_NONE};
+    struct linear out = {layout->down, decoder->hidden, options->width, last_deviation(decoder),
+                         options->mlp_bias};
 
-    in.shifts = gate.shifts =
-        write_shifts(decoder, layout->second_norm,
-                     (const char *const[]){layout->up, layout->gate, NULL}, options->width);
-    out.shifts =
-        write_shifts(decoder, NULL, (const char *const[]){layout->down, NULL}, decoder->hidden);
     if (layout->gate == NULL) {
         x = activate(decoder, write_linear(decoder, x, &in));
     } else {
@@ -579,11 +522,5 @@ void write_decoder(struct model_writer *writer)
         head = write_matrix(&decoder, decoder.layout->head, options->vocabulary, options->width,
                             WEIGHT_DEVIATION);
     }
-    struct shifts shifts = write_shifts(
-        &decoder, decoder.layout->last_norm,
-        (const char *const[]){options->tied_head ? decoder.layout->embedding : decoder.layout->head,
-                              NULL},
-        options->width);
-
-    write_end(writer, build_linear_shifted(writer->builder, x, head, false, shifts), targets);
+    write_end(writer, build_linear(writer->builder, x, head), targets);
 }

@@ -110,6 +110,7 @@ void write_held_out(struct model_writer *writer, void (*write_model)(struct mode
     writer->pass = &pass;
     for (uint32_t i = 0; i < options->held_out.batches && !builder_failed(writer->builder); i++) {
         pass.parameters = pass.frozen = pass.constants = 0;
+        write_calibrated_pass(writer);
         write_model(writer);
     }
     writer->pass = NULL;

@@ -59,23 +59,26 @@ struct lora {
     const void *files;
 };
 
-/* The matrices that read the same channels, by their names without a prefix. */
-#define CHANNEL_READERS_MAX 3
-struct channel_readers {
-    char gain[TENSOR_NAME_MAX + 1]; /* of the norm whose output they read; "": none */
-    char names[CHANNEL_READERS_MAX][TENSOR_NAME_MAX + 1];
-    uint32_t count;
-    uint64_t width; /* channels */
-    bool in_first;  /* the matrices are (in, out) */
-};
-
 /*
- * By which powers of two the channels of a product are shifted: what they are multiplied with is
- * shifted back. False: by none.
+ * What a calibration chooses for single products, which are numbered as builder.h says. A shift has
+ * an exponent for each element along K of each batch: the first operand is divided by 2^c, the
+ * second multiplied.
  */
-struct channel_shifts {
-    bool (*shifts_of)(const void *files, int16_t *c, const struct channel_readers *readers);
-    const void *files;
+#define CALIBRATION_NONE UINT32_MAX
+struct calibrated_product {
+    uint32_t bits;  /* 0: those of the job */
+    uint32_t shift; /* its number, or CALIBRATION_NONE */
+};
+struct calibrated_shift {
+    char name[TENSOR_NAME_MAX + 1];
+    uint64_t count;
+    int16_t *c;
+};
+struct calibration {
+    uint32_t product_count;
+    struct calibrated_product *products;
+    uint32_t shift_count;
+    struct calibrated_shift *shifts;
 };
 
 enum optimizer {
@@ -126,7 +129,7 @@ struct model_options {
     double norm_epsilon;
     double dropout;
     struct lora lora;
-    struct channel_shifts shifts; /* shifts_of NULL: no product is shifted */
+    const struct calibration *calibration; /* NULL: none */
 
     /* Classifiers. */
     uint32_t image_height;

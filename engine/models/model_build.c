@@ -142,6 +142,7 @@ enum status model_build(struct model *model, const struct model_options *options
     if (options->equilibrate) {
         builder_equilibrate(writer.builder);
     }
+    write_calibrated(&writer);
     control = float_control_take(); /* the writers compute tables of constants */
     writers[options->kind](&writer);
     if (options->held_out.batches != 0) {
@@ -150,6 +151,7 @@ enum status model_build(struct model *model, const struct model_options *options
     float_control_give_back(control);
     status = builder_finish(&model->tape, writer.builder, error);
     builder_free(writer.builder);
+    free(writer.shifts);
     if (status != STATUS_OK) {
         model_release(model);
         (void)error_wrap(error, "%s", model_kind_name(options->kind));

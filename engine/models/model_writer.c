@@ -130,6 +130,72 @@ uint32_t write_constant(struct model_writer *writer, const char *name, enum dtyp
     return id;
 }
 
+/* ---- what a calibration chose ------------------------------------------- */
+
+/* Written where it is first needed. Names of a calibration are whole. */
+static struct shifts shift_of(struct model_writer *writer, uint32_t number)
+{
+    const struct calibrated_shift *shift = &writer->options->calibration->shifts[number];
+    struct shifts *made = &writer->shifts[number];
+
+    if (made->down == SHIFT_NONE) {
+        int16_t *c = malloc((size_t)shift->count * sizeof(*c));
+
+        if (c != NULL) {
+            memcpy(c, shift->c, (size_t)shift->count * sizeof(*c));
+        }
+        build_scope(writer->builder, "");
+        *made = build_equilibrate(
+            writer->builder, shift->count,
+            write_constant(writer, shift->name, DTYPE_I16, shift->count, 1, c), SHIFT_NONE);
+        build_scope(writer->builder, writer->scope);
+    }
+    return *made;
+}
+
+static struct product_choice choose_product(void *context, uint32_t number)
+{
+    struct model_writer *writer = context;
+    const struct calibration *calibration = writer->options->calibration;
+    struct product_choice choice = {0, SHIFTS_NONE};
+
+    number -= writer->first_product;
+    if (number < calibration->product_count) {
+        const struct calibrated_product *product = &calibration->products[number];
+
+        choice.bits = product->bits;
+        if (product->shift != CALIBRATION_NONE) {
+            choice.shifts = shift_of(writer, product->shift);
+        }
+    }
+    return choice;
+}
+
+void write_calibrated(struct model_writer *writer)
+{
+    const struct calibration *calibration = writer->options->calibration;
+
+    if (calibration == NULL || calibration->product_count == 0) {
+        return;
+    }
+    writer->shifts = malloc(((size_t)calibration->shift_count + 1) * sizeof(*writer->shifts));
+    if (writer->shifts == NULL) {
+        builder_fail(writer->builder, STATUS_NO_MEMORY, "no memory for a model");
+        return;
+    }
+    write_calibrated_pass(writer);
+    builder_choose(writer->builder, choose_product, writer);
+}
+
+void write_calibrated_pass(struct model_writer *writer)
+{
+    writer->first_product = writer->builder->product_count;
+    for (uint32_t i = 0; writer->shifts != NULL && i < writer->options->calibration->shift_count;
+         i++) {
+        writer->shifts[i] = SHIFTS_NONE;
+    }
+}
+
 /* ---- batches ------------------------------------------------------------ */
 
 /* Everything from here to the gradients is done for each micro-batch. */

@@ -16,6 +16,8 @@ struct model_writer {
     uint32_t frozen_room;
     char scope[MODEL_SCOPE_MAX]; /* of the builder: write_scope() */
     uint32_t mask;               /* of the batch's targets, or TENSOR_NONE */
+    struct shifts *shifts;       /* of the calibration, as far as they are written */
+    uint32_t first_product;      /* of the pass */
     uint32_t stream;             /* the next stream of random draws that no other operation uses */
     struct held_out_pass *pass;  /* the model is written once more, on held-out data; NULL: not */
 };
@@ -49,6 +51,11 @@ struct init init_normal(double deviation);
 /* A constant tensor. Takes bytes, which may be NULL after a failed allocation. */
 uint32_t write_constant(struct model_writer *writer, const char *name, enum dtype dtype,
                         uint64_t rows, uint64_t columns, void *bytes);
+
+/* From now on products are built as the calibration of the options says. */
+void write_calibrated(struct model_writer *writer);
+/* A further pass of a model's writer has the products of the first, in their order. */
+void write_calibrated_pass(struct model_writer *writer);
 
 /* The tokens of a batch and their targets; for inference the tokens alone, as an input. */
 void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets);

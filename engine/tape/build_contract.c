@@ -16,12 +16,8 @@ struct view view_transposed(uint64_t rows, uint64_t k)
 
 /* ---- quantize ----------------------------------------------------------- */
 
-static bool same_request(const struct op *op, const struct view *view, struct precision precision,
-                         uint32_t shift)
+static bool same_view(const struct op *op, const struct view *view)
 {
-    if ((quantize_is_shifted(op) ? op->inputs[1] : SHIFT_NONE) != shift) {
-        return false;
-    }
     for (uint32_t axis = 0; axis < 6; axis++) {
         int64_t dim = op->attributes[QUANTIZE_DIMS + axis];
 
@@ -31,7 +27,14 @@ static bool same_request(const struct op *op, const struct view *view, struct pr
             return false;
         }
     }
-    return op->attributes[QUANTIZE_BITS] == precision.bits &&
+    return true;
+}
+
+static bool same_request(const struct op *op, const struct view *view, struct precision precision,
+                         uint32_t shift)
+{
+    return (quantize_is_shifted(op) ? op->inputs[1] : SHIFT_NONE) == shift && same_view(op, view) &&
+           op->attributes[QUANTIZE_BITS] == precision.bits &&
            op->attributes[QUANTIZE_BLOCK] == precision.block;
 }
 
@@ -47,12 +50,13 @@ static uint32_t find_request(const struct builder *builder, uint32_t x, const st
     return at;
 }
 
-uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view,
-                        struct precision precision)
+uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view)
 {
-    uint32_t at =
-        builder_failed(builder) ? OP_NONE : find_request(builder, x, view, precision, SHIFT_NONE);
+    uint32_t at = builder_failed(builder) ? OP_NONE : builder->notes[x].last_quantize;
 
+    while (at != OP_NONE && !same_view(&builder->tape.ops[at], view)) {
+        at = builder->quantize_before[at];
+    }
     return at == OP_NONE ? SHIFT_NONE : builder->tape.ops[at].outputs[1];
 }
 
@@ -130,12 +134,19 @@ struct shifts build_equilibrate(struct builder *builder, uint64_t rows, uint32_t
 
 /* ---- contract ----------------------------------------------------------- */
 
+void builder_choose(struct builder *builder,
+                    struct product_choice (*choose)(void *context, uint32_t number), void *context)
+{
+    builder->choose = choose;
+    builder->choose_context = context;
+}
+
 static uint32_t build_product(struct builder *builder, const struct quantized *qa,
                               const struct view *a_view, const struct quantized *qb,
                               const struct view *b_view, const uint64_t *out_strides,
-                              uint64_t causal, uint32_t rank, const uint64_t *dims)
+                              struct precision precision, uint64_t causal, uint32_t rank,
+                              const uint64_t *dims)
 {
-    struct precision precision = builder->precision;
     uint32_t inputs[4] = {qa->q, qa->exponents, qb->q, qb->exponents};
     struct op op = op_begin(OP_CONTRACT, 4, inputs);
     struct output_shape shape = {DTYPE_F32, rank, {0}};
@@ -165,31 +176,45 @@ static uint32_t build_product(struct builder *builder, const struct quantized *q
     return op.outputs[0];
 }
 
+/* The shifts are the caller's: where it has none, they and the bits are chosen. */
+static uint32_t build_chosen(struct builder *builder, uint32_t a, const struct view *a_view,
+                             uint32_t b, const struct view *b_view, const uint64_t *out_strides,
+                             struct shifts shifts, uint64_t causal, uint32_t rank,
+                             const uint64_t *dims)
+{
+    struct precision precision = builder->precision;
+    const uint32_t number = builder->product_count++;
+
+    if (builder->choose != NULL && shifts.down == SHIFT_NONE && !builder_failed(builder)) {
+        struct product_choice choice = builder->choose(builder->choose_context, number);
+
+        shifts = choice.shifts;
+        precision = choice.bits == 0 ? precision : (struct precision){choice.bits, 0};
+    }
+    struct quantized qa = build_quantize_shifted(builder, a, a_view, precision, shifts.down);
+    struct quantized qb = build_quantize_shifted(builder, b, b_view, precision, shifts.up);
+
+    return build_product(builder, &qa, a_view, &qb, b_view, out_strides, precision, causal, rank,
+                         dims);
+}
+
 uint32_t build_contract_shifted(struct builder *builder, uint32_t a, const struct view *a_view,
                                 uint32_t b, const struct view *b_view, const uint64_t *out_strides,
                                 struct shifts shifts, uint32_t rank, const uint64_t *dims)
 {
-    struct precision precision = builder->precision;
-    struct quantized qa = build_quantize_shifted(builder, a, a_view, precision, shifts.down);
-    struct quantized qb = build_quantize_shifted(builder, b, b_view, precision, shifts.up);
-
-    return build_product(builder, &qa, a_view, &qb, b_view, out_strides, 0, rank, dims);
+    return build_chosen(builder, a, a_view, b, b_view, out_strides, shifts, 0, rank, dims);
 }
 
 uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
                         const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
                         uint32_t rank, const uint64_t *dims)
 {
-    struct precision precision = builder->precision;
-    struct quantized qa = build_quantize(builder, a, a_view, precision);
-    struct quantized qb = build_quantize(builder, b, b_view, precision);
-
-    return build_product(builder, &qa, a_view, &qb, b_view, out_strides, causal, rank, dims);
+    return build_chosen(builder, a, a_view, b, b_view, out_strides, SHIFTS_NONE, causal, rank,
+                        dims);
 }
 
 static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32_t weight,
-                                     const struct view *weight_view, uint64_t n, uint64_t k,
-                                     struct shifts shifts)
+                                     const struct view *weight_view, uint64_t n, uint64_t k)
 {
     struct output_shape shape = shape_like(builder, x);
     struct view x_view;
@@ -202,8 +227,8 @@ static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32
     }
     shape.dims[shape.rank - 1] = n;
     x_view = view_matrix(builder_tensor(builder, x)->count / k, k);
-    return build_contract_shifted(builder, x, &x_view, weight, weight_view, strides, shifts,
-                                  shape.rank, shape.dims);
+    return build_contract(builder, x, &x_view, weight, weight_view, strides, 0, shape.rank,
+                          shape.dims);
 }
 
 /* Fails the builder if the weight is no matrix. */
@@ -217,25 +242,25 @@ static const struct tensor *weight_shape(struct builder *builder, uint32_t weigh
     return tensor;
 }
 
-uint32_t build_linear_shifted(struct builder *builder, uint32_t x, uint32_t weight, bool transposed,
-                              struct shifts shifts)
+static uint32_t build_linear_through(struct builder *builder, uint32_t x, uint32_t weight,
+                                     bool transposed)
 {
     const struct tensor *shape = weight_shape(builder, weight);
     uint64_t n = shape->dims[transposed ? 1 : 0];
     uint64_t k = shape->dims[transposed ? 0 : 1];
     struct view view = transposed ? view_transposed(n, k) : view_matrix(n, k);
 
-    return build_matrix_product(builder, x, weight, &view, n, k, shifts);
+    return build_matrix_product(builder, x, weight, &view, n, k);
 }
 
 uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight)
 {
-    return build_linear_shifted(builder, x, weight, false, SHIFTS_NONE);
+    return build_linear_through(builder, x, weight, false);
 }
 
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight)
 {
-    return build_linear_shifted(builder, x, weight, true, SHIFTS_NONE);
+    return build_linear_through(builder, x, weight, true);
 }
 
 /* ---- sums --------------------------------------------------------------- */

@@ -203,6 +203,18 @@ struct shifts {
 struct shifts build_equilibrate(struct builder *builder, uint64_t rows, uint32_t e, uint32_t f);
 
 /*
+ * From now on product number n of two operands, from 0 and with those of the gradients, is built as
+ * choose() says: with so many bits, of one block a row, and its operands shifted. Bits of 0 and
+ * SHIFTS_NONE choose nothing. Products that shift their tokens are left as they are.
+ */
+struct product_choice {
+    uint32_t bits;
+    struct shifts shifts;
+};
+void builder_choose(struct builder *builder,
+                    struct product_choice (*choose)(void *context, uint32_t number), void *context);
+
+/*
  * out[b,m,n] = sum over k of a[b,m,k] * b[b,n,k], stored with out_strides (six axes b0 b1 m0 m1 n0
  * n1) in a tensor of shape dims. Both views must have the same batch and k axes.
  */
@@ -218,10 +230,6 @@ uint32_t build_contract_shifted(struct builder *builder, uint32_t a, const struc
 uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);
 /* x (..., k) times weight (k, n), the layout of some published checkpoints: (..., n). */
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight);
-
-/* Either, with x's channels shifted down and the weight's up; transposed: the weight is (k, n). */
-uint32_t build_linear_shifted(struct builder *builder, uint32_t x, uint32_t weight, bool transposed,
-                              struct shifts shifts);
 
 /* Sum over the k axes of the view: one number for each of its rows, in their order. */
 uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view);

@@ -26,7 +26,10 @@ struct builder {
     uint32_t micro; /* the state "micro" of a tape with a repeat, or TENSOR_NONE */
     uint32_t carry_room;
     bool equilibrates;
-    struct error error; /* the first failure */
+    struct product_choice (*choose)(void *context, uint32_t number); /* NULL: nothing is chosen */
+    void *choose_context;
+    uint32_t product_count; /* of two operands, so far */
+    struct error error;     /* the first failure */
     char scope[TENSOR_NAME_MAX + 1];
 };
 
@@ -52,8 +55,7 @@ struct output_shape shape_like(const struct builder *builder, uint32_t id);
 struct output_shape shape_vector(enum dtype dtype, uint64_t count);
 struct output_shape shape_matrix(enum dtype dtype, uint64_t rows, uint64_t columns);
 
-/* The exponents of a QUANTIZE of x without shifts that exists already, or SHIFT_NONE. */
-uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view,
-                        struct precision precision);
+/* The exponents of the newest QUANTIZE of x through the view, or SHIFT_NONE. */
+uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view);
 
 #endif /* ENGINE_TAPE_BUILDER_CORE_H */

@@ -364,7 +364,7 @@ static struct shifts token_shifts(struct reverse *reverse, uint32_t dy, uint32_t
     if (!builder->equilibrates || rows_k->dims[0] * rows_k->dims[1] != 1 || tokens == 1) {
         return SHIFTS_NONE;
     }
-    other = find_exponents(builder, dy, rows_m, builder->precision);
+    other = find_exponents(builder, dy, rows_m);
     shifts = build_equilibrate(builder, tokens, exponents, other);
     return (struct shifts){.down = shifts.up, .up = shifts.down}; /* dy is the first operand */
 }

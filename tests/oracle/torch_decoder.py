@@ -64,6 +64,8 @@ def write_folder(folder, config, tensors, kind="BF16", shards=1, prefix=""):
 
 
 def head_width_of(config):
+    if config["model_type"] == "gpt2":
+        return config["n_embd"] // config["n_head"]
     return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
 
 
@@ -157,6 +159,54 @@ def rescale(config, tensors, generator):
                 tensors[name + ".weight"][large, :] /= 100
             else:
                 tensors[name + ".weight"][:, large] /= 100
+    for layer in range(layers):
+        rescale_inside(config, tensors, generator, at % layer)
+
+
+def some_of(count, generator):
+    return torch.randperm(count, generator=generator)[: max(1, round(0.06 * count))]
+
+
+def rescale_inside(config, tensors, generator, at):
+    """Also between layers: queries against keys, values against the out layer, up against down."""
+    gpt2, d = config["model_type"] == "gpt2", head_width_of(config)
+    heads = config["n_head" if gpt2 else "num_attention_heads"]
+    kv_heads = heads if gpt2 else config.get("num_key_value_heads", heads)
+
+    def scale(name, channels, by, first=0):
+        for end in (".weight", ".bias"):
+            if name + end in tensors:
+                t = tensors[name + end]
+                (t.T if gpt2 and t.dim() == 2 else t)[first + channels] *= by
+
+    def scale_input(name, channels, by):
+        t = tensors[name + ".weight"]
+        (t if gpt2 else t.T)[channels] *= by
+
+    pair = some_of(d // 2, generator)  # a rotation mixes its two halves
+    pair = torch.cat((pair, pair + d // 2))
+    value = some_of(kv_heads * d, generator)
+    group = torch.arange(heads // kv_heads) * d
+    readers = (value // d * (heads // kv_heads) * d + value % d)[:, None] + group
+    if gpt2:
+        wide = heads * d
+        scale(at + "attn.c_attn", pair, 100)
+        scale(at + "attn.c_attn", pair, 0.01, wide)
+        scale(at + "attn.c_attn", value, 100, 2 * wide)
+        scale_input(at + "attn.c_proj", readers.flatten(), 0.01)
+        return
+    if config["model_type"] == "qwen3":
+        tensors[at + "self_attn.q_norm.weight"][pair] *= 100
+        tensors[at + "self_attn.k_norm.weight"][pair] *= 0.01
+    else:  # all heads that read the first key head
+        queries = (pair[:, None] + group).flatten()
+        scale(at + "self_attn.q_proj", queries, 100)
+        scale(at + "self_attn.k_proj", pair, 0.01)
+    scale(at + "self_attn.v_proj", value, 100)
+    scale_input(at + "self_attn.o_proj", readers.flatten(), 0.01)
+    inner = some_of(config["intermediate_size"], generator)
+    scale(at + "mlp.up_proj", inner, 100)
+    scale_input(at + "mlp.down_proj", inner, 0.01)
 
 
 # ---- what they compute ----
