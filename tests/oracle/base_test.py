@@ -206,17 +206,18 @@ def adapters_of(state, config, family, scale):
     return made
 
 
-def check_lora(family, outliers):
-    """Adapters that are drawn here take 20 steps as PyTorch's do; what comes out is a model."""
+def check_lora(family, outliers, dropout=0.0):
+    """Adapters that are drawn here take 20 steps as PyTorch's do; what comes out is a model. Under
+    dropout PyTorch has our masks, drawn as docs/ARITHMETIC.md says."""
     name, data = write_data()
     folder, config, weights = folder_of(family, outliers)
-    stem = "%s.%d.lora" % (family, outliers)
+    stem = "%s.%d.lora%g" % (family, outliers, dropout)
     words = TARGETS.get(family, ("all-linear",))[0]
     rate = 0.0002 if outliers else 0.01  # a channel of 100 makes the other blow up
     least = 0.0001 if outliers else 0.0005
     more = ["--target", words] if words else []
-    job, made = new_job(folder, name, stem, "--lora", "4", "--lora-alpha", "6", *more, "--steps",
-                        str(STEPS), "--segment", "1", "--bits", "22", "--schedule", "cosine",
+    job, made = new_job(folder, name, stem, "--lora", "4", "--lora-alpha", "6", "--lora-dropout",
+                        str(dropout), *more, "--steps", str(STEPS), "--segment", "1", "--bits", "22", "--schedule", "cosine",
                         "--warmup", "4", "--rate", str(rate), "--rate-min", str(least), "--beta2",
                         "0.95")
     assert not made["first_state_given"]
@@ -231,8 +232,9 @@ def check_lora(family, outliers):
     moments = {"%s.%d" % (module, i): tuple(
         first["%s.%s.lora_%s.weight" % (kind, module, "AB"[i])].double() for kind in "mv")
                for module in adapters for i in (0, 1)}
-    wanted = reference.train(reference.Decoder(config, weights, adapters), trained, batches[1:],
-                             rates[1:], moments=moments)
+    decoder = reference.Decoder(config, weights, adapters)
+    decoder.dropout, decoder.step = dropout, 1
+    wanted = reference.train(decoder, trained, batches[1:], rates[1:], moments=moments)
     worst = max(abs(a - b) / b for a, b in zip(losses[1:], wanted))
     after = adapters_of(state, config, family, 1.5)
     apart = moved = 0.0
@@ -244,7 +246,7 @@ def check_lora(family, outliers):
     print("# %s%s, adapters, %d steps: loss %.2e apart, adapters %.2e of their way" % (
         family, " with outliers" if outliers else "", STEPS, worst, (apart / moved) ** 0.5))
     assert worst <= 1e-3 and apart <= 4e-4 * moved, (family, worst, apart / moved)
-    if not outliers:
+    if not outliers and not dropout:
         check_lora_export(stem, folder, config, weights, after, data)
 
 
@@ -256,6 +258,14 @@ def run_lora(job, folder, data, name):
     last, first = (reference.read_safetensors(os.path.join(place, "%012d.safetensors" % step))
                    for step in (STEPS, 1))
     return [step["loss"] for step in ask("bundle", "steps", bundle)["steps"]], last, first
+
+
+def adapters_under_dropout_of_a_llama():
+    check_lora("mistral", False, 0.25)
+
+
+def adapters_under_dropout_of_gpt2():
+    check_lora("gpt2", False, 0.1)
 
 
 def check_lora_export(stem, folder, config, weights, adapters, data):
@@ -376,7 +386,8 @@ TESTS = [case(check, family, outliers) for check in (check_step_0, check_trainin
          for family in FAMILIES for outliers in (False, True)
          if check is check_step_0 or not outliers or family in ("gpt2", "qwen3")
          or int(os.environ.get("SOAK_MINUTES", "0")) > 0]
-TESTS += [one_batch_under_a_mask, micro_batches_under_a_mask,
+TESTS += [adapters_under_dropout_of_a_llama, adapters_under_dropout_of_gpt2,
+          one_batch_under_a_mask, micro_batches_under_a_mask,
           what_calibration_chooses_is_shown_and_helps]
 
 if __name__ == "__main__":

@@ -274,6 +274,7 @@ class Decoder:
 
     def __init__(self, config, weights, adapters=None):
         self.config, self.p, self.adapters = config, weights, adapters or {}
+        self.dropout, self.step = 0.0, 0  # of what enters adapters; each call is a step
 
     def linear(self, name, x):
         w = self.p[name + ".weight"]
@@ -282,11 +283,16 @@ class Decoder:
             y = y + self.p[name + ".bias"]
         if name in self.adapters:
             a, b, scale = self.adapters[name]
+            if self.dropout:  # stream 0 draws the batch
+                x = x * dropout_mask(x.shape, self.dropout, self.step,
+                                     1 + list(self.adapters).index(name))
             y = y + x @ a.T @ b.T * scale
         return y
 
     def __call__(self, tokens):
-        return (self.gpt2 if self.config["model_type"] == "gpt2" else self.llama)(tokens)
+        logits = (self.gpt2 if self.config["model_type"] == "gpt2" else self.llama)(tokens)
+        self.step += 1
+        return logits
 
     def gpt2(self, tokens):
         c, p = self.config, self.p
@@ -347,6 +353,15 @@ def starts(count, length, batch, step, seed=1, stream=0):
     for row in range(batch):
         words = philox([row, 0, stream, step], [seed & WORD, seed >> 32])
         yield (words[1] << 32 | words[0]) * (count - length) >> 64
+
+
+def dropout_mask(shape, share, step, stream, seed=1):
+    """What each element is multiplied by."""
+    count = math.prod(shape)
+    words = [word for block in range((count + 3) // 4)
+             for word in philox([block, 0, stream, step], [seed & WORD, seed >> 32])]
+    kept = torch.tensor(words[:count]) >= round(share * 2**32)
+    return kept.view(shape).double() / (1 - share)
 
 
 def batch_of(data, length, batch, step, seed=1):
