@@ -8,6 +8,8 @@
  * by moves that anybody may make, and leaves nothing behind. 200,000 calls; "make soak" makes 10
  * million.
  */
+#include <stdlib.h>
+
 #include "chain/evm/rpc.h"
 #include "tests/contracts/fuzz_code.h"
 #include "tests/support/game/anvil.h"
@@ -20,7 +22,7 @@ enum {
     WORLDS = 4,  /* of one run: an answer of the node takes seconds, on a busy machine too */
     STEPS = 400, /* of one world */
     RARE = 4,    /* kinds of moves that may not come up */
-    TOLD = 125,  /* runs from one line of a soak's progress to the next */
+    TOLD = 10,   /* runs from one line of a soak's progress to the next */
     WORD = 32,
     HEAD = 3, /* words before the counts */
 };
@@ -59,6 +61,14 @@ static uint64_t play(struct rpc *rpc, const struct address *fuzz, uint64_t seed,
     return calls;
 }
 
+/* A soak that was cut off goes on with LOCKSTEP_FUZZ_SEED, the last seed that it named. */
+static uint64_t first_seed(void)
+{
+    const char *seed = getenv("LOCKSTEP_FUZZ_SEED");
+
+    return seed == NULL ? 1 : strtoull(seed, NULL, 10);
+}
+
 static void test_random_moves_break_no_promise(void **state)
 {
     static const char *const arguments[] = {"--code-size-limit", "100000", "--memory-limit",
@@ -76,10 +86,11 @@ static void test_random_moves_break_no_promise(void **state)
     anvil = anvil_start(arguments);
     rpc = anvil_rpc(anvil);
     fuzz = anvil_deploy(rpc, 0, FUZZ_CODE, NULL, "0x8ac7230489e80000");
-    for (uint64_t seed = 1; calls < wanted; seed++) {
+    for (uint64_t seed = first_seed(); calls < wanted; seed++) {
         calls += play(rpc, &fuzz, seed, counts);
         if (seed % TOLD == 0) {
-            print_message("%llu calls\n", (unsigned long long)calls);
+            print_message("%llu calls; the next seed is %llu\n", (unsigned long long)calls,
+                          (unsigned long long)seed + 1);
         }
     }
     for (size_t i = 0; i < MOVES; i++) {
