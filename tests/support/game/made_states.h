@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "chain/game/game.h"
 
-#define MADE_STATES 26 /* of one shape */
+#define MADE_STATES 40 /* of one shape */
 #define MADE_LIES   12 /* from here on: the states of lies, each that much behind the true one */
 
 /* What one state leaves of the one before. */

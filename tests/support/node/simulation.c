@@ -24,6 +24,8 @@ enum {
     FAIR_EVERY = 4, /* of those that are watched */
     WATCHED_EVERY = 2,
     FORSAKEN_EVERY = 5,
+    HIDDEN_EVERY = 7,
+    HIDDEN_ENTRIES = 5, /* of a node, where a panel must have more than ten */
 };
 
 bool simulation_chance(uint64_t *random, uint32_t percent)
@@ -399,6 +401,10 @@ static void invent_options(struct simulation_node *player)
         options->extra = 1;
     }
     options->entries = 1 + (uint32_t)below(simulation, 2);
+    if (simulation->hidden) {
+        options->mode = NODE_ACT;
+        options->entries = HIDDEN_ENTRIES;
+    }
     options->checks_max = 1 + (uint32_t)below(simulation, 3);
     options->reach = (uint32_t)below(simulation, SIMULATION_SEGMENTS);
     options->withdraw_at = chance(simulation, 30) ? WEI_PER_ETHER / 10 : 0;
@@ -507,6 +513,7 @@ void simulation_run(struct simulation_result *result, uint64_t seed, FILE *log)
     log_init(&simulation->nodes_log, log, LOG_LEVEL_INFO, LOG_FORMAT_PLAIN);
     simulation->fair = seed % FAIR_EVERY == 0;
     simulation->forsaken = seed % FORSAKEN_EVERY == 0;
+    simulation->hidden = seed % HIDDEN_EVERY == 0;
     simulation->now_ms = (uint64_t)START_S * 1000;
     found(simulation);
     simulation_invent_jobs(simulation);

@@ -53,8 +53,11 @@ struct simulation_result {
     uint64_t convictions;
     uint64_t disproved; /* rights that were made up */
     uint64_t voided;
+    uint64_t refused; /* of these, by a score of -10 */
     uint64_t finals;
-    uint64_t lies; /* that became final */
+    uint64_t diverged;  /* the last of a job that ended so */
+    uint64_t pretended; /* claims about states that are right, but finite or not as was said */
+    uint64_t lies;      /* that became final */
     uint64_t closed;
 };
 
@@ -82,6 +85,14 @@ enum simulation_manner {
     SIMULATION_MANNERS,
 };
 
+/* What a cheat's lie is about. */
+enum simulation_fraud {
+    FRAUD_STATE,
+    FRAUD_DIVERGED, /* it says that the training diverged, to be done with it */
+    FRAUD_WENT_ON,  /* it goes on where it did */
+    SIMULATION_FRAUDS,
+};
+
 struct simulation_list {
     struct digest root;
     struct digest states[SIMULATION_STEPS];
@@ -94,8 +105,10 @@ struct simulation_job {
     struct game_terms terms;
     struct hash32 key;
     uint64_t opens_ms;
-    bool is_cheated;      /* its first solver is the cheat, who lies in this step */
-    uint32_t lie;         /* of the job */
+    uint32_t first;  /* the number of its first state: which decides whether it diverges */
+    bool is_cheated; /* its first solver is the cheat, who lies in this step */
+    uint32_t lie;    /* of the job */
+    enum simulation_fraud fraud;
     uint32_t vanishes;    /* the cheat commits so many segments at most */
     bool answers;         /* the cheat answers claims */
     bool withholds;       /* and shows nobody what it has */
@@ -105,6 +118,7 @@ struct simulation_job {
     bool slandered;
     bool queries; /* who claims what is false plays on */
     struct job_record record;
+    struct game_segment judged[SIMULATION_SEGMENTS]; /* the last commit of each, as it was judged */
 };
 
 struct simulation_node {
@@ -152,7 +166,8 @@ struct simulation {
     bool storm;
     bool fair; /* a life without storms */
     bool data_is_away;
-    bool withheld;  /* the cheat, whose turn it is, shows nothing to anybody */
+    bool hidden;    /* a life whose cheat shows nothing to anybody; its panel is large */
+    bool withheld;  /* the cheat's turn it is in such a life */
     bool forsaken;  /* nobody but the nodes makes the moves that time allows */
     uint64_t heard; /* the last event that was judged */
     wei paid_in;

@@ -65,13 +65,20 @@ static void judge_money(struct simulation *simulation)
 
 /* ---- what was said ---------------------------------------------------------------------- */
 
+/* Is the last step of a segment the end of its job, as it was said? */
+static bool is_end(const struct game_segment *segment, uint32_t step)
+{
+    return segment->diverged && step + 1 == segment->steps;
+}
+
 /* Has a segment that stands a step that is none? step: the first. */
 static bool has_lie(const struct simulation *simulation, const struct job_record *record,
                     uint32_t index, uint32_t *step)
 {
     const struct simulation_list *list =
         simulation_find_list(simulation, &record->segments[index].committed.root);
-    uint32_t before = 0;
+    const struct game_segment *segment = &record->segments[index].committed;
+    uint32_t before = job_of(simulation, &record->key)->first;
 
     if (index > 0) {
         const struct simulation_list *last =
@@ -80,7 +87,8 @@ static bool has_lie(const struct simulation *simulation, const struct job_record
         before = last->numbers[last->steps - 1];
     }
     for (*step = 0; *step < list->steps; (*step)++) {
-        if (list->numbers[*step] != before + 1) {
+        if (list->numbers[*step] != before + 1 ||
+            is_end(segment, *step) != (list->numbers[*step] == VIRTUAL_NOT_FINITE)) {
             return true;
         }
         before = list->numbers[*step];
@@ -88,17 +96,34 @@ static bool has_lie(const struct simulation *simulation, const struct job_record
     return false;
 }
 
+/* A claim is about the last commit before it. */
+static void note_committed(struct simulation *simulation, const struct game_event *event)
+{
+    for (uint32_t i = 0; i < simulation->job_count; i++) {
+        struct simulation_job *job = &simulation->jobs[i];
+
+        if (hash32_equal(&job->record.key, &event->job) && event->index < SIMULATION_SEGMENTS) {
+            job->judged[event->index] = event->segment;
+        }
+    }
+}
+
 static void judge_claim(struct simulation *simulation, const struct game_event *event)
 {
     const struct simulation_node *node = node_of(simulation, &event->account);
+    const struct simulation_job *job = job_of(simulation, &event->job);
+    bool ends = is_end(&job->judged[event->index], event->step);
+    bool is_false = virtual_is_false(&event->pre_state, &event->post_state, ends);
 
     if (node == NULL) {
-        simulation->result->slanders += !virtual_is_false(&event->pre_state, &event->post_state);
+        simulation->result->slanders += !is_false;
         return;
     }
+    simulation->result->pretended +=
+        is_false && !virtual_is_false(&event->pre_state, &event->post_state, !ends);
     simulation->result->claims += event->rank >= GAME_RANK_OUTSIDER;
     simulation->result->alarms += event->rank < GAME_RANK_OUTSIDER;
-    if (!virtual_is_false(&event->pre_state, &event->post_state)) {
+    if (!is_false) {
         simulation_wrong(simulation, "node %u claims that a true step is false", node->number);
     }
 }
@@ -179,6 +204,8 @@ static void judge_final(struct simulation *simulation, const struct game_event *
     uint32_t step;
 
     simulation->result->finals++;
+    simulation->result->diverged += event->index < job->record.committed &&
+                                    job->record.segments[event->index].committed.diverged;
     if (event->index >= job->record.committed ||
         !has_lie(simulation, &job->record, event->index, &step)) {
         return;
@@ -197,6 +224,9 @@ static void judge_event(struct simulation *simulation, const struct game_event *
         if (address_equal(&event->account, &simulation->accounts[PLAYER_HONEST])) {
             simulation_wrong(simulation, "an honest solver was convicted");
         }
+        break;
+    case GAME_COMMITTED:
+        note_committed(simulation, event);
         break;
     case GAME_CLAIMED:
         judge_claim(simulation, event);
@@ -220,6 +250,11 @@ static void judge_event(struct simulation *simulation, const struct game_event *
         break;
     case GAME_VOIDED:
         simulation->result->voided++;
+        simulation->result->refused += event->amount > 0;
+        if (event->amount > 0 &&
+            address_equal(&event->account, &simulation->accounts[PLAYER_HONEST])) {
+            simulation_wrong(simulation, "an honest solver was voided by a score of -10");
+        }
         break;
     case GAME_FINALIZED:
         judge_final(simulation, event);

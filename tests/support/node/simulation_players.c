@@ -10,8 +10,9 @@
 #include "tests/support/test.h"
 
 enum {
-    LIES_FROM = 12, /* the state beside the true one; a lie begins there and goes on truly */
-    AHEAD = 2,      /* segments that a solver commits before they are final */
+    LIES_FROM =
+        VIRTUAL_NOT_FINITE, /* beside the true state; a lie goes on there, and stays finite */
+    AHEAD = 2,              /* segments that a solver commits before they are final */
     SEAT_ENTRIES = 2,
     SEAL_S = 400,
     REVEAL_S = 400,
@@ -76,17 +77,24 @@ static struct game_hashes hashes_of(const struct simulation_list *list)
     return (struct game_hashes){list->states, list->steps};
 }
 
-/* The next segment of a job; lie: the step of the job that is false, or any other number. */
-static const struct simulation_list *make_list(struct simulation *simulation,
+/* The next number behind one; is_lie: the first that is false. */
+static uint32_t number_after(uint32_t number, bool is_lie)
+{
+    return number + 1 + (is_lie && number <= LIES_FROM ? LIES_FROM : 0);
+}
+
+/* The next segment of a job, and whether it is said to end it. */
+static const struct simulation_list *make_list(struct simulation *simulation, bool *diverged,
                                                const struct simulation_job *job, uint32_t index,
-                                               uint32_t lie)
+                                               bool cheats)
 {
     const struct game_terms *terms = &job->terms;
     const uint32_t first = index * terms->segment_steps;
     struct simulation_list *list = &simulation->lists[simulation->list_count];
     const struct simulation_list *known;
     struct game_hashes hashes;
-    uint32_t number = 0;
+    uint32_t number = job->first;
+    uint32_t steps;
 
     assert(simulation->list_count < SIMULATION_LISTS);
     if (index > 0) {
@@ -96,12 +104,18 @@ static const struct simulation_list *make_list(struct simulation *simulation,
     }
     memset(list, 0, sizeof(*list));
     list->before = number;
-    list->steps = (uint32_t)(terms->steps - first < terms->segment_steps ? terms->steps - first
-                                                                         : terms->segment_steps);
-    for (uint32_t i = 0; i < list->steps; i++) {
-        number += 1 + (first + i == lie && number < LIES_FROM ? LIES_FROM : 0);
+    steps = (uint32_t)(terms->steps - first < terms->segment_steps ? terms->steps - first
+                                                                   : terms->segment_steps);
+    *diverged = false;
+    for (uint32_t i = 0; i < steps && !*diverged; i++) {
+        bool lies = cheats && first + i == job->lie;
+
+        number = number_after(number, lies && job->fraud == FRAUD_STATE);
         list->numbers[i] = number;
         list->states[i] = made_state_root(number);
+        list->steps++;
+        *diverged = (lies && job->fraud == FRAUD_DIVERGED) ||
+                    (number == VIRTUAL_NOT_FINITE && !(cheats && job->fraud == FRAUD_WENT_ON));
     }
     hashes = hashes_of(list);
     list->root = game_segment_root(&hashes, first);
@@ -130,12 +144,13 @@ static bool make_case(struct simulation *simulation, const struct simulation_job
     if (last != NULL) {
         before = hashes_of(last);
     }
-    made_job(header, &id, 0);
+    made_job(header, &id, job->first);
     made_states_case(shown, header, &segment->committed, &states,
                      index == 0 ? NULL : &segment[-1].committed, &before, step);
     shown->client = simulation->accounts[PLAYER_CLIENT];
     shown->salt = job->terms.salt;
-    return virtual_is_false(&shown->pre_state, &shown->post_state);
+    return virtual_is_false(&shown->pre_state, &shown->post_state,
+                            shown->segment.diverged && step + 1 == shown->segment.steps);
 }
 
 /* Where this player leads a claim, which is false: queries, evidence that convicts nobody, or
@@ -160,7 +175,7 @@ static void lead_claims(struct simulation *simulation, struct simulation_job *jo
             continue;
         }
         error_init(&error);
-        made_job(subject.job_header, &id, 0);
+        made_job(subject.job_header, &id, job->first);
         (void)snprintf(name, sizeof(name), "lead/%02x%02x/%u", claim->key.bytes[0],
                        claim->key.bytes[1], claim->turns);
         if (claim->turns % 3 == 2) {
@@ -317,18 +332,19 @@ static void commit(struct simulation *simulation, struct simulation_job *job,
     struct game_hashes states;
     struct error error;
     char name[LEDGER_NAME_MAX];
+    bool diverged;
 
-    if (index == record->segment_count || index - record->finalized >= AHEAD ||
+    if (index == record->segment_count || record->ended || index - record->finalized >= AHEAD ||
         now_s(simulation) > record->due_s || (player == PLAYER_CHEAT && index >= job->vanishes)) {
         return;
     }
-    list = make_list(simulation, job, index, player == PLAYER_CHEAT ? job->lie : UINT32_MAX);
+    list = make_list(simulation, &diverged, job, index, player == PLAYER_CHEAT);
     states = hashes_of(list);
     error_init(&error);
-    (void)snprintf(name, sizeof(name), "commit/%" PRIu64 "/%u/%u/%02x", job->terms.salt,
-                   record->generation, index, list->root.bytes[0]);
-    forgive(ledger_commit(ledger_of(simulation, player), name, &record->key, index, &states, false,
-                          &error));
+    (void)snprintf(name, sizeof(name), "commit/%" PRIu64 "/%u/%u/%02x/%d", job->terms.salt,
+                   record->generation, index, list->root.bytes[0], diverged);
+    forgive(ledger_commit(ledger_of(simulation, player), name, &record->key, index, &states,
+                          diverged, &error));
 }
 
 static void play_solver(struct simulation *simulation, struct simulation_job *job,
@@ -522,16 +538,22 @@ static void invent_terms(struct simulation *simulation, struct simulation_job *j
         .clock_s = CLOCK_S,
         .delivery_period_s = DELIVERY_S,
     };
-    made_job(header, &job->terms.job_id, 0);
-    job->terms.first_state_root = made_state_root(0);
-    if (chance(simulation, 20)) { /* nobody is drawn */
+    if (chance(simulation, 40)) { /* it diverges, in one of its steps */
+        job->first = VIRTUAL_NOT_FINITE - 1 - (uint32_t)below(simulation, job->terms.steps);
+    }
+    made_job(header, &job->terms.job_id, job->first);
+    job->terms.first_state_root = made_state_root(job->first);
+    if (simulation->hidden) {
+        job->terms.coverage_ppm = GAME_PPM;
+    } else if (chance(simulation, 20)) { /* nobody is drawn */
         job->terms.seats = job->terms.coverage_ppm = job->terms.panel_least = 0;
     }
 }
 
 void simulation_invent_jobs(struct simulation *simulation)
 {
-    simulation->job_count = 1 + (uint32_t)below(simulation, SIMULATION_JOBS);
+    simulation->job_count =
+        simulation->hidden ? 1 : 1 + (uint32_t)below(simulation, SIMULATION_JOBS);
     for (uint32_t i = 0; i < simulation->job_count; i++) {
         struct simulation_job *job = &simulation->jobs[i];
         struct digest id;
@@ -539,18 +561,20 @@ void simulation_invent_jobs(struct simulation *simulation)
         struct hash32 key;
 
         invent_terms(simulation, job, i);
-        made_job(header, &id, 0);
+        made_job(header, &id, job->first);
         key = game_job_key(&virtual_place, &simulation->accounts[PLAYER_CLIENT], &id,
                            job->terms.salt);
         job_record_init(&job->record, &key, &simulation->accounts[PLAYER_SEAT]);
         job->opens_ms = simulation->now_ms + below(simulation, 600000);
-        job->is_cheated = chance(simulation, 60);
+        job->is_cheated = simulation->hidden || chance(simulation, 60);
         job->lie =
             chance(simulation, 85) ? (uint32_t)below(simulation, job->terms.steps) : UINT32_MAX;
-        job->vanishes = chance(simulation, 75) ? SIMULATION_SEGMENTS
-                                               : (uint32_t)below(simulation, SIMULATION_SEGMENTS);
+        job->fraud = (enum simulation_fraud)below(simulation, SIMULATION_FRAUDS);
+        job->vanishes = simulation->hidden || chance(simulation, 75)
+                            ? SIMULATION_SEGMENTS
+                            : (uint32_t)below(simulation, SIMULATION_SEGMENTS);
         job->answers = chance(simulation, 60);
-        job->withholds = simulation->job_count == 1 && job->is_cheated && chance(simulation, 15);
+        job->withholds = simulation->hidden;
         job->is_acknowledged = chance(simulation, 50);
         job->is_asked = chance(simulation, 20);
         job->manner = (enum simulation_manner)below(simulation, SIMULATION_MANNERS);

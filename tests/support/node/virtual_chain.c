@@ -72,7 +72,8 @@ static enum status convict(const struct virtual_chain *chain, struct local_game 
 
     TRY(local_require_tried(game, &trial, &move->key, GAME_TURN_CLAIMANT));
     TRY(require_subject(game, &trial.dispute, &move->subject));
-    return chain->is_false(&move->subject.pre_state, &move->subject.post_state)
+    return chain->is_false(&move->subject.pre_state, &move->subject.post_state,
+                           trial.dispute.diverged)
                ? local_uphold(game, &trial)
                : local_refuse(game, GAME_NOT_GUILTY, 0);
 }

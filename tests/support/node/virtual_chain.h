@@ -62,8 +62,8 @@ struct virtual_chain {
     struct address rich[16]; /* who has money from the beginning */
     uint32_t rich_count;
     uint64_t forks;
-    /* Is this no step of the job? */
-    bool (*is_false)(const struct digest *pre_state, const struct digest *post_state);
+    /* Is this no step of the job? ends: it is said to have diverged there. */
+    bool (*is_false)(const struct digest *pre_state, const struct digest *post_state, bool ends);
 };
 
 /* Borrows nothing. */

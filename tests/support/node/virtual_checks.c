@@ -17,9 +17,30 @@ enum {
     MOVE_MAX = 65536,
 };
 
-bool virtual_is_false(const struct digest *pre_state, const struct digest *post_state)
+bool virtual_is_false(const struct digest *pre_state, const struct digest *post_state, bool ends)
 {
-    return made_state_of(post_state) != made_state_of(pre_state) + 1;
+    uint32_t state = made_state_of(post_state);
+
+    return state != made_state_of(pre_state) + 1 || ends != (state == VIRTUAL_NOT_FINITE);
+}
+
+/* The state that a job begins with is in its id. */
+static uint32_t first_of(const struct digest *job_id)
+{
+    static struct digest ids[VIRTUAL_NOT_FINITE];
+    static bool known;
+    uint8_t header[GAME_JOB_HEADER_SIZE];
+    uint32_t first = 0;
+
+    for (uint32_t i = 0; i < VIRTUAL_NOT_FINITE && !known; i++) {
+        made_job(header, &ids[i], i);
+    }
+    known = true;
+    while (first < VIRTUAL_NOT_FINITE && !digest_equal(&ids[first], job_id)) {
+        first++;
+    }
+    assert_true(first < VIRTUAL_NOT_FINITE);
+    return first;
 }
 
 /* ---- a check ---------------------------------------------------------------------- */
@@ -36,7 +57,7 @@ static bool find_before(struct digest *before, const struct check_request *reque
     const struct check_segment *last = &request->segments[place == 0 ? 0 : place - 1];
 
     if (request->index == request->segment_count - 1 - place) {
-        *before = made_state_root(0);
+        *before = made_state_root(first_of(&request->job_id));
         return true;
     }
     if (place == 0) {
@@ -65,7 +86,6 @@ static void refute(struct check_result *result, const struct check_request *requ
     const struct check_segment *segment = &request->segments[place];
 
     result->outcome = CHECK_REFUTED;
-    result->flaw = CHECK_FLAW_STATE;
     result->index = request->index - (request->segment_count - 1 - place);
     result->step = step;
     (void)find_before(&result->before, request, place);
@@ -73,6 +93,10 @@ static void refute(struct check_result *result, const struct check_request *requ
     result->post_state = segment->states[step];
     result->true_state = made_state_root(made_state_of(pre_state) + 1);
     result->other_state = result->true_state;
+    result->flaw = !digest_equal(&result->post_state, &result->true_state) ? CHECK_FLAW_STATE
+                   : made_state_of(&result->post_state) == VIRTUAL_NOT_FINITE
+                       ? CHECK_FLAW_WENT_ON
+                       : CHECK_FLAW_NOT_DIVERGED;
 }
 
 static void draw_leaves(struct check_result *result, const struct check_request *request)
@@ -101,7 +125,7 @@ static void check(struct virtual_checks *checks, struct check_result *result,
     uint32_t start = find_start(checks, request);
     struct digest state;
 
-    made_job(result->header, &state, 0);
+    made_job(result->header, &state, first_of(&request->job_id));
     result->has_header = true;
     if (!find_before(&state, request, start)) {
         cannot_tell(result, "the state before is on no mirror");
@@ -111,7 +135,10 @@ static void check(struct virtual_checks *checks, struct check_result *result,
         const struct check_segment *segment = &request->segments[place];
 
         for (uint32_t step = 0; step < segment->steps; step++) {
-            if (virtual_is_false(&state, &segment->states[step])) {
+            bool ends = request->diverged && place + 1 == request->segment_count &&
+                        step + 1 == segment->steps;
+
+            if (virtual_is_false(&state, &segment->states[step], ends)) {
                 refute(result, request, place, step, &state);
                 return;
             }

@@ -2,7 +2,8 @@
  * virtual_checks.h - children whose answers are known: they check states that are numbers.
  *
  * A state is one of made_states.h, and a step of every job adds one to its number, so a step is
- * true or it is not, and nothing need be computed. A child stands for the product's
+ * true or it is not, and nothing need be computed. One number is not finite: a training that comes
+ * there has diverged, and ends. Jobs begin with a number of their own. A child stands for the product's
  * (verifier/check/check.h, verifier/dispute/dispute_child.h): it finds the first false step of a
  * segment or the leaves that a seed draws, and in a dispute it leaves the next move in the claim's
  * folder. It may also die, or find nothing at mirrors that are silent or lie.
@@ -39,8 +40,11 @@ struct virtual_checks {
     void *context;
 };
 
-/* Is it no step of a job? */
-bool virtual_is_false(const struct digest *pre_state, const struct digest *post_state);
+/* The number of the state that is not finite. */
+#define VIRTUAL_NOT_FINITE 13
+
+/* Is it no step of a job? ends: the training is said to have diverged in it. */
+bool virtual_is_false(const struct digest *pre_state, const struct digest *post_state, bool ends);
 
 struct check_port virtual_checks_port(struct virtual_checks *checks);
 

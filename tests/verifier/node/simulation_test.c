@@ -46,10 +46,12 @@ static void tell(const struct simulation_result *sum, uint64_t lives)
     print_message("nodes: right %" PRIu64 ", alarms %" PRIu64 ", unavailable %" PRIu64
                   ", claims %" PRIu64 "; absent seats %" PRIu64 "; slanders %" PRIu64
                   ", convictions %" PRIu64 ", rights disproved %" PRIu64 ", voided %" PRIu64
-                  "; final %" PRIu64 ", lies among them %" PRIu64 "; jobs closed %" PRIu64 "\n",
+                  ", by -10 %" PRIu64 "; final %" PRIu64 ", lies among them %" PRIu64
+                  "; jobs closed %" PRIu64 ", diverged %" PRIu64 "; claims of a false end %" PRIu64
+                  "\n",
                   sum->rights, sum->alarms, sum->unavailables, sum->claims, sum->absents,
-                  sum->slanders, sum->convictions, sum->disproved, sum->voided, sum->finals,
-                  sum->lies, sum->closed);
+                  sum->slanders, sum->convictions, sum->disproved, sum->voided, sum->refused,
+                  sum->finals, sum->lies, sum->closed, sum->diverged, sum->pretended);
 }
 
 /* Was every promise kept? */
@@ -95,6 +97,8 @@ static void test_the_promises_are_kept_in_any_weather(void **state)
         assert_true(sum.rights > 0 && sum.alarms > 0 && sum.claims > 0 && sum.slanders > 0);
         assert_true(sum.convictions > 0 && sum.disproved > 0 && sum.closed >= lives);
         assert_true(sum.deaths > 0 && sum.reorganizations > 0);
+        assert_true(sum.unavailables > 0 && sum.refused > 0);
+        assert_true(sum.diverged > 0 && sum.pretended > 0);
     }
 }
 
