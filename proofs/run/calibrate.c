@@ -309,6 +309,24 @@ static double relative(const struct product_error *sum)
     return sum->exact > 0.0 ? sum->ours / sum->exact : 0.0;
 }
 
+static bool is_frozen(const struct watch *watch, uint32_t at)
+{
+    const struct op *b = quantize_of(watch, &watch->tape->ops[at], 1);
+
+    return watch->tape->tensors[b->inputs[0]].role == ROLE_DATA;
+}
+
+/* Where the group has frozen weights, they alone choose: an adapter begins at random and moves. */
+static bool has_a_say(const struct watch *watch, const struct group *group, uint32_t i)
+{
+    bool frozen = false;
+
+    for (uint32_t j = 0; j < group->count; j++) {
+        frozen = frozen || is_frozen(watch, group->at[j]);
+    }
+    return !frozen || is_frozen(watch, group->at[i]);
+}
+
 /* The shifts of a group, for each head; *gained: they are worth it. */
 static enum status find_shift(int16_t *c, bool *gained, const struct watch *watch,
                               const struct group *group, struct error *error)
@@ -329,7 +347,7 @@ static enum status find_shift(int16_t *c, bool *gained, const struct watch *watc
         const struct op *op = &watch->tape->ops[group->at[i]];
         const struct measured *b = &watch->operands[place_of(watch, quantize_of(watch, op, 1))];
 
-        for (uint64_t k = 0; k < count; k++) {
+        for (uint64_t k = 0; k < count && has_a_say(watch, group, i); k++) {
             both[k].largest = fmax(both[k].largest, b->channels[k].largest);
             both[k].squares += b->channels[k].squares;
         }
@@ -345,8 +363,8 @@ static enum status find_shift(int16_t *c, bool *gained, const struct watch *watc
         const struct product_error plain = error_of(watch, &watch->tape->ops[group->at[i]], NULL);
         const struct product_error even = error_of(watch, &watch->tape->ops[group->at[i]], c);
 
-        before += relative(&plain);
-        after += relative(&even);
+        before += has_a_say(watch, group, i) ? relative(&plain) : 0.0;
+        after += has_a_say(watch, group, i) ? relative(&even) : 0.0;
     }
     *gained = any && after < GAIN * GAIN * before;
     free(both);

@@ -211,6 +211,9 @@ def rescale_inside(config, tensors, generator, at):
 
 # ---- what they compute ----
 
+product = torch.matmul  # another may stand in its place
+
+
 def frequencies(config):
     d = head_width_of(config)
     inverse = config.get("rope_theta", 10000.0) ** (-torch.arange(0, d, 2).double() / d)
@@ -246,9 +249,9 @@ def rotate(x, inverse):
 
 def attention(q, k, v):
     time = q.shape[2]
-    scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])
+    scores = product(q, k.transpose(2, 3)) / math.sqrt(q.shape[3])
     mask = torch.ones(time, time, dtype=torch.bool).tril()
-    y = scores.masked_fill(~mask, -math.inf).softmax(-1) @ v
+    y = product(scores.masked_fill(~mask, -math.inf).softmax(-1), v)
     return y.transpose(1, 2).reshape(q.shape[0], time, -1)
 
 
@@ -278,7 +281,7 @@ class Decoder:
 
     def linear(self, name, x):
         w = self.p[name + ".weight"]
-        y = x @ w if self.config["model_type"] == "gpt2" else x @ w.T
+        y = product(x, w if self.config["model_type"] == "gpt2" else w.T)
         if name + ".bias" in self.p:
             y = y + self.p[name + ".bias"]
         if name in self.adapters:
@@ -286,7 +289,7 @@ class Decoder:
             if self.dropout:  # stream 0 draws the batch
                 x = x * dropout_mask(x.shape, self.dropout, self.step,
                                      1 + list(self.adapters).index(name))
-            y = y + x @ a.T @ b.T * scale
+            y = y + product(product(x, a.T), b.T) * scale
         return y
 
     def __call__(self, tokens):
@@ -310,7 +313,7 @@ class Decoder:
             x = x + self.linear(at + "attn.c_proj", attention(q, k, v))
             y = act(self.linear(at + "mlp.c_fc", norm(at + "ln_2", x)))
             x = x + self.linear(at + "mlp.c_proj", y)
-        return norm("ln_f", x) @ p["wte.weight"].T
+        return product(norm("ln_f", x), p["wte.weight"].T)
 
     def llama(self, tokens):
         c, p = self.config, self.p
@@ -334,7 +337,7 @@ class Decoder:
             gate = ACTIVATIONS[c.get("hidden_act", "silu")](self.linear(at + "mlp.gate_proj", y))
             x = x + self.linear(at + "mlp.down_proj", gate * self.linear(at + "mlp.up_proj", y))
         x = rms_norm(x, p["model.norm.weight"], epsilon)
-        return x @ p.get("lm_head.weight", p["model.embed_tokens.weight"]).T
+        return product(x, p.get("lm_head.weight", p["model.embed_tokens.weight"]).T)
 
 
 # ---- batches, from docs/ARITHMETIC.md ----
