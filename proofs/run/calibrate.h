@@ -5,9 +5,9 @@
  * Products over channels are looked at: a layer's, its input's gradient, an attention's scores.
  * Where channels differ much, channel_rule.h says by what they are shifted; a shift that brings no
  * gain is left out. Products that share their first operand share the shift; where some of them
- * have frozen weights, those choose, and are quantized once for each direction. What is then still farther from double precision than operands
- * of bfloat16 gets 22 bits. Sums over tokens shift by each step's own numbers (builder.h) and are
- * not looked at.
+ * have frozen weights, those choose, and are quantized once for each direction. What is then still
+ * farther from double precision than operands of bfloat16 gets 22 bits. Sums over tokens shift by
+ * each step's own numbers (builder.h) and are not looked at.
  */
 #ifndef PROOFS_RUN_CALIBRATE_H
 #define PROOFS_RUN_CALIBRATE_H
