@@ -37,12 +37,56 @@ static void cuda_close(struct machine *machine)
         }
     }
     cuda_memory_close(cuda);
+    lazy_release(&cuda->lazy);
     if (cuda->device != NULL) {
         cuda->config.calls->close(cuda->device);
     }
     free(cuda->hashing.items);
     tape_free(machine->rewrite);
     free(cuda);
+}
+
+/* Narrows the run until it cuts no group that is launched as one. */
+static void spare_groups(struct machine_cuda *cuda)
+{
+    for (uint32_t at = 0; cuda->fused && at < cuda->lazy_last; at++) {
+        const bool groups = cuda->fusion.patterns[at] != NULL;
+        const uint32_t end = groups ? cuda->fusion.ends[at] : at + 1;
+
+        if (at < cuda->lazy_first && end > cuda->lazy_first) {
+            cuda->lazy_first = end;
+        }
+        if (end > cuda->lazy_last) {
+            cuda->lazy_last = at;
+        }
+    }
+}
+
+/* Finds the longest run of operations that a step may leave out. */
+static enum status find_lazy(struct machine_cuda *cuda, struct error *error)
+{
+    const struct tape *tape = cuda->machine.tape;
+    uint32_t first = 0;
+
+    if (cuda->options.trace) {
+        return STATUS_OK;
+    }
+    TRY(lazy_find(&cuda->lazy, tape, error));
+    if (cuda->lazy.ops == NULL || cuda->memory[cuda->lazy.condition] == NULL) {
+        return STATUS_OK;
+    }
+    for (uint32_t at = 0; at + 1 < tape->op_count; at++) { /* the last one ends the step */
+        first = cuda->lazy.ops[at] ? first : at + 1;
+        if (at + 1 - first > cuda->lazy_last - cuda->lazy_first) {
+            cuda->lazy_first = first;
+            cuda->lazy_last = at + 1;
+        }
+    }
+    spare_groups(cuda);
+    if (cuda->lazy_first >= cuda->lazy_last) {
+        cuda->lazy_first = cuda->lazy_last = 0;
+    }
+    return STATUS_OK;
 }
 
 enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
@@ -65,6 +109,7 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     }
     TRY_OUT(cuda_memory_plan(cuda, error));
     TRY_OUT(cuda_memory_open(cuda, error));
+    TRY_OUT(find_lazy(cuda, error));
     *machine = &cuda->machine;
     return STATUS_OK;
 out:
@@ -312,8 +357,8 @@ static enum status run_leg(struct machine_cuda *cuda, const struct leg *wanted, 
  * A step is two legs: up to where it writes states, and on from there. Between them it waits for
  * the hashing of the previous states, which runs beside the first leg.
  */
-static enum status run_legs(struct machine_cuda *cuda, uint32_t first, uint32_t last,
-                            struct error *error)
+static enum status run_leg_pair(struct machine_cuda *cuda, uint32_t first, uint32_t last,
+                                struct error *error)
 {
     const bool ends = last == cuda->machine.tape->op_count;
     const uint32_t writing = cuda->first_writing < first  ? first
@@ -333,6 +378,41 @@ static enum status run_legs(struct machine_cuda *cuda, uint32_t first, uint32_t 
     }
     TRY(cuda_failed(cuda, cuda_hash_join(cuda), "hashing", error));
     return run_leg(cuda, &after, error);
+}
+
+/* Does the condition hold? Waits for what makes it. */
+static enum status ask_condition(bool *holds, struct machine_cuda *cuda, struct error *error)
+{
+    const struct tape *tape = cuda->machine.tape;
+    const uint32_t condition = cuda->lazy.condition;
+    uint8_t bytes[4] = {0};
+
+    TRY(cuda_failed(cuda,
+                    cuda->config.calls->download(cuda->device, bytes, cuda->memory[condition],
+                                                 cuda_tensor_bytes(tape, condition)),
+                    "a download", error));
+    *holds = lazy_holds(&tape->tensors[condition], bytes);
+    return STATUS_OK;
+}
+
+/* Operations that a step may leave out are legs of their own. */
+static enum status run_legs(struct machine_cuda *cuda, uint32_t first, uint32_t last,
+                            struct error *error)
+{
+    const bool apart = first <= cuda->lazy_first && cuda->lazy_last <= last && cuda->lazy_last != 0;
+    bool holds = false;
+
+    if (!apart) {
+        return run_leg_pair(cuda, first, last, error);
+    }
+    if (first < cuda->lazy_first) {
+        TRY(run_leg_pair(cuda, first, cuda->lazy_first, error));
+    }
+    TRY(ask_condition(&holds, cuda, error));
+    if (holds) {
+        TRY(run_leg_pair(cuda, cuda->lazy_first, cuda->lazy_last, error));
+    }
+    return run_leg_pair(cuda, cuda->lazy_last, last, error);
 }
 
 static enum status cuda_run(struct machine *machine, uint32_t first, uint32_t last,

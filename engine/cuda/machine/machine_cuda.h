@@ -7,6 +7,7 @@
 
 #include "engine/cuda/fusions/fusion.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/lazy.h"
 #include "engine/plan/plan.h"
 
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
@@ -73,6 +74,9 @@ struct machine_cuda {
     uint32_t first_writing; /* the first operation that writes a state; else op_count */
     struct hashing hashing;
     bool graph_refused; /* recording failed once: never tried again */
+    struct lazy lazy;   /* fast mode; the run of them that a step may leave out as one: */
+    uint32_t lazy_first;
+    uint32_t lazy_last; /* one past it; 0: there is none */
 };
 
 static inline struct machine_cuda *cuda_of(struct machine *machine)

@@ -12,6 +12,7 @@
 
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/machine/machine.h"
+#include "engine/tape/builder.h"
 #include "proofs/commit/trace.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/numeric/random_tape.h"
@@ -320,9 +321,105 @@ static void test_shared_memory_that_was_not_asked_for_is_refused(void **state)
     }
 }
 
+/* ---- what a select drops ------------------------------------------------------ */
+
+enum { DUE_SIDE = 16, DUE_STEPS = 9 };
+static const float due_steps[DUE_STEPS] = {0, 0, 0, 1, 0, 1, 0, 0, 1};
+
+struct due_tape {
+    struct tape *tape;
+    uint32_t table;
+    uint32_t w;
+    uint32_t figure;
+};
+
+static void due_tape_build(struct due_tape *due)
+{
+    static const uint64_t square[2] = {DUE_SIDE, DUE_SIDE};
+    static const uint64_t rows[2] = {DUE_STEPS, 1};
+    static const uint64_t one = 1;
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+
+    due->table = build_tensor(builder, "due", DTYPE_F32, ROLE_CONSTANT, 2, rows);
+    due->w = build_tensor(builder, "w", DTYPE_F32, ROLE_STATE, 2, square);
+    due->figure = build_tensor(builder, "figure", DTYPE_F32, ROLE_STATE, 1, &one);
+    uint32_t next = build_scale(builder, due->w, 0.75f);
+    build_after(builder, due->w, next);
+    uint32_t condition = build_schedule(builder, due->table, 1, 0);
+    uint32_t wide = build_unary(builder, OP_GELU, build_linear(builder, next, next));
+    uint32_t mean = build_mean(builder, build_linear(builder, wide, next));
+    build_after(builder, due->figure, build_select(builder, condition, mean, due->figure));
+    due->tape = NULL;
+    assert_int_equal(builder_finish(&due->tape, builder, NULL), STATUS_OK);
+    builder_free(builder);
+}
+
+static void due_give(struct machine *machine, const struct due_tape *due)
+{
+    float values[DUE_SIDE * DUE_SIDE];
+    float figure = 0.0f;
+
+    for (int i = 0; i < DUE_SIDE * DUE_SIDE; i++) {
+        values[i] = 0.01f * (float)(i * 37 % 101 - 20);
+    }
+    assert_int_equal(machine->backend->write(machine, due->table, due_steps, NULL), STATUS_OK);
+    assert_int_equal(machine->backend->write(machine, due->w, values, NULL), STATUS_OK);
+    assert_int_equal(machine->backend->write(machine, due->figure, &figure, NULL), STATUS_OK);
+    for (uint32_t i = 0; i < due->tape->state_count; i++) {
+        const uint32_t id = due->tape->states[i].before;
+        const uint32_t step = 0;
+
+        if (due->tape->tensors[id].dtype == DTYPE_U32) {
+            assert_int_equal(machine->backend->write(machine, id, &step, NULL), STATUS_OK);
+        }
+    }
+}
+
+static bool was_run(const struct machine_cuda *cuda)
+{
+    for (int i = 0; i < LEGS_MAX; i++) {
+        const struct leg *leg = &cuda->legs[i];
+
+        if (leg->used && leg->first < cuda->lazy_last && leg->last > cuda->lazy_first) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_what_is_not_due_is_left_out(void **state)
+{
+    struct due_tape due;
+    struct machine *machines[2];
+
+    (void)state;
+    fake_device_set(&sound);
+    due_tape_build(&due);
+    machines[0] = cpu_open(due.tape, true);
+    machines[1] = fake_open(due.tape, false, false);
+    assert_true(cuda_of(machines[1])->lazy_last > cuda_of(machines[1])->lazy_first + 3);
+    due_give(machines[0], &due);
+    due_give(machines[1], &due);
+    for (int step = 0; step < DUE_STEPS; step++) {
+        float figures[2];
+
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(machines[i]->backend->step(machines[i], NULL, NULL), STATUS_OK);
+            assert_int_equal(machines[i]->backend->read(machines[i], due.figure, &figures[i], NULL),
+                             STATUS_OK);
+        }
+        assert_memory_equal(&figures[0], &figures[1], sizeof(figures[0]));
+        assert_int_equal(was_run(cuda_of(machines[1])), step >= 3);
+    }
+    machines[0]->backend->close(machines[0]);
+    machines[1]->backend->close(machines[1]);
+    tape_free(due.tape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_not_due_is_left_out),
         cmocka_unit_test(test_models_have_the_bits_of_the_rules),
         cmocka_unit_test(test_micro_batches_have_the_bits_of_the_rules),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_the_rules),
