@@ -175,21 +175,6 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
     return STATUS_OK;
 }
 
-static enum status make_plan(struct machine_cpu *cpu, struct error *error)
-{
-    enum status status = STATUS_OK;
-
-    if (cpu->options.room_to_trace && !cpu->options.trace) {
-        cpu->options.trace = true;
-        status = plan_step(cpu, error);
-        plan_release(&cpu->plan);
-        cpu->plan = (struct plan){.places = NULL};
-        cpu->options.trace = false;
-    }
-    TRY(status);
-    return plan_step(cpu, error);
-}
-
 /* ---- memory ------------------------------------------------------------- */
 
 /* Takes the lender's temporaries and scratch if both are large enough, or neither. */
@@ -358,7 +343,7 @@ static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
     if (options->hoist && !options->trace && !options->in_legs) {
         TRY(find_lasting(cpu, error));
     }
-    return make_plan(cpu, error);
+    return plan_step(cpu, error);
 }
 
 static enum status cpu_size(uint64_t *size, const struct tape *tape,

@@ -32,11 +32,9 @@ struct machine_options {
     uint64_t memory_max; /* bytes; 0: no limit */
     /*
      * CPU only. A tracing machine may compute in the temporary memory of a lender, which must not
-     * run until that machine is closed. A lender opened with room_to_trace has enough memory for
-     * it; with another the tracing machine may allocate its own. Touching fresh memory can cost as
-     * much as computing.
+     * run until that machine is closed. Where the lender has less than it needs, it allocates its
+     * own. Touching fresh memory can cost as much as computing.
      */
-    bool room_to_trace;
     struct machine *lender;
     /* Bytes of the device to use; 0: all. A step that needs more runs in machine_sliced.h. */
     uint64_t device_memory;

@@ -160,7 +160,7 @@ static void test_traces_agree_whatever_the_way_to_them(void **state)
         }
         assert_int_equal(replay_trace(&trace, &run, bundle, 17, opening, 1, &plain, NULL),
                          STATUS_OK);
-        assert_int_equal(trace_opening_check(&bits, opening, &trace.root, trace.item_count),
+        assert_int_equal(trace_opening_check(&bits, opening, &trace.root, trace.tape),
                          VERDICT_VALID);
         assert_true(way == 0 || digest_equal(&first, &trace.root));
         first = trace.root;
@@ -172,12 +172,12 @@ static void test_traces_agree_whatever_the_way_to_them(void **state)
 }
 
 /* Another machine traces one step of five. Memory is so short that the first machine rests, or
- * makes room, or lends what it needs only between steps. Returns the root of the trace. */
+ * makes room. Returns the root of the trace. */
 static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int threads,
-                                    int64_t short_by, bool room)
+                                    int64_t short_by)
 {
     static const char *const paths[] = {"fixtures/text/village.u8"};
-    struct machine_options options = {.isa = isa, .thread_count = threads, .room_to_trace = room};
+    struct machine_options options = {.isa = isa, .thread_count = threads};
     struct machine_options traced = options;
     const struct tape *tape = bundle_job(bundle)->tape;
     struct digest traced_root = {{0}};
@@ -199,7 +199,7 @@ static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int thr
         if (step == 2) {
             assert_int_equal(run_enter(&run, &traced, NULL), STATUS_OK);
             /* The rules alone compute as much in fast mode. */
-            assert_true((run.resting != NULL) == (short_by <= 0 || room || isa == ISA_SCALAR));
+            assert_true((run.resting != NULL) == (short_by <= 0 || isa == ISA_SCALAR));
             assert_int_equal(trace_run(&trace, run.machine, NULL, 0, NULL), STATUS_OK);
             assert_int_equal(run_return(&run, NULL), STATUS_OK);
             assert_null(run.resting);
@@ -223,18 +223,15 @@ static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int thr
 static void test_a_machine_rests_while_another_one_traces(void **state)
 {
     struct bundle *bundle = small_bundle_new(small_path("rests"), small_job(), NULL, 20);
-    struct digest first = pass_and_trace(bundle, ISA_SCALAR, 1, 0, false);
+    struct digest first = pass_and_trace(bundle, ISA_SCALAR, 1, 0);
 
     (void)state;
     for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
         for (int threads = 1; threads <= 2 && isa_available((enum isa)isa); threads++) {
             for (int64_t short_by = -1; short_by <= 1; short_by++) {
-                for (int room = 0; room < 2; room++) {
-                    struct digest root =
-                        pass_and_trace(bundle, (enum isa)isa, threads, short_by, room == 1);
+                struct digest root = pass_and_trace(bundle, (enum isa)isa, threads, short_by);
 
-                    assert_true(digest_equal(&root, &first));
-                }
+                assert_true(digest_equal(&root, &first));
             }
         }
     }
