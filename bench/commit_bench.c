@@ -163,8 +163,7 @@ static enum status measure_opening(struct bench *bench, struct machine *machine,
         seconds[opened] = bench_now() - start;
         if (opened == 1) {
             start = bench_now();
-            if (trace_opening_check(&bits, opening, &trace.root, trace.item_count) !=
-                VERDICT_VALID) {
+            if (trace_opening_check(&bits, opening, &trace.root, trace.tape) != VERDICT_VALID) {
                 status = error_set(error, STATUS_BAD_FORMAT, "an opening of ours is refused");
             }
             checking = bench_now() - start;

@@ -17,6 +17,7 @@ library Commitments {
     bytes32 internal constant STATE_TAG = "lockstep.state.v1";
     bytes32 internal constant SEGMENT_TAG = "lockstep.segment.v1";
     bytes32 internal constant TRACE_TAG = "lockstep.trace.v1";
+    bytes32 internal constant BATCH_TAG = "lockstep.batch.v1";
     bytes32 internal constant PROGRAM_TAG = "lockstep.program.v1";
     bytes32 internal constant JOB_TAG = "lockstep.job.v1";
 

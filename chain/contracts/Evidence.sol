@@ -97,6 +97,7 @@ library Evidence {
         uint256 inputs; // counts
         uint256 outputs;
         uint256 treeRoot; // offset of the tree root of the trace
+        uint256 batchCount; // items of the micro-batch's own list, whose tree root is next; or 0
         uint256 output; // the accused element
         uint256 element;
         uint256 part; // of kind PART: number
@@ -164,11 +165,12 @@ library Evidence {
         shown.head = head;
         _parseDescriptor(shown, head);
         uint256 offset = head.rest;
-        _need(head, offset, 43);
         shown.treeRoot = offset;
-        shown.output = _uint(offset + 32, 1);
-        shown.element = _uint(offset + 33, 8);
-        offset += 41;
+        offset += shown.batchCount == 0 ? 32 : 64;
+        _need(head, offset, 11);
+        shown.output = _uint(offset, 1);
+        shown.element = _uint(offset + 1, 8);
+        offset += 9;
         if (head.kind == PART) {
             _need(head, offset, 6);
             shown.part = _uint(offset, 4);
@@ -384,6 +386,7 @@ library Evidence {
         if (head.repeated && !Repeats.exists(shape, count, head.instance)) {
             revert BadTarget(0, 0, head.instance);
         }
+        if (head.repeated) shown.batchCount = Repeats.innerItems(shape, count);
         shown.operands = new Operand[](count);
         for (uint256 i = 0; i < count; i++) {
             Operand memory operand = shown.operands[i];
@@ -392,7 +395,9 @@ library Evidence {
             operand.role = _uint(offset + 1, 1);
             operand.place = _uint(offset + 2, 4);
             if (head.repeated) {
-                operand.place = Repeats.placeOf(shape, i, operand.place, head.instance);
+                operand.place = Repeats.placeOf(
+                    shape, i, operand.place, head.instance, head.traceCount
+                );
             }
             operand.elements = _uint(offset + 6, 8);
             operand.labelHash = offset + 14;

@@ -127,8 +127,7 @@ contract Examiner is IExaminer {
             return sha256(abi.encodePacked(queried, replied));
         }
         if (kind != Walk.DIVERGED) {
-            Walk.compare(queried, replied);
-            return 0;
+            return Walk.compare(queried, replied);
         }
         // The reply is evidence that a number of the state is not finite.
         bytes32 postState = bytes32(queried[15:47]);
@@ -229,10 +228,16 @@ contract Examiner is IExaminer {
     /// @dev Does every operand that is shown stand where the descriptor says?
     function _checkOperands(Context calldata context, Evidence.Exhibit memory shown) internal view {
         uint256 traceCount = shown.head.traceCount;
+        uint256 batchCount = shown.batchCount;
         bytes32 traceTree = _word(shown.treeRoot);
+        bytes32 batchTree = _word(shown.treeRoot + 32);
         if (
             Commitments.listRoot(Commitments.TRACE_TAG, traceTree, 0, traceCount)
-                != context.traceRoot
+                    != context.traceRoot
+                || (batchCount != 0
+                    && Commitments.listRoot(
+                        Commitments.BATCH_TAG, batchTree, shown.head.instance, batchCount
+                    ) != context.batchRoot)
         ) revert BadTrace();
         for (uint256 i = 0; i < shown.operands.length; i++) {
             Evidence.Operand memory operand = shown.operands[i];
@@ -240,16 +245,23 @@ contract Examiner is IExaminer {
             bytes32 item = Commitments.itemHash(Commitments.operandRoot(operand));
             bool listed =
                 operand.role == Evidence.ROLE_DATA || operand.role == Evidence.ROLE_CONSTANT;
-            uint256 count = listed ? operand.listCount : traceCount;
+            bool inner = !listed && batchCount != 0 && operand.place >= traceCount;
+            uint256 count = listed ? operand.listCount : inner ? batchCount : traceCount;
             bytes32 root = Commitments.pathRoot(
-                item, operand.place, count, operand.path, operand.pathSize
+                item,
+                inner ? (operand.place - traceCount) % batchCount : operand.place,
+                count,
+                operand.path,
+                operand.pathSize
             );
             if (listed) {
                 root = Commitments.listRoot(Commitments.STATE_TAG, root, 0, count);
             }
             bytes32 expected = operand.role == Evidence.ROLE_DATA
                 ? context.dataRoot
-                : operand.role == Evidence.ROLE_CONSTANT ? context.constantsRoot : traceTree;
+                : operand.role == Evidence.ROLE_CONSTANT
+                    ? context.constantsRoot
+                    : inner ? batchTree : traceTree;
             if (root != expected) revert BadTensor(i);
         }
     }

@@ -15,6 +15,7 @@ interface IExaminer {
         bytes32 preState; // state roots before and after the step
         bytes32 postState;
         bytes32 traceRoot; // of the accused
+        bytes32 batchRoot; // of the micro-batch that it committed to last
         bool diverged; // the training is said to have diverged at this step
     }
 
@@ -57,7 +58,8 @@ interface IExaminer {
         returns (bytes memory queried);
 
     /// @notice Reverts unless `replied` is what was queried.
-    /// @return kept Of parts the hash of both, which evidence needs later; else 0.
+    /// @return kept What evidence needs later: of parts the hash of both; of the list of a
+    /// micro-batch, to which nobody had committed, its root; else 0.
     function compare(bytes calldata queried, bytes calldata replied)
         external
         view

@@ -24,6 +24,8 @@ library ProgramItem {
         uint256 descriptorSize;
         bool repeated; // an operation of a repeat
         uint256 instance; // of it
+        bool exists; // there is such an instance
+        uint256 innerCount; // items of its micro-batch's own list; 0: none
         uint256 rest; // what stands behind it
         uint256 end;
     }
@@ -57,6 +59,11 @@ library ProgramItem {
             item.repeated = true;
             item.instance = number(item, item.rest, 4);
             item.rest += 4;
+            uint256 operands =
+                number(item, item.descriptor + 3, 1) + number(item, item.descriptor + 4, 1);
+            uint256 shape = _shape(item, operands);
+            item.exists = Repeats.exists(shape, operands, item.instance);
+            item.innerCount = Repeats.innerItems(shape, operands);
         }
     }
 
@@ -102,16 +109,21 @@ library ProgramItem {
         }
         uint256 operand = number(item, offset + 3, 1) + output;
         uint256 count = number(item, offset + 3, 1) + number(item, offset + 4, 1);
-        offset += 5 + 8 * number(item, offset + 2, 1);
-        uint256 shape = offset + OPERAND_SIZE * count;
-        offset += OPERAND_SIZE * operand;
+        uint256 shape = _shape(item, count);
+        offset = shape - OPERAND_SIZE * (count - operand);
         uint256 found = number(item, offset + 2, 4);
         if (item.repeated) {
-            if (!Repeats.exists(shape, count, item.instance)) revert IExaminer.BadTensor(place);
-            found = Repeats.placeOf(shape, operand, found, item.instance);
+            if (!item.exists) revert IExaminer.BadTensor(place);
+            found = Repeats.placeOf(shape, operand, found, item.instance, item.traceCount);
         }
         if (found != place) revert IExaminer.BadTensor(place);
         return word(item, offset + 14);
+    }
+
+    /// @dev The offset behind the operands, of which there are `count`.
+    function _shape(Item memory item, uint256 count) private pure returns (uint256) {
+        return item.descriptor + 5 + 8 * number(item, item.descriptor + 2, 1)
+            + OPERAND_SIZE * count;
     }
 
     ////////////////////////////////////////////////////////////////

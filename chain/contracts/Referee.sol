@@ -6,6 +6,7 @@ import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 import {Registry} from "./Registry.sol";
+import {Walk} from "./Walk.sol";
 
 /// @title Referee
 /// @notice Tries claims: whose move it is and for how long, what a move is about, and who wins. The
@@ -41,6 +42,7 @@ contract Referee is IReferee {
         bytes32 segment; // its hash
         bytes32 subject;
         bytes32 traceRoot;
+        bytes32 batchRoot; // of the micro-batch that was queried last
         bytes32 said; // what was queried last, or what the examiner keeps of the reply
         Claimant[] claimants;
     }
@@ -174,6 +176,7 @@ contract Referee is IReferee {
         if (keccak256(queried) != dispute.said) revert NotQueried();
         try EXAMINER.compare(queried, replied) returns (bytes32 kept) {
             dispute.said = kept;
+            if (Walk.commits(queried)) dispute.batchRoot = kept;
         } catch {
             revert BadReply();
         }
@@ -688,6 +691,7 @@ contract Referee is IReferee {
         context.preState = shown.preState;
         context.postState = shown.postState;
         context.traceRoot = dispute.traceRoot;
+        context.batchRoot = dispute.batchRoot;
         context.diverged = dispute.diverged;
     }
 }

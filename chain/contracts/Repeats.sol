@@ -4,18 +4,21 @@ pragma solidity 0.8.37;
 /// @title Repeats
 /// @notice Where the operands of an operation stand that a step does once for each micro-batch.
 /// @dev docs/FORMATS.md, section 4.1. Behind the operands of such a descriptor: base (4),
-/// micro-batches (4), micro-batches of a group (4), items of a micro-batch (4), sums (4), and of
-/// each operand: way (1), other (4). What is proven is well formed: the job was agreed on.
+/// micro-batches (4), micro-batches of a group (4), items that a micro-batch hands on (4), sums (4),
+/// items of a micro-batch's own list (4), and of each operand: way (1), other (4). What is proven is
+/// well formed: the job was agreed on. Items of the micro-batches' own lists are numbered behind
+/// those of the trace.
 library Repeats {
     uint256 internal constant FLAG = 0x4000; // added to the kind of the operation
-    uint256 internal constant LAYOUT_SIZE = 20;
+    uint256 internal constant LAYOUT_SIZE = 24;
     uint256 internal constant WAY_SIZE = 5;
 
     uint256 private constant OWN = 1;
     uint256 private constant CARRIED = 2;
     uint256 private constant SUMMED = 3;
-    uint256 private constant JOIN = 4;
-    uint256 private constant RIGHT = 6;
+    uint256 private constant INNER = 4;
+    uint256 private constant JOIN = 5;
+    uint256 private constant RIGHT = 7;
 
     /// @notice Is an operation with this kind one of a repeat? A state's 0xffff is not.
     function isRepeated(uint256 kind) internal pure returns (bool) {
@@ -32,15 +35,29 @@ library Repeats {
         return instance > 0 && instance < times / _uint(shape + 8, 4);
     }
 
-    /// @notice The place of an operand, whose descriptor says `place`.
-    function placeOf(uint256 shape, uint256 operand, uint256 place, uint256 instance)
-        internal
-        pure
-        returns (uint256)
-    {
+    /// @notice How many items the own list has of the micro-batch that an operation is in; 0: it has
+    /// none, or the operation joins groups.
+    function innerItems(uint256 shape, uint256 count) internal pure returns (uint256) {
+        return _uint(shape + LAYOUT_SIZE + WAY_SIZE * (count - 1), 1) < JOIN
+            ? _uint(shape + 20, 4)
+            : 0;
+    }
+
+    /// @notice The item of an operand, whose descriptor says `place`.
+    /// @param items Of the trace.
+    function placeOf(
+        uint256 shape,
+        uint256 operand,
+        uint256 place,
+        uint256 instance,
+        uint256 items
+    ) internal pure returns (uint256) {
         uint256 way = _uint(shape + LAYOUT_SIZE + WAY_SIZE * operand, 1);
         uint256 other = _uint(shape + LAYOUT_SIZE + WAY_SIZE * operand + 1, 4);
         uint256 group = _uint(shape + 8, 4);
+        if (way == INNER) {
+            return items + instance * _uint(shape + 20, 4) + place;
+        }
         if (way == OWN) {
             return _block(shape, instance) + place;
         }

@@ -20,6 +20,9 @@ library Walk {
     uint256 internal constant DIVERGED = 5;
     uint256 internal constant PARTS = 6; // of an element: not of this file
 
+    uint256 internal constant NEXT_STATE = 1; // lists
+    uint256 internal constant BATCH = 2;
+
     uint256 internal constant QUERY_SIZE = 15;
     uint256 internal constant LEVELS = 8; // of a tree that one reply shows
     uint256 internal constant LEAVES_MAX = 16; // of a part of a tensor that is shown as it is
@@ -28,7 +31,7 @@ library Walk {
 
     struct Query {
         uint256 kind;
-        uint256 list; // 0: the trace, 1: the state after the step
+        uint256 list; // 0: the trace, 1: the state after the step, 2: a micro-batch
         uint256 item;
         uint256 level;
         uint256 index;
@@ -90,53 +93,59 @@ library Walk {
         bool tensor = query.kind == TENSOR || query.kind == TENSOR_NODE;
         bool list = query.kind == LIST || query.kind == LIST_NODE;
         if (
-            query.kind == 0 || query.kind > DIVERGED || query.list > (list ? 1 : 0)
-                || (!tensor && query.item != 0) || (!node && (query.level != 0 || query.index != 0))
+            query.kind == 0 || query.kind > DIVERGED || query.list > (list ? BATCH : 0)
+                || (!tensor && query.list != BATCH && query.item != 0) || (!node && (query.level != 0 || query.index != 0))
         ) revert IExaminer.BadQuery();
     }
 
-    /// @dev The program item is a state. Behind it, of a node: the tree root of its list, the node,
-    /// its path.
+    /// @dev The program item is a state, or of a micro-batch's list one of its operations. Behind it,
+    /// of a node: the tree root of its list, the node, its path. Nobody has committed to the list of
+    /// a micro-batch before the reply.
     function _list(
         IExaminer.Context calldata context,
         Query memory query,
         ProgramItem.Item memory program
     ) private view returns (Target memory target, uint256 offset) {
         bytes32 tag = Commitments.TRACE_TAG;
-        uint256 states = program.stateCount();
         offset = program.rest;
         target.known = context.traceRoot;
         target.count = program.traceCount;
         target.lastSize = 32;
-        if (query.list == 1) {
-            tag = Commitments.STATE_TAG;
-            target.known = context.postState;
-            target.count = states;
+        if (query.list == BATCH) {
+            if (program.innerCount == 0 || !program.exists || query.item != program.instance) {
+                revert IExaminer.BadQuery();
+            }
+            tag = Commitments.BATCH_TAG;
+            target.known = query.kind == LIST ? bytes32(0) : context.batchRoot;
+            target.count = program.innerCount;
+        } else {
+            uint256 states = program.stateCount();
+            if (query.list == NEXT_STATE) {
+                tag = Commitments.STATE_TAG;
+                target.known = context.postState;
+                target.count = states;
+            }
         }
         if (query.kind == LIST) {
-            target.header = abi.encodePacked(tag, bytes32(0), uint64(0), uint64(target.count));
+            target.header =
+                abi.encodePacked(tag, bytes32(0), uint64(query.item), uint64(target.count));
             return (target, offset);
         }
         bytes32 treeRoot = program.word(offset);
-        if (Commitments.listRoot(tag, treeRoot, 0, target.count) != target.known) {
+        if (Commitments.listRoot(tag, treeRoot, query.item, target.count) != target.known) {
             revert IExaminer.BadTrace();
         }
         offset = _node(target, query, treeRoot, program, offset + 32);
     }
 
     /// @dev The program item is an operation that has the tensor as an output. Behind it: tree root
-    /// of the trace, path of the tensor's root, output (1), size of the label (1), label, tensor's
+    /// of its list, path of the tensor's root, output (1), size of the label (1), label, tensor's
     /// root; of a node instead of that the root of the tensor's tree, the node, its path.
     function _tensor(
         IExaminer.Context calldata context,
         Query memory query,
         ProgramItem.Item memory program
     ) private view returns (Target memory target, uint256 offset) {
-        bytes32 traceTree = program.word(program.rest);
-        if (
-            Commitments.listRoot(Commitments.TRACE_TAG, traceTree, 0, program.traceCount)
-                != context.traceRoot
-        ) revert IExaminer.BadTrace();
         uint256 path = program.rest + 32;
         offset = path + 1 + 32 * program.number(path, 1);
         uint256 output = program.number(offset, 1);
@@ -149,9 +158,7 @@ library Walk {
         if (query.kind == TENSOR_NODE) {
             tensorRoot = Commitments.tensorRoot(Commitments.TENSOR_TAG, treeRoot, label, labelSize);
         }
-        program.path(
-            Commitments.itemHash(tensorRoot), query.item, program.traceCount, traceTree, path
-        );
+        _item(context, query, program, tensorRoot, path);
         uint256 size = program.number(label, 8);
         target.count = size / LEAF_SIZE + (size % LEAF_SIZE == 0 ? 0 : 1);
         target.lastSize = size - (target.count - 1) * LEAF_SIZE;
@@ -163,6 +170,35 @@ library Walk {
                 Commitments.TENSOR_TAG, bytes32(0), msg.data[label:label + labelSize]
             );
         }
+    }
+
+    /// @dev The tensor's root stands in its list. Behind the program item: the tree root of that, the
+    /// path.
+    function _item(
+        IExaminer.Context calldata context,
+        Query memory query,
+        ProgramItem.Item memory program,
+        bytes32 tensorRoot,
+        uint256 path
+    ) private view {
+        bytes32 treeRoot = program.word(program.rest);
+        bytes32 tag = Commitments.TRACE_TAG;
+        bytes32 root = context.traceRoot;
+        uint256 count = program.traceCount;
+        uint256 first = 0;
+        uint256 place = query.item;
+        if (place >= count) {
+            if (program.innerCount == 0) revert IExaminer.BadTensor(place);
+            tag = Commitments.BATCH_TAG;
+            root = context.batchRoot;
+            first = program.instance;
+            place = (place - count) % program.innerCount;
+            count = program.innerCount;
+        }
+        if (Commitments.listRoot(tag, treeRoot, first, count) != root) {
+            revert IExaminer.BadTrace();
+        }
+        program.path(Commitments.itemHash(tensorRoot), place, count, treeRoot, path);
     }
 
     /// @dev A node below the root of a tree, and the path that leads there from it.
@@ -191,8 +227,18 @@ library Walk {
     //                          Replies                           //
     ////////////////////////////////////////////////////////////////
 
+    /// @notice Is it the query for the list of a micro-batch? The reply to that commits the accused.
+    function commits(bytes calldata queried) internal pure returns (bool) {
+        return uint8(queried[0]) == LIST && uint8(queried[1]) == BATCH;
+    }
+
     /// @notice Reverts unless `replied` is the one right reply. The query is not DIVERGED.
-    function compare(bytes calldata queried, bytes calldata replied) internal view {
+    /// @return kept The root of a micro-batch that the reply commits to; else 0.
+    function compare(bytes calldata queried, bytes calldata replied)
+        internal
+        view
+        returns (bytes32 kept)
+    {
         bytes32 known = bytes32(queried[QUERY_SIZE:47]);
         uint256 count = uint64(bytes8(queried[47:55]));
         bool leaves = uint8(queried[0]) >= TENSOR && count <= LEAVES_MAX;
@@ -206,7 +252,11 @@ library Walk {
             if (size < 32) revert IExaminer.BadReply();
             bytes32 treeRoot = bytes32(replied[:32]);
             bytes memory whole = abi.encodePacked(header[:32], treeRoot, header[64:]);
-            if (sha256(whole) != known) revert IExaminer.BadReply();
+            if (commits(queried)) {
+                kept = sha256(whole);
+            } else if (sha256(whole) != known) {
+                revert IExaminer.BadReply();
+            }
             known = treeRoot;
             offset += 32;
             size -= 32;

@@ -127,6 +127,7 @@ static enum status open_subject(struct local_game *game, struct evidence_context
         .before = shown->pre_state,
         .after = shown->post_state,
         .trace = dispute->trace_root,
+        .batch = dispute->batch_root,
         .diverged = dispute->diverged,
     };
     return STATUS_OK;
@@ -174,8 +175,9 @@ static enum status check_divergence(bool *good, struct local_game *game,
     return STATUS_OK;
 }
 
-/* Is the reply right? *said is kept of it: evidence may need the parts that it has. */
-static enum status check_told(bool *good, struct hash32 *said, struct local_game *game,
+/* Is the reply right? The dispute keeps of it what evidence may need: the hash of the parts that it
+ * has, or the root of a micro-batch that it commits to. */
+static enum status check_told(bool *good, struct local_dispute *dispute, struct local_game *game,
                               const struct game_move *move)
 {
     const struct game_bytes *payload = &move->payload;
@@ -185,7 +187,7 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
     struct trace_reply reply;
 
     *good = false;
-    memset(said, 0, sizeof(*said));
+    memset(&dispute->said, 0, sizeof(dispute->said));
     if (ledger_queried_read(&queried, move->queried.bytes, move->queried.size) != STATUS_OK) {
         return STATUS_OK;
     }
@@ -195,7 +197,7 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
     case TRACE_QUERY_PARTS:
         partial_sums_reply_hash(&hash, move->queried.bytes, move->queried.size, payload->bytes,
                                 payload->size);
-        memcpy(said->bytes, hash.bytes, sizeof(said->bytes));
+        memcpy(dispute->said.bytes, hash.bytes, DIGEST_SIZE);
         *good = partial_sums_check(&parts, &queried.parts, payload->bytes, payload->size) ==
                 VERDICT_VALID;
         return STATUS_OK;
@@ -207,6 +209,9 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
     }
     *good =
         trace_reply_check(&reply, &queried.target, payload->bytes, payload->size) == VERDICT_VALID;
+    if (*good && queried.target.is_unknown) {
+        dispute->batch_root = reply.root;
+    }
     return STATUS_OK;
 }
 
@@ -221,7 +226,7 @@ enum status local_reply(struct local_game *game, const struct game_move *move)
     if (!hash32_equal(&hash, &dispute->said)) {
         return local_refuse(game, GAME_NOT_QUERIED, 0);
     }
-    TRY(check_told(&good, &dispute->said, game, move));
+    TRY(check_told(&good, dispute, game, move));
     if (!good) {
         return local_refuse(game, GAME_BAD_REPLY, 0);
     }

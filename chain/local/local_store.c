@@ -68,7 +68,7 @@ static const struct field dispute_rows[] = {
     DISPUTE(solver_left_s, U32),  DISPUTE(lead_left_s, U32), DISPUTE(queries, U32),
     DISPUTE(first, U32),          DISPUTE(count, U32),       DISPUTE(query_fee, WEI),
     DISPUTE(job, BYTES32),        DISPUTE(segment, BYTES32), DISPUTE(subject, BYTES32),
-    DISPUTE(trace_root, BYTES32), DISPUTE(said, BYTES32),
+    DISPUTE(trace_root, BYTES32), DISPUTE(said, BYTES32),    DISPUTE(batch_root, BYTES32),
 };
 
 static const struct field claimant_rows[] = {

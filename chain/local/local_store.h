@@ -94,6 +94,7 @@ struct local_dispute {
     struct hash32 segment; /* its hash */
     struct hash32 subject;
     struct digest trace_root;
+    struct digest batch_root; /* of the micro-batch that was queried last */
     /* keccak256 of what was queried; after a reply of parts, partial_sums_reply_hash(). */
     struct hash32 said;
 };

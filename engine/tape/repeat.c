@@ -26,6 +26,10 @@ bool repeat_holds(uint32_t *i, const struct repeat_layout *layout, uint32_t item
     uint32_t high = layout->times;
 
     *i = TENSOR_NONE;
+    if (layout->times > 0 && item >= layout->list) {
+        *i = (item - layout->list) / layout->inner;
+        return true;
+    }
     if (layout->times == 0 || item < layout->base || item >= repeat_block_place(layout, high)) {
         return false;
     }
@@ -65,21 +69,30 @@ static uint32_t sum_count(const struct repeat *repeat)
     return sums;
 }
 
+/* Every carry is left in an output of the body, and in one of its own. */
 void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape)
 {
     const struct tape *brief = tape->brief;
+    const struct repeat *repeat;
+    uint32_t behind = 0;
 
     *layout = (struct repeat_layout){.times = 0};
     if (brief == NULL) {
         return;
     }
+    repeat = &brief->repeat;
     *layout = (struct repeat_layout){.base = brief->state_count,
-                                     .times = brief->repeat.times,
-                                     .group = brief->repeat.group,
-                                     .sums = sum_count(&brief->repeat)};
-    for (uint32_t at = 0; at < brief->repeat.first + brief->repeat.op_count; at++) {
-        *(at < brief->repeat.first ? &layout->base : &layout->block) += brief->ops[at].output_count;
+                                     .times = repeat->times,
+                                     .group = repeat->group,
+                                     .block = repeat->carry_count,
+                                     .sums = sum_count(repeat)};
+    for (uint32_t at = 0; at < brief->op_count; at++) {
+        *(at < repeat->first                      ? &layout->base
+          : at - repeat->first < repeat->op_count ? &layout->inner
+                                                  : &behind) += brief->ops[at].output_count;
     }
+    layout->inner -= repeat->carry_count;
+    layout->list = (uint32_t)repeat_block_place(layout, layout->times) + behind;
 }
 
 /* ---- checks ------------------------------------------------------------- */
@@ -383,6 +396,35 @@ static void unroll(struct unroller *unroller)
     }
 }
 
+/* Numbers what the operations make. Outputs of the trace's list stand in tape order. */
+static void number_items(struct unroller *unroller)
+{
+    const struct repeat *repeat = &unroller->brief->repeat;
+    struct tape *tape = unroller->tape;
+    struct repeat_layout layout;
+    uint32_t listed = tape->state_count;
+    uint32_t inner;
+
+    repeat_layout_of(&layout, tape);
+    inner = layout.list;
+    for (uint32_t id = 0; id < unroller->brief->tensor_count; id++) {
+        unroller->now[id] = 0; /* is it what a carry is left in? */
+    }
+    for (uint32_t k = 0; k < repeat->carry_count; k++) {
+        unroller->now[repeat->carries[k].after] = 1;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        uint32_t item = tape->origins[at].item;
+        bool inside = item >= repeat->first && item - repeat->first < repeat->op_count;
+
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            bool own = inside && unroller->now[unroller->brief->ops[item].outputs[i]] == 0;
+
+            tape->items[tape->ops[at].outputs[i]] = own ? inner++ : listed++;
+        }
+    }
+}
+
 /* The sizes are below the limits that check_terms() holds them to. */
 static bool make_room(struct unroller *unroller)
 {
@@ -399,14 +441,15 @@ static bool make_room(struct unroller *unroller)
     tape->tensors = malloc((tensors + 1) * sizeof(*tape->tensors));
     tape->ops = malloc((ops + 1) * sizeof(*tape->ops));
     tape->origins = malloc((ops + 1) * sizeof(*tape->origins));
+    tape->items = malloc((tensors + 1) * sizeof(*tape->items));
     tape->states = malloc(((size_t)brief->state_count + 1) * sizeof(*tape->states));
     unroller->now = malloc(((size_t)brief->tensor_count + 1) * sizeof(*unroller->now));
     unroller->last = calloc((size_t)repeat->carry_count + 1, sizeof(*unroller->last));
     unroller->pending =
         calloc(LEVELS_MAX * ((size_t)repeat->carry_count + 1), sizeof(*unroller->pending));
     return tape->tensors != NULL && tape->ops != NULL && tape->origins != NULL &&
-           tape->states != NULL && unroller->now != NULL && unroller->last != NULL &&
-           unroller->pending != NULL;
+           tape->items != NULL && tape->states != NULL && unroller->now != NULL &&
+           unroller->last != NULL && unroller->pending != NULL;
 }
 
 enum status repeat_unroll(struct tape **unrolled, struct tape *brief, struct error *error)
@@ -437,6 +480,7 @@ enum status repeat_unroll(struct tape **unrolled, struct tape *brief, struct err
     unroller.tape->brief = brief;
     unroller.tape->join_count =
         brief->repeat.times == brief->repeat.group ? 0 : sum_count(&brief->repeat);
+    number_items(&unroller);
     *unrolled = unroller.tape;
 out:
     free(unroller.now);

@@ -18,23 +18,29 @@
 
 #include "engine/tape/tape.h"
 
-/* The place of what a repeat makes, in items of a trace. Micro-batch i makes `block` items. After a
- * group come the joins that it completes, each of `sums` items. docs/FORMATS.md, section 4.1. */
+/*
+ * The place of what a repeat makes, in items of a trace. The trace's list has what micro-batch i
+ * leaves in its carries, `block` items; after a group come the joins that it completes, each of
+ * `sums` items. All else that a micro-batch makes stands in a list of its own, of `inner` items.
+ * Items of these are counted on from the `list` items of the trace's. docs/FORMATS.md, 2.2 and 4.1.
+ */
 struct repeat_layout {
     uint32_t base;  /* the first item of micro-batch 0 */
     uint32_t times; /* micro-batches */
     uint32_t group; /* micro-batches of a group */
-    uint32_t block; /* items of a micro-batch */
+    uint32_t block; /* items that a micro-batch has in the trace's list */
     uint32_t sums;  /* joined carries */
+    uint32_t inner; /* items of a micro-batch's own list */
+    uint32_t list;  /* items of the trace's list */
 };
 
-/* Of a tape as machines run it; times is 0 where it has no repeat. */
+/* Of a tape as machines run it; times, inner and list are 0 where it has no repeat. */
 void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape);
 
 /* Is the item made by a repeat? Then *i is the micro-batch; TENSOR_NONE: a join makes it. */
 bool repeat_holds(uint32_t *i, const struct repeat_layout *layout, uint32_t item);
 
-/* The first item of micro-batch number i. */
+/* The first item of micro-batch number i, in the trace's list. */
 uint64_t repeat_block_place(const struct repeat_layout *layout, uint32_t i);
 
 /* The first item of a join. Joins are the inner nodes of the tree, 1 the root, the children of t

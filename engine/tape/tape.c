@@ -15,6 +15,7 @@ void tape_free(struct tape *tape)
         free(tape->states);
         free(tape->repeat.carries);
         free(tape->origins);
+        free(tape->items);
         tape_free(tape->brief);
         free(tape);
     }

@@ -72,6 +72,7 @@ struct tape {
      * operation where it comes from. Else NULL. */
     struct tape *brief;
     struct op_origin *origins;
+    uint32_t *items;     /* for each tensor that an operation makes its item (repeat.h) */
     uint32_t join_count; /* additions that join groups, of any node: the joined carries */
 };
 

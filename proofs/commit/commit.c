@@ -15,10 +15,9 @@ static const char array_tags[2][TAG_SIZE] = {
     [COMMIT_DATA] = "lockstep.data.v1",
 };
 static const char list_tags[COMMIT_LIST_COUNT][TAG_SIZE] = {
-    [COMMIT_STATE] = "lockstep.state.v1",
-    [COMMIT_SEGMENT] = "lockstep.segment.v1",
-    [COMMIT_TRACE] = "lockstep.trace.v1",
-    [COMMIT_PROGRAM] = "lockstep.program.v1",
+    [COMMIT_STATE] = "lockstep.state.v1", [COMMIT_SEGMENT] = "lockstep.segment.v1",
+    [COMMIT_TRACE] = "lockstep.trace.v1", [COMMIT_PROGRAM] = "lockstep.program.v1",
+    [COMMIT_BATCH] = "lockstep.batch.v1",
 };
 /* The name of a tensor from a data header, which holds no name. */
 static const char data_name[] = "data";
@@ -195,7 +194,7 @@ void commit_stream_root(const struct commit_stream *stream, struct digest *root)
 /* May the field at 64 of such a list be other than zero? */
 static bool first_fits(enum commit_list kind, uint64_t first)
 {
-    return first == 0 || kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
+    return first == 0 || kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM || kind == COMMIT_BATCH;
 }
 
 /* docs/FORMATS.md, list header: 0 tag (32), 32 items root (32), 64 first (8), 72 count (8). */

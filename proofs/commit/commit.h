@@ -87,10 +87,11 @@ void commit_stream_root(const struct commit_stream *stream, struct digest *root)
 enum commit_list {
     COMMIT_STATE = 0, /* items: tensor roots, in the tape's order */
     COMMIT_SEGMENT,   /* items: state roots after each of its steps; first: its first step */
-    COMMIT_TRACE,   /* items: tensor roots, the pre-state before every output of every operation */
-    COMMIT_PROGRAM, /* items: descriptors (descriptor.h); first: how many items a trace has */
+    COMMIT_TRACE,     /* items: tensor roots, the pre-state before the outputs of the operations */
+    COMMIT_PROGRAM,   /* items: descriptors (descriptor.h); first: how many items a trace has */
+    COMMIT_BATCH, /* items: tensor roots of a micro-batch's own list; first: which micro-batch */
 };
-#define COMMIT_LIST_COUNT 4
+#define COMMIT_LIST_COUNT 5
 
 /* first is 0 for states and traces. */
 void commit_list_header(uint8_t bytes[COMMIT_LIST_HEADER_SIZE], enum commit_list kind,

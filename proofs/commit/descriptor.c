@@ -4,7 +4,7 @@
  * Operation: 0 kind (2), 2 attributes a (1), 3 inputs i (1), 4 outputs o (1), 5 attributes (8 a),
  * then of each input and each output: type (1), role (1), place (4), elements (8), label (32).
  * Of a repeat (0x4000 is added to the kind) behind that: base (4), times (4), group (4), block (4),
- * sums (4), and of each operand: way (1), other (4).
+ * sums (4), inner (4), and of each operand: way (1), other (4).
  * State: 0 0xffff (2), 2 state (4), 6 states (4), 10 next (4), 14 label (32),
  * 46 kind of its first value (1), 47 bits of the value (4).
  */
@@ -21,7 +21,7 @@
 #include "proofs/hash/sha256.h"
 
 #define OPERAND_SIZE 46
-#define LAYOUT_SIZE  20
+#define LAYOUT_SIZE  24
 #define WAY_SIZE     5
 _Static_assert(5 + 8 * OP_ATTRIBUTES_MAX + LAYOUT_SIZE +
                        (OPERAND_SIZE + WAY_SIZE) * DESCRIPTOR_OPERANDS_MAX <=
@@ -40,6 +40,7 @@ static enum status find_repeat(struct descriptor_places *places, struct error *e
     uint32_t joined = 0;
 
     repeat_layout_of(&places->layout, places->tape);
+    places->trace_items = places->layout.list;
     places->carry_of = malloc(((size_t)places->tape->tensor_count + 1) * sizeof(*places->carry_of));
     places->joined = calloc((size_t)repeat->carry_count + 1, sizeof(*places->joined));
     if (places->carry_of == NULL || places->joined == NULL) {
@@ -93,7 +94,9 @@ enum status descriptor_places_find(struct descriptor_places *places, const struc
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
-            places->of[tape->ops[at].outputs[i]] = places->trace_items++;
+            uint32_t id = tape->ops[at].outputs[i];
+
+            places->of[id] = tape->items == NULL ? places->trace_items++ : tape->items[id];
         }
     }
     if (tape->brief == NULL) {
@@ -236,6 +239,9 @@ static struct way way_of(const struct descriptor_places *places, uint32_t id)
         return (struct way){carry->joined ? DESCRIPTOR_SUMMED : DESCRIPTOR_CARRIED, place,
                             places->of[carry->after] - layout->base};
     }
+    if (role_is_made(role) && place >= layout->list) {
+        return (struct way){DESCRIPTOR_INNER, place - layout->list, 0};
+    }
     if (role_is_made(role) && place >= layout->base && place < layout->base + layout->block) {
         return (struct way){DESCRIPTOR_OWN, place - layout->base, 0};
     }
@@ -246,8 +252,8 @@ static size_t put_repeated(uint8_t *bytes, const struct descriptor_places *place
                            const struct op *op, const struct way *ways)
 {
     const struct repeat_layout *layout = &places->layout;
-    const uint32_t numbers[] = {layout->base, layout->times, layout->group, layout->block,
-                                layout->sums};
+    const uint32_t numbers[LAYOUT_SIZE / 4] = {layout->base,  layout->times, layout->group,
+                                               layout->block, layout->sums,  layout->inner};
     uint32_t count = op->input_count + op->output_count;
     uint8_t *at = put_op(bytes, op, DESCRIPTOR_REPEATED);
 
@@ -425,10 +431,11 @@ static enum status read_repeat(struct descriptor *descriptor, struct reader *rea
     layout->group = reader_u32(reader);
     layout->block = reader_u32(reader);
     layout->sums = reader_u32(reader);
+    layout->inner = reader_u32(reader);
     groups = layout->group == 0 ? 0 : layout->times / layout->group;
     if (groups == 0 || layout->times % layout->group != 0 || (groups & (groups - 1)) != 0 ||
         layout->times > REPEAT_OPS_MAX || layout->block > REPEAT_TENSORS_MAX ||
-        layout->sums > REPEAT_TENSORS_MAX) {
+        layout->sums > REPEAT_TENSORS_MAX || layout->inner > REPEAT_TENSORS_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "a descriptor of %u micro-batches of %u items in groups of %u",
                          layout->times, layout->block, layout->group);
@@ -485,6 +492,7 @@ enum status descriptor_read(struct descriptor *descriptor, const uint8_t *bytes,
     uint16_t kind;
 
     memset(descriptor, 0, sizeof(*descriptor));
+    descriptor->batch = TENSOR_NONE;
     reader_init(&reader, bytes, size);
     kind = reader_u16(&reader);
     if (kind == DESCRIPTOR_STATE) {
@@ -511,6 +519,8 @@ static uint64_t place_at(const struct repeat_layout *layout,
                          const struct descriptor_operand *operand, uint32_t instance)
 {
     switch (operand->way) {
+    case DESCRIPTOR_INNER:
+        return layout->list + (uint64_t)instance * layout->inner + operand->place;
     case DESCRIPTOR_OWN:
         return repeat_block_place(layout, instance) + operand->place;
     case DESCRIPTOR_CARRIED:
@@ -532,9 +542,9 @@ static uint64_t place_at(const struct repeat_layout *layout,
     return operand->place;
 }
 
-bool descriptor_at(struct descriptor *descriptor, uint32_t instance)
+bool descriptor_at(struct descriptor *descriptor, uint32_t instance, uint32_t trace_items)
 {
-    const struct repeat_layout *layout = &descriptor->layout;
+    struct repeat_layout *layout = &descriptor->layout;
     bool joins = descriptor->operand_count > 0 &&
                  descriptor->operands[descriptor->operand_count - 1].way >= DESCRIPTOR_JOIN;
     uint32_t first = joins ? 1 : 0;
@@ -543,12 +553,15 @@ bool descriptor_at(struct descriptor *descriptor, uint32_t instance)
     if (instance < first || instance >= end) {
         return false;
     }
+    layout->list = trace_items;
+    descriptor->batch = joins || layout->inner == 0 ? TENSOR_NONE : instance;
     for (uint32_t i = 0; i < descriptor->operand_count; i++) {
         struct descriptor_operand *operand = &descriptor->operands[i];
         bool of_node = operand->way >= DESCRIPTOR_JOIN;
         uint64_t place;
 
-        if (operand->way != DESCRIPTOR_FIXED && of_node != joins) {
+        if ((operand->way != DESCRIPTOR_FIXED && of_node != joins) ||
+            (operand->way == DESCRIPTOR_INNER && operand->place >= layout->inner)) {
             return false;
         }
         place = place_at(layout, operand, instance);

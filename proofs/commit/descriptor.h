@@ -32,12 +32,12 @@
 
 /* ---- writing ---- */
 
-/* For each tensor of a tape, where its root stands: the item of a trace, or the place among the
- * data tensors or constants. */
+/* For each tensor of a tape, where its root stands: its item (engine/tape/repeat.h), or the place
+ * among the data tensors or constants. */
 struct descriptor_places {
     const struct tape *tape; /* borrowed */
     uint32_t *of;
-    uint32_t trace_items; /* N: states and outputs */
+    uint32_t trace_items; /* N, of the trace's list */
     /* Where the tape was unrolled: */
     struct repeat_layout layout;
     uint32_t *carry_of; /* for each tensor the carry that it starts, or TENSOR_NONE */
@@ -77,9 +77,10 @@ MUST_CHECK enum status descriptor_program_root(struct digest *root, const struct
 /* How the place of an operand of a repeated operation depends on the instance. */
 enum descriptor_way {
     DESCRIPTOR_FIXED = 0, /* `place` */
-    DESCRIPTOR_OWN,       /* item number `place` of the micro-batch */
+    DESCRIPTOR_OWN,       /* item number `place` of what the micro-batch hands on */
     DESCRIPTOR_CARRIED,   /* `place`; of later micro-batches item `other` of the one before */
     DESCRIPTOR_SUMMED,    /* the same, and `place` again for the first of each group */
+    DESCRIPTOR_INNER,     /* item number `place` of the micro-batch's own list */
     DESCRIPTOR_JOIN,      /* item number `place` of the node */
     DESCRIPTOR_LEFT,      /* of its left child: the same, or item `other` of the group's last */
     DESCRIPTOR_RIGHT,     /* of its right child */
@@ -100,6 +101,7 @@ struct descriptor {
     bool is_state;
     bool is_repeated; /* an operation of a repeat: places are of no use before descriptor_at() */
     struct repeat_layout layout;
+    uint32_t batch; /* the micro-batch whose own list its operands may be in, or TENSOR_NONE */
     /* Of an operation; its tensor ids are numbers of operands, inputs before outputs. */
     struct op op;
     uint32_t operand_count;
@@ -116,7 +118,9 @@ struct descriptor {
 MUST_CHECK enum status descriptor_read(struct descriptor *descriptor, const uint8_t *bytes,
                                        size_t size, struct error *error);
 
-/* Gives the operands of a repeated operation their places. False: there is no such instance. */
-MUST_CHECK bool descriptor_at(struct descriptor *descriptor, uint32_t instance);
+/* Gives the operands of a repeated operation their items; trace_items: N, of the trace's list.
+ * False: there is no such instance. */
+MUST_CHECK bool descriptor_at(struct descriptor *descriptor, uint32_t instance,
+                              uint32_t trace_items);
 
 #endif /* PROOFS_COMMIT_DESCRIPTOR_H */

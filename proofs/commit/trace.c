@@ -22,11 +22,34 @@ uint32_t trace_item_count(const struct tape *tape)
     return count;
 }
 
+uint32_t trace_list_count(const struct tape *tape)
+{
+    struct repeat_layout layout;
+
+    repeat_layout_of(&layout, tape);
+    return layout.times > 0 ? layout.list : trace_item_count(tape);
+}
+
+void trace_place_of(struct trace_place *place, const struct repeat_layout *layout, uint32_t item,
+                    uint32_t list_count)
+{
+    *place = (struct trace_place){.batch = TENSOR_NONE, .index = item, .count = list_count};
+    if (item >= list_count) {
+        place->batch = (item - list_count) / layout->inner;
+        place->index = (item - list_count) % layout->inner;
+        place->count = layout->inner;
+        place->first = item - place->index;
+    }
+}
+
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output)
 {
     uint32_t item = tape->state_count;
 
     assert(op < tape->op_count && output < tape->ops[op].output_count);
+    if (tape->items != NULL) {
+        return tape->items[tape->ops[op].outputs[output]];
+    }
     for (uint32_t at = 0; at < op; at++) {
         item += tape->ops[at].output_count;
     }
@@ -35,15 +58,28 @@ uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t out
 
 void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item)
 {
-    assert(item >= tape->state_count);
-    *output = item - tape->state_count;
+    uint32_t next = tape->state_count;
+
     for (*op = 0; *op < tape->op_count; ++*op) {
-        if (*output < tape->ops[*op].output_count) {
-            return;
+        for (*output = 0; *output < tape->ops[*op].output_count; ++*output, next++) {
+            uint32_t id = tape->ops[*op].outputs[*output];
+
+            if ((tape->items == NULL ? next : tape->items[id]) == item) {
+                return;
+            }
         }
-        *output -= tape->ops[*op].output_count;
     }
-    assert(!"an item of the trace");
+    assert(!"an output's item");
+}
+
+bool trace_is_before(const struct tape *tape, uint32_t a, uint32_t b)
+{
+    uint32_t ops[2];
+    uint32_t outputs[2];
+
+    trace_output_at(&ops[0], &outputs[0], tape, a);
+    trace_output_at(&ops[1], &outputs[1], tape, b);
+    return ops[0] < ops[1] || (ops[0] == ops[1] && outputs[0] < outputs[1]);
 }
 
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item)
@@ -64,10 +100,14 @@ struct recorder {
     struct trace *trace;
     struct trace_opening *openings;
     uint32_t opening_count;
-    uint32_t next;                       /* the next item */
+    uint32_t next;                       /* how many tensors have passed */
     const struct trace_watcher *watcher; /* or NULL */
     int threads;                         /* of the machine */
+    bool again;                          /* `batch` alone is hashed, of a trace that is there */
+    uint32_t batch;                      /* a micro-batch that is hashed, ALL or TENSOR_NONE */
 };
+
+#define ALL (TENSOR_NONE - 1)
 
 static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes,
                       int threads)
@@ -89,13 +129,35 @@ static void open_leaf(struct trace_opening *opening, const struct tensor *tensor
         (uint32_t)commit_tensor_header(opening->header, COMMIT_TENSOR, tensor, &leaves_root);
 }
 
-static enum status record(struct recorder *recorder, const struct tensor *tensor, const void *bytes,
-                          struct error *error)
+/* Is the root of an item wanted? */
+static bool hashes(const struct recorder *recorder, uint32_t item)
+{
+    const struct trace *trace = recorder->trace;
+    struct trace_place place;
+    struct trace_place other;
+
+    trace_place_of(&place, &trace->layout, item, trace->list_count);
+    if (place.batch == TENSOR_NONE) {
+        return !recorder->again;
+    }
+    for (uint32_t i = 0; i < recorder->opening_count; i++) {
+        trace_place_of(&other, &trace->layout, recorder->openings[i].item, trace->list_count);
+        if (other.batch == place.batch) {
+            return true;
+        }
+    }
+    return recorder->batch == ALL || recorder->batch == place.batch;
+}
+
+static enum status record(struct recorder *recorder, uint32_t item, const struct tensor *tensor,
+                          const void *bytes, struct error *error)
 {
     struct trace *trace = recorder->trace;
-    uint32_t item = recorder->next++;
 
-    commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, recorder->threads);
+    recorder->next++;
+    if (hashes(recorder, item)) {
+        commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, recorder->threads);
+    }
     for (uint32_t i = 0; i < recorder->opening_count; i++) {
         if (recorder->openings[i].item == item) {
             open_leaf(&recorder->openings[i], tensor, bytes, recorder->threads);
@@ -112,16 +174,20 @@ static enum status take_output(void *context, uint32_t op, uint32_t output, cons
 {
     struct recorder *recorder = context;
     const struct tape *tape = recorder->trace->tape;
-    const struct tensor *tensor = &tape->tensors[tape->ops[op].outputs[output]];
+    uint32_t id = tape->ops[op].outputs[output];
+    const struct tensor *tensor = &tape->tensors[id];
 
     assert(size == commit_tensor_size(tensor));
-    return record(recorder, tensor, bytes, error);
+    return record(recorder, tape->items == NULL ? recorder->next : tape->items[id], tensor, bytes,
+                  error);
 }
 
 static enum status take_state(void *context, const struct tensor *tensor, const void *bytes,
                               struct error *error)
 {
-    return record(context, tensor, bytes, error);
+    struct recorder *recorder = context;
+
+    return record(recorder, recorder->next, tensor, bytes, error);
 }
 
 /* Operations stand in order, so one pass finds the items of all tensors. */
@@ -141,8 +207,10 @@ enum status trace_next_items(uint32_t **items, const struct tape *tape, struct e
         of_tensor[tape->states[item].before] = item;
     }
     for (uint32_t item = tape->state_count, at = 0; at < tape->op_count; at++) {
-        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
-            of_tensor[tape->ops[at].outputs[i]] = item++;
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++, item++) {
+            uint32_t id = tape->ops[at].outputs[i];
+
+            of_tensor[id] = tape->items == NULL ? item : tape->items[id];
         }
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
@@ -173,22 +241,48 @@ out:
 
 static void finish(struct trace *trace, struct trace_opening *openings, uint32_t opening_count)
 {
-    struct merkle_leaves leaves;
-
     for (uint32_t item = 0; item < trace->item_count; item++) {
         merkle_leaf_hash(&trace->hashes[item], trace->items[item].bytes, DIGEST_SIZE);
     }
-    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->item_count);
-    commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->item_count);
+    commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->list_count);
     commit_list_root(&trace->state_root, COMMIT_STATE, 0, trace->items, trace->state_count);
     for (uint32_t i = 0; i < opening_count; i++) {
-        merkle_path_build(&openings[i].item_path, &leaves, openings[i].item);
+        struct merkle_leaves leaves;
+        struct trace_place place;
+
+        trace_place_of(&place, &trace->layout, openings[i].item, trace->list_count);
+        merkle_leaves_init_hashes(&leaves, trace->hashes + place.first, place.count);
+        merkle_path_build(&openings[i].item_path, &leaves, place.index);
     }
 }
 
-static enum status make_room(struct trace *trace, struct error *error)
+bool trace_batch_known(const struct trace *trace, uint32_t batch)
 {
-    trace->items = malloc(((size_t)trace->item_count + 1) * 2 * sizeof(*trace->items));
+    static const struct digest unknown;
+    size_t first = trace->list_count + (size_t)batch * trace->layout.inner;
+
+    return !digest_equal(&trace->items[first], &unknown);
+}
+
+void trace_batch_root(struct digest *root, const struct trace *trace, uint32_t batch)
+{
+    const struct repeat_layout *layout = &trace->layout;
+
+    assert(trace_batch_known(trace, batch));
+    commit_list_root(root, COMMIT_BATCH, batch,
+                     trace->items + trace->list_count + (size_t)batch * layout->inner,
+                     layout->inner);
+}
+
+/* A trace without roots. */
+static enum status trace_init(struct trace *trace, const struct tape *tape, struct error *error)
+{
+    *trace = (struct trace){.tape = tape,
+                            .state_count = tape->state_count,
+                            .list_count = trace_list_count(tape),
+                            .item_count = trace_item_count(tape)};
+    repeat_layout_of(&trace->layout, tape);
+    trace->items = calloc((size_t)trace->item_count + 1, 2 * sizeof(*trace->items));
     if (trace->items == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a trace of %u tensors",
                          trace->item_count);
@@ -202,9 +296,7 @@ enum status trace_of_roots(struct trace *trace, const struct tape *tape, const u
 {
     enum status status;
 
-    *trace = (struct trace){
-        .tape = tape, .state_count = tape->state_count, .item_count = trace_item_count(tape)};
-    status = make_room(trace, error);
+    status = trace_init(trace, tape, error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -218,51 +310,83 @@ enum status trace_of_roots(struct trace *trace, const struct tape *tape, const u
     return STATUS_OK;
 }
 
-static enum status run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
-                       uint32_t opening_count, const struct trace_watcher *watcher,
-                       struct error *error)
+static enum status run_recorder(struct recorder *recorder, struct machine *machine,
+                                struct error *error)
 {
     const struct tape *tape = machine->tape;
-    struct recorder recorder = {trace, openings, opening_count, 0, watcher, machine->thread_count};
-    struct observer observer = {take_output, &recorder};
-    enum status status;
+    struct observer observer = {take_output, recorder};
+    enum status status = STATUS_OK;
 
-    *trace = (struct trace){
-        .tape = tape, .state_count = tape->state_count, .item_count = trace_item_count(tape)};
-    for (uint32_t i = 0; i < opening_count; i++) {
-        if (openings[i].item >= trace->item_count ||
-            openings[i].element >= tape->tensors[trace_tensor_at(tape, openings[i].item)].count) {
+    recorder->threads = machine->thread_count;
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        status = state_root_visit(machine, tape->states[i].before, take_state, recorder, error);
+    }
+    TRY(status);
+    TRY(machine->backend->step(machine, &observer, error));
+    assert(recorder->next == recorder->trace->item_count);
+    return STATUS_OK;
+}
+
+static enum status run(struct recorder *recorder, struct machine *machine, struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    struct trace *trace = recorder->trace;
+    enum status status = STATUS_OK;
+
+    trace->items = NULL;
+    for (uint32_t i = 0; i < recorder->opening_count; i++) {
+        const struct trace_opening *opening = &recorder->openings[i];
+
+        if (opening->item >= trace_item_count(tape) ||
+            opening->element >= tape->tensors[trace_tensor_at(tape, opening->item)].count) {
             return error_set(error, STATUS_USAGE, "item %u of the trace has no element %llu",
-                             openings[i].item, (unsigned long long)openings[i].element);
+                             opening->item, (unsigned long long)opening->element);
         }
     }
-    status = make_room(trace, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        TRY_OUT(state_root_visit(machine, tape->states[i].before, take_state, &recorder, error));
-    }
-    TRY_OUT(machine->backend->step(machine, &observer, error));
+    TRY_OUT(trace_init(trace, tape, error));
+    TRY_OUT(run_recorder(recorder, machine, error));
     TRY_OUT(find_next_root(trace, error));
-    assert(recorder.next == trace->item_count);
-    finish(trace, openings, opening_count);
-    return STATUS_OK;
+    finish(trace, recorder->openings, recorder->opening_count);
 out:
-    trace_release(trace);
+    if (status != STATUS_OK) {
+        trace_release(trace);
+    }
     return status;
 }
 
 enum status trace_run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
                       uint32_t opening_count, struct error *error)
 {
-    return run(trace, machine, openings, opening_count, NULL, error);
+    struct recorder recorder = {
+        .trace = trace, .openings = openings, .opening_count = opening_count, .batch = TENSOR_NONE};
+
+    return run(&recorder, machine, error);
 }
 
 enum status trace_watch(struct trace *trace, struct machine *machine,
                         const struct trace_watcher *watcher, struct error *error)
 {
-    return run(trace, machine, NULL, 0, watcher, error);
+    struct recorder recorder = {.trace = trace, .watcher = watcher, .batch = TENSOR_NONE};
+
+    return run(&recorder, machine, error);
+}
+
+enum status trace_watch_all(struct trace *trace, struct machine *machine,
+                            const struct trace_watcher *watcher, struct error *error)
+{
+    struct recorder recorder = {.trace = trace, .watcher = watcher, .batch = ALL};
+
+    return run(&recorder, machine, error);
+}
+
+enum status trace_watch_batch(struct trace *trace, uint32_t batch, struct machine *machine,
+                              const struct trace_watcher *watcher, struct error *error)
+{
+    struct recorder recorder = {.trace = trace, .watcher = watcher, .again = true, .batch = batch};
+
+    TRY(run_recorder(&recorder, machine, error));
+    finish(trace, NULL, 0);
+    return STATUS_OK;
 }
 
 void trace_release(struct trace *trace)
@@ -276,21 +400,30 @@ void trace_node(struct digest *node, const struct trace *trace, uint32_t level, 
 {
     struct merkle_leaves leaves;
 
-    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->item_count);
+    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->list_count);
     merkle_node(node, &leaves, level, index);
 }
 
 /* ---- openings ----------------------------------------------------------- */
 
 enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *opening,
-                                 const struct digest *root, uint32_t item_count)
+                                 const struct digest *root, const struct tape *tape)
 {
+    struct repeat_layout layout;
+    struct trace_place list;
     struct tensor tensor;
     enum commit_array kind;
     struct digest leaves_root;
     struct digest item;
     uint64_t place;
+    bool inner;
 
+    if (opening->item >= trace_item_count(tape)) {
+        return VERDICT_INVALID;
+    }
+    repeat_layout_of(&layout, tape);
+    trace_place_of(&list, &layout, opening->item, trace_list_count(tape));
+    inner = list.batch != TENSOR_NONE;
     if (commit_tensor_header_read(&tensor, &kind, &leaves_root, opening->header,
                                   opening->header_size) != STATUS_OK ||
         kind != COMMIT_TENSOR || opening->element >= tensor.count) {
@@ -298,15 +431,15 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
     }
     place = opening->element * dtype_size(tensor.dtype);
     if (opening->leaf_path.leaf_index != place / MERKLE_LEAF_SIZE ||
-        opening->item_path.leaf_index != opening->item ||
-        opening->item_path.leaf_count != item_count) {
+        opening->item_path.leaf_index != list.index ||
+        opening->item_path.leaf_count != list.count) {
         return VERDICT_INVALID;
     }
     sha256(&item, opening->header, opening->header_size);
     if (commit_leaf_check(&item, opening->header, opening->header_size, opening->leaf,
                           &opening->leaf_path) != VERDICT_VALID ||
-        commit_item_check(root, COMMIT_TRACE, 0, item.bytes, DIGEST_SIZE, &opening->item_path) !=
-            VERDICT_VALID) {
+        commit_item_check(root, inner ? COMMIT_BATCH : COMMIT_TRACE, inner ? list.batch : 0,
+                          item.bytes, DIGEST_SIZE, &opening->item_path) != VERDICT_VALID) {
         return VERDICT_INVALID;
     }
     *bits = element_bits(opening->leaf + place % MERKLE_LEAF_SIZE, tensor.dtype);

@@ -18,7 +18,7 @@
 #define MARK_AT   32
 #define BATCH_AT  68
 
-static const char file_tag[32] = "lockstep.tensors.v2";
+static const char file_tag[32] = "lockstep.tensors.v3";
 
 /* ---- what a file has, and where ------------------------------------------ */
 
@@ -54,19 +54,28 @@ static uint64_t room_of(const struct trace_file *shape, uint32_t item, uint32_t 
     return has(shape, item) ? commit_tensor_size(&shape->tape->tensors[id]) : 0;
 }
 
-/* Of an item; of the number of all items, the size of the file. */
+/* Of an item; of none, the size of the file. Tensors stand in the order in which they are made. */
 static uint64_t tensor_place(const struct trace_file *shape, uint32_t wanted)
 {
     const struct tape *tape = shape->tape;
     uint64_t place = head_size(tape);
-    uint32_t item = 0;
+    uint32_t next = 0;
 
-    for (; item < tape->state_count && item < wanted; item++) {
-        place += room_of(shape, item, tape->states[item].before);
+    for (; next < tape->state_count; next++) {
+        if (next == wanted) {
+            return place;
+        }
+        place += room_of(shape, next, tape->states[next].before);
     }
-    for (uint32_t at = 0; at < tape->op_count && item < wanted; at++) {
-        for (uint32_t i = 0; i < tape->ops[at].output_count && item < wanted; i++) {
-            place += room_of(shape, item++, tape->ops[at].outputs[i]);
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++, next++) {
+            uint32_t id = tape->ops[at].outputs[i];
+            uint32_t item = tape->items == NULL ? next : tape->items[id];
+
+            if (item == wanted) {
+                return place;
+            }
+            place += room_of(shape, item, id);
         }
     }
     return place;
@@ -146,7 +155,6 @@ struct trace_writer {
     int descriptor; /* -1: writing has failed */
     struct trace_file shape;
     char part[FILE_PATH_MAX];
-    uint32_t next; /* item */
     uint64_t place;
 };
 
@@ -189,34 +197,20 @@ static void give_up(struct trace_writer *writer)
     writer->descriptor = -1;
 }
 
-/* The next item. */
-static void add(struct trace_writer *writer, const void *bytes, uint64_t size)
+static enum status write_tensor(void *context, uint32_t item, const struct tensor *tensor,
+                                const void *bytes, struct error *error)
 {
-    if (!has(&writer->shape, writer->next++)) {
-        return;
+    struct trace_writer *writer = context;
+    uint64_t size = commit_tensor_size(tensor);
+
+    (void)error;
+    if (!has(&writer->shape, item)) {
+        return STATUS_OK;
     }
     if (writer->descriptor >= 0 && !write_all(writer->descriptor, bytes, size, writer->place)) {
         give_up(writer);
     }
     writer->place += size;
-}
-
-static enum status write_tensor(void *context, uint32_t item, const struct tensor *tensor,
-                                const void *bytes, struct error *error)
-{
-    (void)item;
-    (void)error;
-    add(context, bytes, commit_tensor_size(tensor));
-    return STATUS_OK;
-}
-
-static enum status write_output(void *context, uint32_t op, uint32_t output, const void *bytes,
-                                uint64_t size, struct error *error)
-{
-    (void)op;
-    (void)output;
-    (void)error;
-    add(context, bytes, size);
     return STATUS_OK;
 }
 
@@ -281,34 +275,31 @@ enum status trace_file_run(struct trace_file *file, struct trace *trace, struct 
     return status;
 }
 
-/* The states before the step, from the file to the machine and to the file that is written. */
+/* The states before the step, from the file to the machine. */
 static enum status put_states(const struct trace_file *file, struct machine *machine,
-                              struct trace_writer *writer, struct error *error)
+                              struct error *error)
 {
     for (uint32_t item = 0; item < file->tape->state_count; item++) {
-        const uint8_t *bytes = trace_file_tensor(file, item);
-        uint32_t id = file->tape->states[item].before;
-
-        TRY(machine->backend->write(machine, id, bytes, error));
-        add(writer, bytes, commit_tensor_size(&file->tape->tensors[id]));
+        TRY(machine->backend->write(machine, file->tape->states[item].before,
+                                    trace_file_tensor(file, item), error));
     }
     return STATUS_OK;
 }
 
-enum status trace_file_turn(struct trace_file *file, const struct trace *trace,
-                            struct machine *machine, uint32_t batch, struct error *error)
+enum status trace_file_turn(struct trace_file *file, struct trace *trace, struct machine *machine,
+                            uint32_t batch, struct error *error)
 {
     struct trace_file turned = {.bytes = NULL};
     struct trace_writer writer;
-    const struct observer observer = {write_output, &writer};
+    const struct trace_watcher watcher = {write_tensor, &writer};
     struct digest mark;
     enum status status;
 
     begin(&writer, file->tape, file->path, batch);
     memcpy(mark.bytes, file->bytes + MARK_AT, DIGEST_SIZE);
-    status = put_states(file, machine, &writer, error);
+    status = put_states(file, machine, error);
     if (status == STATUS_OK) {
-        status = machine->backend->step(machine, &observer, error);
+        status = trace_watch_batch(trace, batch, machine, &watcher, error);
     }
     end(&turned, &writer, trace, file->path, &mark, status);
     if (turned.bytes != NULL) {

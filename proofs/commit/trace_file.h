@@ -42,11 +42,11 @@ MUST_CHECK enum status trace_file_run(struct trace_file *file, struct trace *tra
                                       const struct digest *mark, struct error *error);
 
 /*
- * Runs the step again on machine, which is in trace mode, and puts micro-batch number `batch` into
- * the file in place of the one that it has. What cannot be written leaves it as it was: look with
- * trace_file_has().
+ * Runs the step again on machine, which is in trace mode, hashes micro-batch number `batch`, and
+ * puts it into the file in place of the one that it has. What cannot be written leaves the file as
+ * it was: look with trace_file_has().
  */
-MUST_CHECK enum status trace_file_turn(struct trace_file *file, const struct trace *trace,
+MUST_CHECK enum status trace_file_turn(struct trace_file *file, struct trace *trace,
                                        struct machine *machine, uint32_t batch,
                                        struct error *error);
 

@@ -40,6 +40,7 @@ struct evidence_context {
     struct digest before;    /* P, the state root before the step */
     struct digest after;     /* Q, the state root after it */
     struct digest trace;     /* T, the trace root of the accused */
+    struct digest batch;     /* B, of the micro-batch that it committed to last; zeros: none */
     bool diverged;           /* the job is said to have diverged at this step */
     struct digest reply; /* partial_sums_reply_hash() of its last reply about parts; zeros: none */
 };
@@ -58,7 +59,7 @@ enum evidence_reason {
     EVIDENCE_BAD_PATH, /* an index past a list's end, or another number of siblings than it has */
     EVIDENCE_BAD_DESCRIPTOR, /* not an operation or state that could be in a program */
     EVIDENCE_BAD_PROGRAM,    /* not under the program root */
-    EVIDENCE_BAD_TRACE,      /* the tree root is not that of the trace */
+    EVIDENCE_BAD_TRACE,      /* a tree root is not that of the trace, or of the micro-batch */
     EVIDENCE_BAD_STATE,      /* the tree root is not that of the state before or after the step */
     EVIDENCE_BAD_TARGET,     /* no such output or element, or no such part of it */
     EVIDENCE_BAD_LABEL,      /* not the label that the descriptor names */
@@ -106,6 +107,7 @@ enum evidence_list {
     EVIDENCE_AFTER,     /* Q */
     EVIDENCE_DATA,      /* the job's */
     EVIDENCE_CONSTANTS, /* the job's */
+    EVIDENCE_BATCH,     /* a micro-batch's own list */
 };
 
 /* What a job gives that no trace holds. Borrowed, by number among the data tensors and among the
@@ -118,7 +120,8 @@ struct evidence_given {
 
 /*
  * The accused's trees. Nodes are addressed as merkle.h does: (0, i) of a list is the hash of item i
- * as a leaf, (0, i) of a tensor that of its leaf i, (height, 0) the root of the tree. An
+ * as a leaf, (0, i) of a tensor that of its leaf i, (height, 0) the root of the tree. Items of a
+ * trace are numbered through all its lists; batch says of which micro-batch a list is. An
  * implementation takes them from the accused's replies, and from its own trace where both agree.
  */
 struct evidence_source {
@@ -126,7 +129,7 @@ struct evidence_source {
     enum status (*item)(void *context, struct digest *root, enum evidence_list list, uint32_t item,
                         struct error *error);
     enum status (*list_node)(void *context, struct digest *node, enum evidence_list list,
-                             uint32_t level, uint64_t index, struct error *error);
+                             uint32_t batch, uint32_t level, uint64_t index, struct error *error);
     enum status (*tensor_node)(void *context, struct digest *node, enum evidence_list list,
                                uint32_t item, uint32_t level, uint64_t index, struct error *error);
     /* The leaf with its padding. */

@@ -1,7 +1,8 @@
 /*
  * evidence_element.c - the judge of an element, and of a part of one; see evidence.h.
  *
- * docs/FORMATS.md, sections 9.1 and 9.2: tree root of the trace, output (1), element (8); of kind 5
+ * docs/FORMATS.md, sections 9.1 and 9.2: tree root of the trace, of an operation of a micro-batch
+ * that of its own list, output (1), element (8); of kind 5
  * part (4), size of the reply (2), the reply; which operands are shown (2), operands.
  */
 #include <stdlib.h>
@@ -98,6 +99,20 @@ static enum evidence_reason read_leaves(struct evidence_reader *in, struct shown
     return reason;
 }
 
+/* The path of a tensor of the trace, or of the micro-batch's own list. */
+static enum evidence_reason read_item(struct evidence_reader *in,
+                                      const struct descriptor_operand *operand,
+                                      const struct digest *tensor)
+{
+    const struct repeat_layout *layout = &in->descriptor.layout;
+    uint64_t first = in->trace_items + (uint64_t)in->descriptor.batch * layout->inner;
+
+    return operand->way == DESCRIPTOR_INNER
+               ? evidence_reader_item(in, tensor, operand->place - first, layout->inner,
+                                      &in->batch_tree)
+               : evidence_reader_item(in, tensor, operand->place, in->trace_items, &in->trace_tree);
+}
+
 /* Label, tree root, (data and constants: number of them,) path, leaves. */
 static enum evidence_reason read_operand(struct evidence_reader *in, uint32_t number)
 {
@@ -133,8 +148,7 @@ static enum evidence_reason read_operand(struct evidence_reader *in, uint32_t nu
     } else if (operand->role == ROLE_INPUT) {
         reason = EVIDENCE_BAD_DESCRIPTOR; /* no job has any */
     } else {
-        reason =
-            evidence_reader_item(in, &tensor, operand->place, in->trace_items, &in->trace_tree);
+        reason = read_item(in, operand, &tensor);
     }
     if (reason != EVIDENCE_FINE) {
         return reason;

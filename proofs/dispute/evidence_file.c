@@ -7,7 +7,8 @@
  *     224     8     step
  *     232     32x3  P, Q, T
  *     328     1     flags: 2 the job is said to have diverged here,
- *                   4 the places follow
+ *                   4 the places follow, 8 the root of a micro-batch follows
+ *             32    the root of a micro-batch
  *             ...   places: of Q; of P, unless the step is the first: root (32), path (FORMATS 1.1)
  *             4     size of the evidence
  *                   the evidence
@@ -24,7 +25,12 @@
 
 static const uint8_t magic[8] = {'L', 'S', 'E', 'V', 'I', 'D', 0, 1};
 
-enum { FLAG_DIVERGED = 2, FLAG_PLACED = 4, FLAGS_ALL = FLAG_DIVERGED | FLAG_PLACED };
+enum {
+    FLAG_DIVERGED = 2,
+    FLAG_PLACED = 4,
+    FLAG_BATCH = 8,
+    FLAGS_ALL = FLAG_DIVERGED | FLAG_PLACED | FLAG_BATCH
+};
 
 /* Places in the header: docs/FORMATS.md, section 5. */
 enum {
@@ -130,6 +136,9 @@ static enum status read_file(struct evidence_file *file, struct reader *reader, 
     }
     file->context.diverged = (flags & FLAG_DIVERGED) != 0;
     file->placed = (flags & FLAG_PLACED) != 0;
+    if ((flags & FLAG_BATCH) != 0) {
+        reader_copy(reader, file->context.batch.bytes, DIGEST_SIZE);
+    }
     status = evidence_context_of_job(&file->context, file->header, error);
     if (status != STATUS_OK) {
         return status;
@@ -181,8 +190,10 @@ static void put_place(struct buffer *bytes, const struct evidence_place *place)
 enum status evidence_file_write(struct buffer *bytes, const struct evidence_file *file,
                                 struct error *error)
 {
-    uint8_t flags =
-        (uint8_t)((file->context.diverged ? FLAG_DIVERGED : 0) | (file->placed ? FLAG_PLACED : 0));
+    static const struct digest none;
+    bool batch = !digest_equal(&file->context.batch, &none);
+    uint8_t flags = (uint8_t)((file->context.diverged ? FLAG_DIVERGED : 0) |
+                              (file->placed ? FLAG_PLACED : 0) | (batch ? FLAG_BATCH : 0));
 
     buffer_add(bytes, magic, sizeof(magic));
     buffer_add(bytes, file->header, JOB_HEADER_SIZE);
@@ -191,6 +202,9 @@ enum status evidence_file_write(struct buffer *bytes, const struct evidence_file
     buffer_add(bytes, file->context.after.bytes, DIGEST_SIZE);
     buffer_add(bytes, file->context.trace.bytes, DIGEST_SIZE);
     buffer_add_u8(bytes, flags);
+    if (batch) {
+        buffer_add(bytes, file->context.batch.bytes, DIGEST_SIZE);
+    }
     if (file->placed) {
         put_place(bytes, &file->after);
         if (file->step > 0) {

@@ -60,7 +60,8 @@ static enum evidence_reason read_program_item(struct evidence_reader *in)
         if (in->reader.failed) {
             return EVIDENCE_BAD_SIZE;
         }
-        return descriptor_at(&in->descriptor, instance) ? EVIDENCE_FINE : EVIDENCE_BAD_TARGET;
+        return descriptor_at(&in->descriptor, instance, in->trace_items) ? EVIDENCE_FINE
+                                                                         : EVIDENCE_BAD_TARGET;
     }
     return EVIDENCE_FINE;
 }
@@ -276,7 +277,7 @@ static const char *const reasons[EVIDENCE_REASON_COUNT] = {
     [EVIDENCE_BAD_PATH] = "a path is not as long as its place in the tree needs",
     [EVIDENCE_BAD_DESCRIPTOR] = "the descriptor describes nothing sound",
     [EVIDENCE_BAD_PROGRAM] = "the descriptor is not one of the job's program",
-    [EVIDENCE_BAD_TRACE] = "the tree is not that of the accused's trace",
+    [EVIDENCE_BAD_TRACE] = "a tree is not that of the accused's trace, or of its micro-batch",
     [EVIDENCE_BAD_STATE] = "the tree is not that of the state",
     [EVIDENCE_BAD_TARGET] = "there is no such output, element or part of it",
     [EVIDENCE_BAD_LABEL] = "a label is not the one that the descriptor names",

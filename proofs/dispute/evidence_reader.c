@@ -54,7 +54,19 @@ enum evidence_reason evidence_reader_trace_tree(struct evidence_reader *in)
         return reason;
     }
     commit_list_root_of(&root, COMMIT_TRACE, 0, in->trace_items, &in->trace_tree);
-    return digest_equal(&root, &in->context->trace) ? EVIDENCE_FINE : EVIDENCE_BAD_TRACE;
+    if (!digest_equal(&root, &in->context->trace)) {
+        return EVIDENCE_BAD_TRACE;
+    }
+    if (in->descriptor.batch == TENSOR_NONE) {
+        return EVIDENCE_FINE;
+    }
+    reason = evidence_reader_digest(&in->batch_tree, in);
+    if (reason != EVIDENCE_FINE) {
+        return reason;
+    }
+    commit_list_root_of(&root, COMMIT_BATCH, in->descriptor.batch, in->descriptor.layout.inner,
+                        &in->batch_tree);
+    return digest_equal(&root, &in->context->batch) ? EVIDENCE_FINE : EVIDENCE_BAD_TRACE;
 }
 
 enum evidence_reason evidence_reader_label(const uint8_t **label, size_t *size,

@@ -30,6 +30,7 @@ struct evidence_reader {
     size_t descriptor_size;
     struct descriptor descriptor;
     struct digest trace_tree; /* tree roots that were seen to be in the context's roots */
+    struct digest batch_tree;
     struct shown shown[DESCRIPTOR_OPERANDS_MAX];
     bool missing; /* the rule reads an element that is not shown */
 };
@@ -47,7 +48,7 @@ enum evidence_reason evidence_reader_item(struct evidence_reader *in, const stru
                                           uint64_t index, uint64_t count,
                                           const struct digest *tree);
 
-/* The tree root of the trace follows. */
+/* The tree root of the trace follows; of an operation of a micro-batch that of its own list too. */
 enum evidence_reason evidence_reader_trace_tree(struct evidence_reader *in);
 
 /* A label follows, which hashes to what is wanted. */

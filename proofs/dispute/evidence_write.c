@@ -11,6 +11,7 @@
 #include "proofs/commit/commit.h"
 #include "proofs/commit/descriptor.h"
 #include "proofs/commit/element.h"
+#include "proofs/commit/trace.h"
 #include "proofs/dispute/witness.h"
 
 /* ---- the accused's trees ------------------------------------------------ */
@@ -45,8 +46,8 @@ static uint32_t path_places(struct merkle_place places[MERKLE_DEPTH_MAX], uint64
     return found;
 }
 
-static enum status put_list_path(struct writer *writer, enum evidence_list list, uint64_t index,
-                                 uint64_t count)
+static enum status put_list_path(struct writer *writer, enum evidence_list list, uint32_t batch,
+                                 uint64_t index, uint64_t count)
 {
     struct merkle_place places[MERKLE_DEPTH_MAX];
     uint32_t found = path_places(places, index, count);
@@ -55,19 +56,20 @@ static enum status put_list_path(struct writer *writer, enum evidence_list list,
     for (uint32_t i = 0; i < found; i++) {
         struct digest node;
 
-        TRY(writer->source->list_node(writer->source->context, &node, list, places[i].level,
+        TRY(writer->source->list_node(writer->source->context, &node, list, batch, places[i].level,
                                       places[i].index, writer->error));
         put_digest(writer, &node);
     }
     return STATUS_OK;
 }
 
-static enum status put_list_root(struct writer *writer, enum evidence_list list, uint64_t count)
+static enum status put_list_root(struct writer *writer, enum evidence_list list, uint32_t batch,
+                                 uint64_t count)
 {
     struct digest root;
 
-    TRY(writer->source->list_node(writer->source->context, &root, list, merkle_height(count), 0,
-                                  writer->error));
+    TRY(writer->source->list_node(writer->source->context, &root, list, batch, merkle_height(count),
+                                  0, writer->error));
     put_digest(writer, &root);
     return STATUS_OK;
 }
@@ -148,32 +150,36 @@ static enum status put_program_item(struct writer *writer, enum evidence_kind ki
 
 /* ---- operands ----------------------------------------------------------- */
 
-static uint32_t list_count(const struct tape *tape, const struct descriptor_places *places,
-                           enum evidence_list list)
+/* The place of an operand in the list that it stands in. */
+static enum evidence_list list_place(struct trace_place *place, const struct writer *writer,
+                                     const struct witness_operand *operand)
 {
-    enum role role = list == EVIDENCE_DATA ? ROLE_DATA : ROLE_CONSTANT;
-    uint32_t count = 0;
+    const struct descriptor_places *places = &writer->places;
+    const struct tape *tape = writer->tape;
 
-    if (list == EVIDENCE_TRACE) {
-        return places->trace_items;
+    if (operand->list == EVIDENCE_TRACE) {
+        trace_place_of(place, &places->layout, operand->item, places->trace_items);
+        return place->batch == TENSOR_NONE ? EVIDENCE_TRACE : EVIDENCE_BATCH;
     }
+    *place = (struct trace_place){.batch = TENSOR_NONE, .index = operand->item};
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        count += tape->tensors[id].role == role;
+        place->count += tape->tensors[id].role == operand->tensor->role;
     }
-    return count;
+    return operand->list;
 }
 
 /* Bytes of an operand with this proof. */
 static size_t operand_size(const struct writer *writer, const struct witness_operand *operand,
                            const struct witness_plan *plan)
 {
-    uint32_t count = list_count(writer->tape, &writer->places, operand->list);
     struct merkle_place places[MERKLE_DEPTH_MAX];
+    struct trace_place list;
     uint8_t label[DESCRIPTOR_LABEL_MAX];
     size_t size = 1 + descriptor_label(label, operand->tensor) + DIGEST_SIZE;
 
+    (void)list_place(&list, writer, operand);
     size += operand->list == EVIDENCE_TRACE ? 0 : 4;
-    size += 1 + (size_t)path_places(places, operand->item, count) * DIGEST_SIZE;
+    size += 1 + (size_t)path_places(places, list.index, list.count) * DIGEST_SIZE;
     return size + 4 + (size_t)plan->count * (8 + MERKLE_LEAF_SIZE) +
            (size_t)plan->place_count * DIGEST_SIZE;
 }
@@ -182,15 +188,16 @@ static enum status put_operand(struct writer *writer, const struct witness *witn
                                const struct witness_operand *operand,
                                const struct witness_plan *plan)
 {
-    uint32_t count = list_count(writer->tape, &writer->places, operand->list);
+    struct trace_place place;
+    enum evidence_list list = list_place(&place, writer, operand);
     uint64_t leaf_count = trace_query_tensor_count(operand->tensor);
 
     put_label(writer, operand->tensor);
     TRY(put_tensor_node(writer, operand->list, operand->item, merkle_height(leaf_count), 0));
     if (operand->list != EVIDENCE_TRACE) {
-        buffer_add_u32(writer->bytes, count);
+        buffer_add_u32(writer->bytes, place.count);
     }
-    TRY(put_list_path(writer, operand->list, operand->item, count));
+    TRY(put_list_path(writer, list, place.batch, place.index, place.count));
     buffer_add_u16(writer->bytes, (uint16_t)plan->count);
     for (uint32_t i = 0; i < plan->count; i++) {
         buffer_add_u64(writer->bytes, plan->indexes[i]);
@@ -241,13 +248,26 @@ struct heading {
     size_t reply_size;
 };
 
+/* Does an operation stand in a micro-batch that has a list of its own? */
+static bool is_of_batch(const struct writer *writer, uint32_t op)
+{
+    const struct tape *brief = writer->tape->brief;
+
+    return writer->places.layout.inner > 0 &&
+           writer->tape->origins[op].item >= brief->repeat.first &&
+           writer->tape->origins[op].item - brief->repeat.first < brief->repeat.op_count;
+}
+
 static enum status put_heading(struct writer *writer, const struct heading *heading)
 {
     uint32_t instance;
     uint32_t item = descriptor_of_op(&instance, writer->tape, heading->target->op);
 
     TRY(put_program_item(writer, heading->kind, item, instance));
-    TRY(put_list_root(writer, EVIDENCE_TRACE, writer->places.trace_items));
+    TRY(put_list_root(writer, EVIDENCE_TRACE, TENSOR_NONE, writer->places.trace_items));
+    if (is_of_batch(writer, heading->target->op)) {
+        TRY(put_list_root(writer, EVIDENCE_BATCH, instance, writer->places.layout.inner));
+    }
     buffer_add_u8(writer->bytes, (uint8_t)heading->target->output);
     buffer_add_u64(writer->bytes, heading->target->element);
     if (heading->kind == EVIDENCE_PART) {
@@ -551,12 +571,12 @@ static enum status write_state(struct writer *writer, enum evidence_kind kind, u
     uint32_t item = first ? state : writer->places.of[writer->tape->states[state].after];
 
     TRY(put_program_item(writer, kind, descriptor_of_state(writer->tape, state), 0));
-    TRY(put_list_root(writer, EVIDENCE_TRACE, items));
+    TRY(put_list_root(writer, EVIDENCE_TRACE, TENSOR_NONE, items));
     TRY(put_item(writer, EVIDENCE_TRACE, item));
-    TRY(put_list_path(writer, EVIDENCE_TRACE, item, items));
+    TRY(put_list_path(writer, EVIDENCE_TRACE, TENSOR_NONE, item, items));
     TRY(put_item(writer, list, state));
-    TRY(put_list_root(writer, list, states));
-    return put_list_path(writer, list, state, states);
+    TRY(put_list_root(writer, list, TENSOR_NONE, states));
+    return put_list_path(writer, list, TENSOR_NONE, state, states);
 }
 
 enum status evidence_write_state(struct buffer *bytes, const struct tape *tape,
@@ -584,8 +604,8 @@ static enum status write_not_finite(struct writer *writer, uint32_t state, uint6
     TRY(put_program_item(writer, EVIDENCE_NOT_FINITE, descriptor_of_state(writer->tape, state), 0));
     put_label(writer, tensor);
     TRY(put_tensor_node(writer, EVIDENCE_AFTER, state, merkle_height(count), 0));
-    TRY(put_list_root(writer, EVIDENCE_AFTER, writer->tape->state_count));
-    TRY(put_list_path(writer, EVIDENCE_AFTER, state, writer->tape->state_count));
+    TRY(put_list_root(writer, EVIDENCE_AFTER, TENSOR_NONE, writer->tape->state_count));
+    TRY(put_list_path(writer, EVIDENCE_AFTER, TENSOR_NONE, state, writer->tape->state_count));
     buffer_add_u64(writer->bytes, index);
     buffer_add_u8(writer->bytes, (uint8_t)found);
     for (uint32_t i = 0; i < found; i++) {

@@ -188,7 +188,7 @@ static enum status find_item(void *context, struct digest *root, enum evidence_l
 
     switch (list) {
     case EVIDENCE_TRACE:
-        if (walk->list == TRACE_QUERY_TRACE && (!walk->item_known || item > walk->item)) {
+        if (!trace_walk_knows(walk, item)) {
             return unknown(error);
         }
         trace_walk_item(root, &ignored, walk, item);
@@ -204,12 +204,15 @@ static enum status find_item(void *context, struct digest *root, enum evidence_l
     case EVIDENCE_CONSTANTS:
         given_root(root, proof, list, item);
         return STATUS_OK;
+    case EVIDENCE_BATCH:
+        break; /* its items are the trace's */
     }
     return unknown(error);
 }
 
 static enum status find_list_node(void *context, struct digest *node, enum evidence_list list,
-                                  uint32_t level, uint64_t index, struct error *error)
+                                  uint32_t batch, uint32_t level, uint64_t index,
+                                  struct error *error)
 {
     const struct fraud_proof *proof = context;
     const struct trace_server *own = proof->walk->own;
@@ -218,6 +221,11 @@ static enum status find_list_node(void *context, struct digest *node, enum evide
     switch (list) {
     case EVIDENCE_TRACE:
         return trace_walk_list_node(node, proof->walk, TRACE_QUERY_TRACE, level, index)
+                   ? STATUS_OK
+                   : unknown(error);
+    case EVIDENCE_BATCH:
+        return batch == proof->walk->batch &&
+                       trace_walk_list_node(node, proof->walk, TRACE_QUERY_BATCH, level, index)
                    ? STATUS_OK
                    : unknown(error);
     case EVIDENCE_AFTER:
@@ -448,8 +456,9 @@ enum status fraud_proof_judge(struct evidence_ruling *ruling, const struct fraud
     struct evidence_context informed = *context;
     enum status status = STATUS_OK;
 
+    informed.batch = proof->walk->accused.batch_root;
     if (evidence->size > 0 && evidence->data[0] == EVIDENCE_PART) {
-        status = hash_reply(&informed.reply, proof, context, reply, reply_size, error);
+        status = hash_reply(&informed.reply, proof, &informed, reply, reply_size, error);
     }
     return status == STATUS_OK
                ? evidence_judge(ruling, &informed, evidence->data, evidence->size, error)

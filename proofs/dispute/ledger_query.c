@@ -4,9 +4,9 @@
  * Ledger query: query (15), then of an item of the program: index (4), items of the program (4),
  * items of a trace (4), path, size (2), descriptor, of an operation of a repeat its instance (4).
  * Behind them, by kind:
- *   LIST, DIVERGED   nothing; the item is a state
- *   LIST_NODE        tree root (32), node (32), path of the node; the item is a state
- *   TENSOR           trace's tree root (32), path of the tensor, output (1), size (1), label,
+ *   LIST, DIVERGED   nothing; the item is a state, of a micro-batch's list one of its operations
+ *   LIST_NODE        tree root (32), node (32), path of the node; the item likewise
+ *   TENSOR           tree root of its list (32), path of the tensor, output (1), size (1), label,
  *                    tensor's root (32); the item is an operation that has the tensor as an output
  *   TENSOR_NODE      the same with the root of the tensor's tree for its root, node (32), its path
  * but of PARTS: query (15), then evidence of kind 1 that need not show more than the element.
@@ -109,6 +109,8 @@ enum status ledger_queried_read(struct ledger_queried *queried, const uint8_t *b
         return reader_end(&reader, NULL, "queried");
     }
     queried->target.is_list = is_list(&queried->query);
+    queried->target.is_unknown =
+        queried->query.kind == TRACE_QUERY_LIST && queried->query.list == TRACE_QUERY_BATCH;
     queried->target.count = reader_u64(&reader);
     queried->target.last_size = reader_u16(&reader);
     queried->target.header_size = reader_u8(&reader);
@@ -192,7 +194,11 @@ static void put_tensor(struct buffer *bytes, const struct trace_walk *walk,
     struct merkle_path path;
     struct digest root;
 
-    trace_walk_trace_tree(&root, walk);
+    if (query->item >= walk->own->trace.list_count) {
+        trace_walk_batch_tree(&root, walk);
+    } else {
+        trace_walk_trace_tree(&root, walk);
+    }
     buffer_add(bytes, root.bytes, DIGEST_SIZE);
     trace_walk_item(&root, &path, walk, query->item);
     put_path(bytes, &path);
@@ -207,47 +213,50 @@ static void put_tensor(struct buffer *bytes, const struct trace_walk *walk,
     }
 }
 
+enum status ledger_query_write_plain(struct buffer *bytes, const struct tape *tape,
+                                     const struct trace_query *query, struct error *error)
+{
+    bool of_batch = query->list == TRACE_QUERY_BATCH;
+    uint32_t item = of_batch ? tape->brief->repeat.first /* any operation of the micro-batches */
+                             : descriptor_of_state(tape, 0);
+
+    put_ask(bytes, query);
+    TRY(put_program_item(bytes, tape, item, of_batch ? query->item : 0, error));
+    return buffer_check(bytes, error, "a query");
+}
+
 enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *walk,
                                struct error *error)
 {
     const struct tape *tape = walk->own->tape;
-    uint32_t program_item = descriptor_of_state(tape, 0);
-    uint32_t instance = 0;
+    uint32_t instance;
     uint32_t output = 0;
+    uint32_t item;
     uint32_t op;
     struct digest known;
-    enum status status;
     struct trace_query query;
 
     if (!trace_walk_next(&query, &known, walk)) {
         return error_set(error, STATUS_USAGE, "the walk has ended and wants no reply");
     }
-    if (!is_list(&query)) {
+    if (is_list(&query)) {
+        TRY(ledger_query_write_plain(bytes, tape, &query, error));
+    } else {
         trace_output_at(&op, &output, tape, query.item);
-        program_item = descriptor_of_op(&instance, tape, op);
-    }
-    put_ask(bytes, &query);
-    status = put_program_item(bytes, tape, program_item, instance, error);
-    if (status != STATUS_OK) {
-        return status;
+        item = descriptor_of_op(&instance, tape, op);
+        put_ask(bytes, &query);
+        TRY(put_program_item(bytes, tape, item, instance, error));
     }
     if (query.kind == TRACE_QUERY_LIST_NODE) {
-        buffer_add(bytes, walk->items.root.bytes, DIGEST_SIZE);
+        const struct trace_walk_tree *tree =
+            query.list == TRACE_QUERY_BATCH ? &walk->inner : &walk->items;
+
+        buffer_add(bytes, tree->root.bytes, DIGEST_SIZE);
         put_node(bytes, walk, &query, &known);
     } else if (!is_list(&query)) {
         put_tensor(bytes, walk, &query, &known, output);
     }
     return buffer_check(bytes, error, "a query");
-}
-
-enum status ledger_query_write_diverged(struct buffer *bytes, const struct tape *tape,
-                                        struct error *error)
-{
-    enum status status;
-
-    put_ask(bytes, &(struct trace_query){.kind = TRACE_QUERY_DIVERGED});
-    status = put_program_item(bytes, tape, descriptor_of_state(tape, 0), 0, error);
-    return status == STATUS_OK ? buffer_check(bytes, error, "a query") : status;
 }
 
 enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *tape,
@@ -337,7 +346,8 @@ static bool take_program_item(struct inquiry *inquiry)
                         &inquiry->context->program) &&
            descriptor_read(&inquiry->descriptor, descriptor, size, NULL) == STATUS_OK &&
            (!inquiry->descriptor.is_repeated ||
-            (descriptor_at(&inquiry->descriptor, reader_u32(reader)) && !reader->failed));
+            (descriptor_at(&inquiry->descriptor, reader_u32(reader), inquiry->trace_items) &&
+             !reader->failed));
 }
 
 /* A node below the root of a tree of count leaves, with its path; it becomes the target. */
@@ -355,30 +365,50 @@ static bool take_node(struct inquiry *inquiry, uint64_t count, const struct dige
                     &target->known, tree);
 }
 
+/* A list as the ledger knows it. */
+struct list_known {
+    enum commit_list kind;
+    const struct digest *root;
+    uint64_t count;
+};
+
+static struct list_known list_of(const struct inquiry *inquiry, enum trace_query_list list)
+{
+    const struct evidence_context *context = inquiry->context;
+
+    return list == TRACE_QUERY_TRACE
+               ? (struct list_known){COMMIT_TRACE, &context->trace, inquiry->trace_items}
+           : list == TRACE_QUERY_BATCH ? (struct list_known){COMMIT_BATCH, &context->batch,
+                                                             inquiry->descriptor.layout.inner}
+                                       : (struct list_known){COMMIT_STATE, &context->after,
+                                                             inquiry->descriptor.state_count};
+}
+
 static bool check_list(struct inquiry *inquiry)
 {
     const struct trace_query *query = &inquiry->queried->query;
     struct trace_reply_target *target = &inquiry->queried->target;
-    bool trace = query->list == TRACE_QUERY_TRACE;
-    enum commit_list kind = trace ? COMMIT_TRACE : COMMIT_STATE;
-    const struct digest *root = trace ? &inquiry->context->trace : &inquiry->context->after;
-    uint64_t count = trace ? inquiry->trace_items : inquiry->descriptor.state_count;
+    const struct list_known list = list_of(inquiry, query->list);
     struct digest tree = {{0}};
 
-    if (!inquiry->descriptor.is_state) {
+    if (query->list == TRACE_QUERY_BATCH
+            ? inquiry->descriptor.batch != query->item || list.count == 0
+            : !inquiry->descriptor.is_state) {
         return false;
     }
     target->is_list = true;
     target->last_size = DIGEST_SIZE;
     if (query->kind == TRACE_QUERY_LIST) {
-        target->known = *root;
-        target->count = count;
-        commit_list_header(target->header, kind, 0, count, &tree);
+        target->is_unknown = query->list == TRACE_QUERY_BATCH;
+        target->known = target->is_unknown ? tree : *list.root;
+        target->count = list.count;
+        commit_list_header(target->header, list.kind, query->item, list.count, &tree);
         target->header_size = COMMIT_LIST_HEADER_SIZE;
         return true;
     }
     take_digest(&tree, &inquiry->reader);
-    return is_list_root(kind, 0, count, &tree, root) && take_node(inquiry, count, &tree);
+    return is_list_root(list.kind, query->item, list.count, &tree, list.root) &&
+           take_node(inquiry, list.count, &tree);
 }
 
 /* The tensor's header, whose label the descriptor's hash is of; false: it is of another. */
@@ -423,16 +453,19 @@ static bool check_tensor(struct inquiry *inquiry)
     const struct descriptor *descriptor = &inquiry->descriptor;
     struct trace_reply_target *target = &inquiry->queried->target;
     const struct descriptor_operand *operand;
-    struct digest trace_tree;
+    struct list_known list;
+    struct digest list_tree;
     struct digest tensor;
     struct digest tree;
     struct digest hash;
     struct reader path;
+    uint32_t batch = 0;
+    uint32_t first = 0;
     uint32_t output;
     uint64_t size;
     uint64_t count;
 
-    take_digest(&trace_tree, &inquiry->reader);
+    take_digest(&list_tree, &inquiry->reader);
     path = inquiry->reader;
     (void)reader_take(&inquiry->reader, (size_t)reader_u8(&inquiry->reader) * DIGEST_SIZE);
     output = reader_u8(&inquiry->reader);
@@ -445,9 +478,14 @@ static bool check_tensor(struct inquiry *inquiry)
     }
     take_tensor_root(&tensor, &tree, inquiry);
     merkle_leaf_hash(&hash, tensor.bytes, DIGEST_SIZE);
-    if (!is_list_root(COMMIT_TRACE, 0, inquiry->trace_items, &trace_tree,
-                      &inquiry->context->trace) ||
-        !leads_to(&path, query->item, inquiry->trace_items, &hash, &trace_tree)) {
+    list = list_of(inquiry, TRACE_QUERY_TRACE);
+    if (operand->way == DESCRIPTOR_INNER) {
+        list = list_of(inquiry, TRACE_QUERY_BATCH);
+        batch = descriptor->batch;
+        first = inquiry->trace_items + batch * descriptor->layout.inner;
+    }
+    if (!is_list_root(list.kind, batch, list.count, &list_tree, list.root) ||
+        !leads_to(&path, query->item - first, list.count, &hash, &list_tree)) {
         return false;
     }
     size = operand->count * dtype_size(operand->dtype);

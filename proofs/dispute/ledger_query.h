@@ -53,9 +53,11 @@ MUST_CHECK enum status ledger_query_write_parts(struct buffer *bytes, const stru
                                                 const struct evidence_target *target,
                                                 struct error *error);
 
-/* Appends the query for an element that is no finite number. */
-MUST_CHECK enum status ledger_query_write_diverged(struct buffer *bytes, const struct tape *tape,
-                                                   struct error *error);
+/* Appends a query that needs no more proof than the program: for a list, or for an element that is
+ * no finite number. */
+MUST_CHECK enum status ledger_query_write_plain(struct buffer *bytes, const struct tape *tape,
+                                                const struct trace_query *query,
+                                                struct error *error);
 
 /* Safe on hostile bytes; queried means something only on VERDICT_VALID. */
 MUST_CHECK enum verdict ledger_query_check(struct ledger_queried *queried,

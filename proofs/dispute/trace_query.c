@@ -35,7 +35,12 @@ uint64_t trace_query_node_count(uint64_t count, uint32_t level, uint64_t index)
 
 uint64_t trace_query_list_count(const struct tape *tape, enum trace_query_list list)
 {
-    return list == TRACE_QUERY_TRACE ? trace_item_count(tape) : tape->state_count;
+    struct repeat_layout layout;
+
+    repeat_layout_of(&layout, tape);
+    return list == TRACE_QUERY_TRACE   ? trace_list_count(tape)
+           : list == TRACE_QUERY_BATCH ? layout.inner
+                                       : tape->state_count;
 }
 
 uint64_t trace_query_tensor_count(const struct tensor *tensor)
@@ -74,7 +79,10 @@ uint32_t trace_query_replies_max(const struct tape *tape)
             replies = needed > replies ? needed : replies;
         }
     }
-    return replies + list_replies(trace_item_count(tape));
+    if (trace_query_list_count(tape, TRACE_QUERY_BATCH) > 0) {
+        replies += list_replies(trace_query_list_count(tape, TRACE_QUERY_BATCH));
+    }
+    return replies + list_replies(trace_list_count(tape));
 }
 
 static enum status check_node(const struct trace_query *query, uint64_t count, struct error *error)
@@ -86,6 +94,19 @@ static enum status check_node(const struct trace_query *query, uint64_t count, s
                          count, query->index, query->level);
     }
     return STATUS_OK;
+}
+
+static enum status check_list(const struct trace_query *query, const struct tape *tape,
+                              struct error *error)
+{
+    uint64_t count = trace_query_list_count(tape, query->list);
+
+    if (query->list == TRACE_QUERY_BATCH &&
+        (count == 0 || query->item >= tape->brief->repeat.times)) {
+        return error_set(error, STATUS_NOT_FOUND, "a step has no list of micro-batch %u",
+                         query->item);
+    }
+    return query->kind == TRACE_QUERY_LIST ? STATUS_OK : check_node(query, count, error);
 }
 
 static enum status check_parts(const struct trace_query *query, const struct tape *tape,
@@ -110,11 +131,11 @@ enum status trace_query_check(const struct trace_query *query, const struct tape
                               struct error *error)
 {
     switch (query->kind) {
-    case TRACE_QUERY_LIST:
     case TRACE_QUERY_DIVERGED:
         return STATUS_OK;
+    case TRACE_QUERY_LIST:
     case TRACE_QUERY_LIST_NODE:
-        return check_node(query, trace_query_list_count(tape, query->list), error);
+        return check_list(query, tape, error);
     case TRACE_QUERY_TENSOR:
     case TRACE_QUERY_TENSOR_NODE:
     case TRACE_QUERY_PARTS:
@@ -181,12 +202,17 @@ enum status trace_query_visit(const struct tape *tape, const struct trace_query_
 {
     enum status status = STATUS_OK;
 
-    for (int list = TRACE_QUERY_TRACE; list <= TRACE_QUERY_NEXT_STATE && status == STATUS_OK;
-         list++) {
-        const struct trace_query query = {.kind = TRACE_QUERY_LIST,
-                                          .list = (enum trace_query_list)list};
+    for (int list = TRACE_QUERY_TRACE; list <= TRACE_QUERY_BATCH && status == STATUS_OK; list++) {
+        uint32_t lists = list == TRACE_QUERY_BATCH && tape->brief != NULL
+                             ? tape->brief->repeat.times
+                         : list == TRACE_QUERY_BATCH ? 0
+                                                     : 1;
+        struct trace_query query = {.kind = TRACE_QUERY_LIST, .list = (enum trace_query_list)list};
+        uint64_t count = trace_query_list_count(tape, query.list);
 
-        status = visit_tree(visitor, &query, trace_query_list_count(tape, query.list), error);
+        for (; query.item < lists && count > 0 && status == STATUS_OK; query.item++) {
+            status = visit_tree(visitor, &query, count, error);
+        }
     }
     for (uint32_t item = 0; item < trace_item_count(tape) && status == STATUS_OK; item++) {
         const struct trace_query query = {.kind = TRACE_QUERY_TENSOR, .item = item};
@@ -208,8 +234,8 @@ static bool canonical(const struct trace_query *query)
     bool tensor =
         query->kind == TRACE_QUERY_TENSOR || query->kind == TRACE_QUERY_TENSOR_NODE || parts;
 
-    return (list ? query->list <= TRACE_QUERY_NEXT_STATE : query->list == 0) &&
-           (tensor || query->item == 0) &&
+    return (list ? query->list <= TRACE_QUERY_BATCH : query->list == 0) &&
+           (tensor || query->list == TRACE_QUERY_BATCH || query->item == 0) &&
            (node ? query->level < MERKLE_DEPTH_MAX
                  : query->level == 0 && (parts || query->index == 0)) &&
            query->index <= MERKLE_LEAVES_MAX >> query->level;
@@ -229,7 +255,7 @@ void trace_query_write(uint8_t bytes[TRACE_QUERY_SIZE], const struct trace_query
 enum status trace_query_read(struct trace_query *query, const uint8_t *bytes, size_t size)
 {
     if (size != TRACE_QUERY_SIZE || bytes[0] < TRACE_QUERY_LIST || bytes[0] > TRACE_QUERY_PARTS ||
-        bytes[1] > TRACE_QUERY_NEXT_STATE) {
+        bytes[1] > TRACE_QUERY_BATCH) {
         return STATUS_BAD_FORMAT;
     }
     *query = (struct trace_query){.kind = (enum trace_query_kind)bytes[0],
@@ -242,19 +268,33 @@ enum status trace_query_read(struct trace_query *query, const uint8_t *bytes, si
 
 /* ---- as text ------------------------------------------------------------- */
 
-static const char *const list_names[2] = {
-    [TRACE_QUERY_TRACE] = "trace", [TRACE_QUERY_NEXT_STATE] = "next"};
+static const char *const list_names[TRACE_QUERY_BATCH + 1] = {[TRACE_QUERY_TRACE] = "trace",
+                                                              [TRACE_QUERY_NEXT_STATE] = "next",
+                                                              [TRACE_QUERY_BATCH] = "batch"};
+
+/* "trace", or "batch/7". */
+static void list_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query *query)
+{
+    int size = snprintf(text, TRACE_QUERY_TEXT_MAX, "%s", list_names[query->list]);
+
+    if (query->list == TRACE_QUERY_BATCH) {
+        (void)snprintf(text + size, (size_t)(TRACE_QUERY_TEXT_MAX - size), "/%u", query->item);
+    }
+}
 
 void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query *query)
 {
+    char list[TRACE_QUERY_TEXT_MAX];
+
     assert(canonical(query));
+    list_text(list, query);
     switch (query->kind) {
     case TRACE_QUERY_LIST:
-        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "list/%s", list_names[query->list]);
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "list/%.24s", list);
         return;
     case TRACE_QUERY_LIST_NODE:
-        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "node/%s/%u/%" PRIu64, list_names[query->list],
-                       query->level, query->index);
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "node/%.24s/%u/%" PRIu64, list, query->level,
+                       query->index);
         return;
     case TRACE_QUERY_TENSOR:
         (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "tensor/%u", query->item);
@@ -307,18 +347,6 @@ static bool take_word(const char **at, const char *word)
     return true;
 }
 
-static bool take_list(const char **at, struct trace_query *query)
-{
-    for (int i = 0; i < 2; i++) {
-        if (take_word(at, list_names[i])) {
-            query->list = (enum trace_query_list)i;
-            *at += **at == '/';
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool take_item(const char **at, struct trace_query *query)
 {
     uint64_t item = 0;
@@ -326,6 +354,18 @@ static bool take_item(const char **at, struct trace_query *query)
 
     query->item = (uint32_t)item;
     return taken;
+}
+
+static bool take_list(const char **at, struct trace_query *query)
+{
+    for (int i = 0; i <= TRACE_QUERY_BATCH; i++) {
+        if (take_word(at, list_names[i])) {
+            query->list = (enum trace_query_list)i;
+            *at += **at == '/';
+            return i != TRACE_QUERY_BATCH || take_item(at, query);
+        }
+    }
+    return false;
 }
 
 static bool take_node(const char **at, struct trace_query *query)

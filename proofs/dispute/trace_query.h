@@ -21,7 +21,7 @@
 #define TRACE_QUERY_ENTRIES_MAX (1u << TRACE_QUERY_LEVELS)
 #define TRACE_QUERY_LEAVES_MAX  16 /* a part of a tensor with no more leaves is shown as it is */
 #define TRACE_QUERY_TRACE_REPLIES                                                                  \
-    6 /* enough for any step of which no tensor has more than 2^28 leaves */
+    9 /* enough for any step of which no tensor has more than 2^28 leaves */
 
 enum trace_query_kind {
     TRACE_QUERY_LIST = 1,    /* a list: its tree's root and what lies below it */
@@ -33,15 +33,16 @@ enum trace_query_kind {
 };
 
 enum trace_query_list {
-    TRACE_QUERY_TRACE = 0,  /* the trace: the states before the step, then every output */
+    TRACE_QUERY_TRACE = 0,  /* the trace's: the states before the step, then outputs */
     TRACE_QUERY_NEXT_STATE, /* the state after the step */
+    TRACE_QUERY_BATCH,      /* a micro-batch's own list (trace.h) */
 };
 
 /* What a kind does not use is zero. */
 struct trace_query {
     enum trace_query_kind kind;
     enum trace_query_list list; /* LIST, LIST_NODE */
-    uint32_t item;              /* TENSOR, TENSOR_NODE, PARTS: of the trace */
+    uint32_t item;              /* of the trace; where list is BATCH, which micro-batch */
     uint32_t level;             /* LIST_NODE, TENSOR_NODE: the node, as merkle.h counts */
     uint64_t index;             /* likewise; PARTS: the element */
 };
@@ -93,8 +94,8 @@ MUST_CHECK enum status trace_query_read(struct trace_query *query, const uint8_t
 
 /*
  * The same as text, which is also the end of its place in an address: list/trace, list/next,
- * node/trace/LEVEL/INDEX, tensor/ITEM, tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT.
- * Numbers are decimal without signs or leading zeros.
+ * list/batch/NUMBER, node/trace/LEVEL/INDEX, node/batch/NUMBER/LEVEL/INDEX, tensor/ITEM,
+ * tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT. Numbers are decimal without signs or leading zeros.
  */
 void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query *query);
 MUST_CHECK enum status trace_query_parse(struct trace_query *query, const char *text);

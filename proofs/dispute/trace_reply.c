@@ -15,6 +15,10 @@ static void target_list(struct trace_reply_target *target, const struct trace_qu
                         const struct tape *tape)
 {
     static const struct digest no_root;
+    static const enum commit_list kinds[TRACE_QUERY_BATCH + 1] = {
+        [TRACE_QUERY_TRACE] = COMMIT_TRACE,
+        [TRACE_QUERY_NEXT_STATE] = COMMIT_STATE,
+        [TRACE_QUERY_BATCH] = COMMIT_BATCH};
     uint64_t count = trace_query_list_count(tape, query->list);
 
     target->is_list = true;
@@ -24,9 +28,8 @@ static void target_list(struct trace_reply_target *target, const struct trace_qu
         target->count = trace_query_node_count(count, query->level, query->index);
         return;
     }
-    commit_list_header(target->header,
-                       query->list == TRACE_QUERY_TRACE ? COMMIT_TRACE : COMMIT_STATE, 0, count,
-                       &no_root);
+    target->is_unknown = query->list == TRACE_QUERY_BATCH && digest_equal(&target->known, &no_root);
+    commit_list_header(target->header, kinds[query->list], query->item, count, &no_root);
     target->header_size = COMMIT_LIST_HEADER_SIZE;
 }
 
@@ -94,13 +97,12 @@ static bool header_fits(struct trace_reply *reply, const struct trace_reply_targ
                         const uint8_t *root)
 {
     uint8_t header[COMMIT_TENSOR_HEADER_MAX];
-    struct digest hash;
 
     memcpy(header, target->header, target->header_size);
     memcpy(header + HEADER_TREE_ROOT, root, DIGEST_SIZE);
     memcpy(reply->tree_root.bytes, root, DIGEST_SIZE);
-    sha256(&hash, header, target->header_size);
-    return digest_equal(&hash, &target->known);
+    sha256(&reply->root, header, target->header_size);
+    return target->is_unknown || digest_equal(&reply->root, &target->known);
 }
 
 /* The leaves of a tensor, the last one zero behind its bytes. */
@@ -148,6 +150,7 @@ enum verdict trace_reply_check(struct trace_reply *reply, const struct trace_rep
 
     reply->items = NULL;
     reply->leaves = NULL;
+    reply->root = target->known;
     reply->tree_root = target->known;
     if (size != trace_reply_size(target)) {
         return VERDICT_INVALID;

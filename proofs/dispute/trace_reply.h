@@ -23,6 +23,7 @@ _Static_assert(TRACE_QUERY_ENTRIES_MAX *DIGEST_SIZE <= TRACE_QUERY_LEAVES_MAX * 
 /* What a query is about, as far as it is known before the reply. */
 struct trace_reply_target {
     struct digest known; /* the node's hash, or the hash of the header */
+    bool is_unknown;     /* nobody has committed to it: any reply does, by its tree root */
     uint64_t count;      /* leaves below it */
     bool is_list;        /* its leaves are items of 32 bytes, not of 1,024 */
     /* Bytes of its last leaf that are the tensor's: those behind them must be zero. */
@@ -34,6 +35,7 @@ struct trace_reply_target {
 
 /* A reply that was checked. Borrows the bytes that it was read from. */
 struct trace_reply {
+    struct digest root;      /* the known hash, or what the reply commits to */
     struct digest tree_root; /* of the target's own tree: of a node, its hash */
     uint32_t level;          /* of the entries above the leaves */
     uint32_t entries;        /* how many */
@@ -44,7 +46,8 @@ struct trace_reply {
 
 /*
  * Everything of target but what is known, from the tape. known is the list's root, the tensor's
- * root or the node's hash. STATUS_NOT_FOUND: there is no such thing; STATUS_USAGE:
+ * root or the node's hash; zeros of a micro-batch's list, to whose root nobody has committed yet:
+ * only a ledger may take a reply to that. STATUS_NOT_FOUND: there is no such thing; STATUS_USAGE:
  * TRACE_QUERY_DIVERGED, whose reply is evidence (evidence.h), or TRACE_QUERY_PARTS
  * (partial_sums.h).
  */

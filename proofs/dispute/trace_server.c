@@ -93,6 +93,14 @@ static bool wants(const uint32_t *items, uint32_t count, uint32_t item)
     return false;
 }
 
+static void drop_all(struct trace_server *server)
+{
+    for (uint32_t i = 0; i < server->kept_count; i++) {
+        drop(&server->kept[i]);
+    }
+    server->kept_count = 0;
+}
+
 static void keep_only(struct trace_server *server, const uint32_t *items, uint32_t count)
 {
     uint32_t left = 0;
@@ -105,6 +113,29 @@ static void keep_only(struct trace_server *server, const uint32_t *items, uint32
         }
     }
     server->kept_count = left;
+}
+
+/* Hashes a micro-batch that was not yet; a file turns to it. */
+static enum status know_batch(struct trace_server *server, uint32_t batch, struct error *error)
+{
+    struct machine *machine = server->machine;
+
+    if (batch == TENSOR_NONE || trace_batch_known(&server->trace, batch)) {
+        return STATUS_OK;
+    }
+    if (machine == NULL) {
+        return error_set(error, STATUS_NOT_FOUND, "the file of the trace has not all of it");
+    }
+    server->runs++;
+    if (server->file.bytes != NULL) {
+        drop_all(server); /* what is kept may lie in the file */
+        return trace_file_turn(&server->file, &server->trace, machine, batch, error);
+    }
+    for (uint32_t i = 0; i < server->tape->state_count; i++) {
+        TRY(machine->backend->write(machine, server->tape->states[i].before, server->states[i],
+                                    error));
+    }
+    return trace_watch_batch(&server->trace, batch, machine, NULL, error);
 }
 
 /* Hashes what is kept at bytes; it must be what the trace says. Owned bytes are freed with it. */
@@ -156,7 +187,6 @@ struct search {
     struct trace_server *server;
     const uint32_t *items;
     uint32_t count;
-    uint32_t next; /* the item that comes next */
     uint32_t left; /* outputs to be found */
 };
 
@@ -165,7 +195,7 @@ static enum status found(void *context, uint32_t op, uint32_t output, const void
 {
     struct search *search = context;
     struct trace_server *server = search->server;
-    uint32_t item = search->next++;
+    uint32_t item = trace_item_of_output(server->tape, op, output);
     enum status status;
     uint8_t *copy;
 
@@ -212,7 +242,7 @@ static enum status turn_file(struct trace_server *server, const uint32_t *items,
     if (server->file.bytes == NULL || server->machine == NULL || batch == TENSOR_NONE) {
         return STATUS_OK;
     }
-    keep_only(server, NULL, 0);
+    drop_all(server);
     server->runs++;
     return trace_file_turn(&server->file, &server->trace, server->machine, batch, error);
 }
@@ -220,13 +250,21 @@ static enum status turn_file(struct trace_server *server, const uint32_t *items,
 enum status trace_server_keep(struct trace_server *server, const uint32_t *items, uint32_t count,
                               struct error *error)
 {
-    struct search search = {server, items, count, server->tape->state_count, 0};
+    struct search search = {server, items, count, 0};
     const struct observer observer = {found, &search};
-    enum status status;
+    enum status status = STATUS_OK;
 
     assert(count <= TRACE_SERVER_KEPT_MAX);
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct trace_place place;
+
+        trace_place_of(&place, &server->trace.layout, items[i], server->trace.list_count);
+        status = know_batch(server, place.batch, error);
+    }
     keep_only(server, items, count);
-    status = turn_file(server, items, count, error);
+    if (status == STATUS_OK) {
+        status = turn_file(server, items, count, error);
+    }
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         uint32_t item = items[i];
 
@@ -346,7 +384,7 @@ out:
 
 void trace_server_close(struct trace_server *server)
 {
-    keep_only(server, NULL, 0);
+    drop_all(server);
     free_states(server);
     free(server->next_items);
     free(server->next);
@@ -356,6 +394,33 @@ void trace_server_close(struct trace_server *server)
 }
 
 /* ---- replies ------------------------------------------------------------- */
+
+static enum status list_tree(struct trace_reply_tree *tree, struct trace_server *server,
+                             const struct trace_query *query, struct error *error)
+{
+    const struct trace *trace = &server->trace;
+    const struct digest *hashes = trace->hashes;
+    uint64_t first;
+
+    tree->items = trace->items;
+    switch (query->list) {
+    case TRACE_QUERY_TRACE:
+        break;
+    case TRACE_QUERY_NEXT_STATE:
+        tree->items = server->next;
+        hashes = server->next + server->tape->state_count;
+        break;
+    case TRACE_QUERY_BATCH:
+        TRY(know_batch(server, query->item, error));
+        first = trace->list_count + (uint64_t)query->item * trace->layout.inner;
+        tree->items += first;
+        hashes += first;
+        break;
+    }
+    merkle_leaves_init_hashes(&tree->hashes, hashes,
+                              trace_query_list_count(server->tape, query->list));
+    return STATUS_OK;
+}
 
 enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server *server,
                               const struct trace_query *query, struct error *error)
@@ -370,13 +435,7 @@ enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server
     switch (query->kind) {
     case TRACE_QUERY_LIST:
     case TRACE_QUERY_LIST_NODE:
-        tree->items = query->list == TRACE_QUERY_TRACE ? server->trace.items : server->next;
-        merkle_leaves_init_hashes(&tree->hashes,
-                                  query->list == TRACE_QUERY_TRACE
-                                      ? server->trace.hashes
-                                      : server->next + server->tape->state_count,
-                                  trace_query_list_count(server->tape, query->list));
-        return STATUS_OK;
+        return list_tree(tree, server, query, error);
     case TRACE_QUERY_TENSOR:
     case TRACE_QUERY_TENSOR_NODE:
         break;

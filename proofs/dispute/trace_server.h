@@ -2,7 +2,8 @@
  * trace_server.h - one step on its machine, ready to reply to any query about it.
  *
  * A solver whose step is disputed replies with what lies in its trace. A claimant uses the same to
- * know what should lie there. The trace is made once and its roots are kept. Where there is room
+ * know what should lie there. The trace is made once and its roots are kept; of a step with
+ * micro-batches it is run once more to hash the one that is asked about. Where there is room
  * for a file (trace_file.h), it holds every tensor of the step, and the step is never run again; of
  * a step with a repeat it holds one micro-batch, and the step is run once more to turn to another.
  * Without a file, a tensor is made again when a query is about it, by running the step once more,

@@ -7,7 +7,7 @@
 #include "base/endian.h"
 #include "base/reader.h"
 
-static const char saved_tag[32] = "lockstep.walk.v2";
+static const char saved_tag[32] = "lockstep.walk.v3";
 
 /* ---- the accused's trees -------------------------------------------------- */
 
@@ -31,24 +31,40 @@ static bool tree_node(struct digest *node, const struct trace_walk_tree *tree, u
     return false;
 }
 
+/* Our own list; of a micro-batch the one that the walk is about. */
+static void own_list(struct merkle_leaves *leaves, const struct trace_walk *walk,
+                     enum trace_query_list list)
+{
+    const struct trace *trace = &walk->own->trace;
+    const struct digest *hashes = trace->hashes;
+
+    if (list == TRACE_QUERY_NEXT_STATE) {
+        hashes = walk->own->next + trace->state_count;
+    } else if (list == TRACE_QUERY_BATCH) {
+        hashes += trace->list_count + (uint64_t)walk->batch * trace->layout.inner;
+    }
+    merkle_leaves_init_hashes(leaves, hashes, trace_query_list_count(trace->tape, list));
+}
+
 /* What is left of what differs is as our own, and so is all of a list that does not differ. */
 bool trace_walk_list_node(struct digest *node, const struct trace_walk *walk,
                           enum trace_query_list list, uint32_t level, uint64_t index)
 {
-    const struct trace_server *own = walk->own;
-    bool differs = walk->list == list && walk->end != TRACE_WALK_NO_LIE;
-    bool left = walk->item_known && (index + 1) << level <= walk->item;
+    bool inner = list == TRACE_QUERY_BATCH;
+    const struct trace_walk_found *found = inner ? &walk->within : &walk->listed;
+    bool differs =
+        inner ? walk->inner.row_count > 0 : walk->list == list && walk->end != TRACE_WALK_NO_LIE;
+    bool left = found->known && (index + 1) << level <= found->index;
     struct merkle_leaves leaves;
 
-    if (walk->list == TRACE_QUERY_TRACE && list == TRACE_QUERY_NEXT_STATE) {
+    if ((walk->list == TRACE_QUERY_TRACE && list == TRACE_QUERY_NEXT_STATE) ||
+        (inner && !walk->batch_known)) {
         return false; /* no reply was about it */
     }
     if (differs && !left) {
-        return tree_node(node, &walk->items, level, index);
+        return tree_node(node, inner ? &walk->inner : &walk->items, level, index);
     }
-    merkle_leaves_init_hashes(
-        &leaves, list == TRACE_QUERY_TRACE ? own->trace.hashes : own->next + own->tape->state_count,
-        trace_query_list_count(own->tape, list));
+    own_list(&leaves, walk, list);
     merkle_node(node, &leaves, level, index);
     return true;
 }
@@ -59,9 +75,8 @@ bool trace_walk_tensor_node(struct digest *node, const struct trace_walk *walk, 
     return tree_node(node, &walk->tensor, level, index);
 }
 
-/* In the tree of the trace. */
-static void find_path(struct merkle_path *path, const struct trace_walk *walk, uint64_t count,
-                      uint64_t index)
+static void find_path(struct merkle_path *path, const struct trace_walk *walk,
+                      enum trace_query_list list, uint64_t count, uint64_t index)
 {
     uint64_t at = index;
     uint32_t level = 0;
@@ -69,8 +84,8 @@ static void find_path(struct merkle_path *path, const struct trace_walk *walk, u
     *path = (struct merkle_path){.leaf_index = index, .leaf_count = count};
     for (uint64_t last = count - 1; last > 0; last >>= 1) {
         if ((at & 1) == 1 || at < last) {
-            bool known = trace_walk_list_node(&path->siblings[path->sibling_count++], walk,
-                                              TRACE_QUERY_TRACE, level, at ^ 1);
+            bool known = trace_walk_list_node(&path->siblings[path->sibling_count++], walk, list,
+                                              level, at ^ 1);
 
             assert(known);
         }
@@ -83,7 +98,7 @@ void trace_walk_trace_tree(struct digest *root, const struct trace_walk *walk)
 {
     struct merkle_leaves own;
 
-    merkle_leaves_init_hashes(&own, walk->own->trace.hashes, walk->own->trace.item_count);
+    own_list(&own, walk, TRACE_QUERY_TRACE);
     if (walk->list == TRACE_QUERY_TRACE) {
         assert(walk->items.row_count > 0);
         *root = walk->items.root;
@@ -92,21 +107,66 @@ void trace_walk_trace_tree(struct digest *root, const struct trace_walk *walk)
     }
 }
 
+void trace_walk_batch_tree(struct digest *root, const struct trace_walk *walk)
+{
+    struct merkle_leaves own;
+
+    assert(walk->batch_known);
+    own_list(&own, walk, TRACE_QUERY_BATCH);
+    if (walk->inner.row_count > 0) {
+        *root = walk->inner.root;
+    } else {
+        merkle_root(root, &own);
+    }
+}
+
+static void find_place(struct trace_place *place, const struct trace_walk *walk, uint32_t item)
+{
+    const struct trace *trace = &walk->own->trace;
+
+    trace_place_of(place, &trace->layout, item, trace->list_count);
+}
+
+bool trace_walk_knows(const struct trace_walk *walk, uint32_t item)
+{
+    struct trace_place place;
+
+    find_place(&place, walk, item);
+    if (place.batch == TENSOR_NONE) {
+        return walk->list != TRACE_QUERY_TRACE ||
+               (walk->listed.known && place.index <= walk->listed.index);
+    }
+    return walk->batch_known && place.batch == walk->batch &&
+           (walk->inner.row_count == 0 ||
+            (walk->within.known && place.index <= walk->within.index));
+}
+
 void trace_walk_item(struct digest *root, struct merkle_path *path, const struct trace_walk *walk,
                      uint32_t item)
 {
-    bool lies = walk->list == TRACE_QUERY_TRACE;
+    const struct trace_walk_found *found = &walk->within;
+    enum trace_query_list list = TRACE_QUERY_BATCH;
+    struct trace_place place;
 
-    assert(!lies || (walk->item_known && item <= walk->item));
-    *root = lies && item == walk->item ? walk->item_root : walk->own->trace.items[item];
-    find_path(path, walk, walk->own->trace.item_count, item);
+    assert(trace_walk_knows(walk, item));
+    find_place(&place, walk, item);
+    if (place.batch == TENSOR_NONE) {
+        list = TRACE_QUERY_TRACE;
+        found = &walk->listed;
+    }
+    *root = found->known && (list == TRACE_QUERY_BATCH || walk->list == list) &&
+                    place.index == found->index
+                ? found->root
+                : walk->own->trace.items[item];
+    find_path(path, walk, list, place.count, place.index);
 }
 
 void trace_walk_node_path(struct merkle_path *path, const struct trace_walk *walk,
                           const struct trace_query *query)
 {
-    const struct trace_walk_tree *tree =
-        query->kind == TRACE_QUERY_LIST_NODE ? &walk->items : &walk->tensor;
+    const struct trace_walk_tree *tree = query->kind != TRACE_QUERY_LIST_NODE ? &walk->tensor
+                                         : query->list == TRACE_QUERY_BATCH   ? &walk->inner
+                                                                              : &walk->items;
     uint64_t at = query->index;
     uint32_t level = query->level;
 
@@ -138,7 +198,12 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         return false;
     }
     *query = (struct trace_query){.kind = lists ? TRACE_QUERY_LIST : TRACE_QUERY_TENSOR};
-    if (lists) {
+    if (lists && walk->listed.known) {
+        tree = &walk->inner;
+        query->list = TRACE_QUERY_BATCH;
+        query->item = walk->batch;
+        *known = walk->accused.batch_root;
+    } else if (lists) {
         query->list = walk->list;
         *known =
             walk->list == TRACE_QUERY_TRACE ? walk->accused.trace_root : walk->accused.next_root;
@@ -190,17 +255,78 @@ static void descend(struct trace_walk_tree *tree, const struct trace_reply *repl
     tree->index = row->first + at;
 }
 
-static void arrive_at_item(struct trace_walk *walk, const struct trace_reply *reply)
+static void arrive(struct trace_walk_found *found, const struct trace_walk_tree *tree,
+                   const struct trace_reply *reply)
 {
-    uint64_t at = walk->items.index - last_row(&walk->items)->first;
+    uint64_t at = tree->index - last_row(tree)->first;
 
-    walk->item = (uint32_t)walk->items.index;
+    found->known = true;
+    found->index = (uint32_t)tree->index;
+    memcpy(found->root.bytes, reply->items + at * DIGEST_SIZE, DIGEST_SIZE);
+}
+
+static void accuse(struct trace_walk *walk, const struct trace_walk_found *found, uint32_t first)
+{
     walk->item_known = true;
-    memcpy(walk->item_root.bytes, reply->items + at * DIGEST_SIZE, DIGEST_SIZE);
+    walk->item = first + found->index;
+    walk->item_root = found->root;
+}
+
+/* What a micro-batch handed on may be false because something in its own list is. */
+static void arrive_in_list(struct trace_walk *walk, const struct trace_reply *reply)
+{
+    const struct trace *trace = &walk->own->trace;
+
+    arrive(&walk->listed, &walk->items, reply);
+    walk->batch = TENSOR_NONE;
+    if (walk->list == TRACE_QUERY_TRACE && trace->layout.inner > 0 &&
+        repeat_holds(&walk->batch, &trace->layout, walk->listed.index) &&
+        walk->batch != TENSOR_NONE) {
+        return;
+    }
+    accuse(walk, &walk->listed, 0);
     if (walk->list == TRACE_QUERY_NEXT_STATE) {
         walk->end = TRACE_WALK_NEXT_STATE;
-    } else if (walk->item < walk->own->trace.state_count) {
+    } else if (walk->item < trace->state_count) {
         walk->end = TRACE_WALK_FIRST_STATE;
+    }
+}
+
+/* The lie is what the step makes first: all that it reads is then as our own. */
+static void arrive_in_batch(struct trace_walk *walk, const struct trace_reply *reply)
+{
+    const struct trace *trace = &walk->own->trace;
+    uint32_t first = trace->list_count + walk->batch * trace->layout.inner;
+
+    arrive(&walk->within, &walk->inner, reply);
+    if (trace_is_before(trace->tape, first + walk->within.index, walk->listed.index)) {
+        accuse(walk, &walk->within, first);
+    } else {
+        accuse(walk, &walk->listed, 0);
+    }
+}
+
+static void take_of_list(struct trace_walk *walk, const struct trace_reply *reply,
+                         const struct trace_query *query, const struct trace_reply_tree *own)
+{
+    bool inner = query->list == TRACE_QUERY_BATCH;
+    struct trace_walk_tree *tree = inner ? &walk->inner : &walk->items;
+
+    if (inner && !walk->batch_known) {
+        struct digest root;
+
+        walk->batch_known = true;
+        merkle_root(&root, &own->hashes);
+        if (digest_equal(&root, &reply->tree_root)) {
+            accuse(walk, &walk->listed, 0);
+            return;
+        }
+    }
+    descend(tree, reply, query, own);
+    if (reply->items != NULL && inner) {
+        arrive_in_batch(walk, reply);
+    } else if (reply->items != NULL) {
+        arrive_in_list(walk, reply);
     }
 }
 
@@ -237,6 +363,10 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         return error_set(error, STATUS_BAD_FORMAT, "the walk has ended and wants no reply");
     }
     status = trace_reply_target(&target, &query, walk->own->tape, &known, error);
+    if (status == STATUS_OK && target.is_unknown) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the accused has not committed to micro-batch %u yet", query.item);
+    }
     if (status == STATUS_OK && trace_reply_check(&reply, &target, bytes, size) != VERDICT_VALID) {
         char text[TRACE_QUERY_TEXT_MAX];
 
@@ -253,10 +383,7 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         return status;
     }
     if (target.is_list) {
-        descend(&walk->items, &reply, &query, &own);
-        if (reply.items != NULL) {
-            arrive_at_item(walk, &reply);
-        }
+        take_of_list(walk, &reply, &query, &own);
     } else {
         descend(&walk->tensor, &reply, &query, &own);
         if (reply.leaves != NULL) {
@@ -276,6 +403,7 @@ enum status trace_walk_open(struct trace_walk *walk, struct trace_server *own,
     memset(walk, 0, sizeof(*walk));
     walk->own = own;
     walk->accused = *accused;
+    walk->batch = TENSOR_NONE;
     buffer_init(&walk->reply, TRACE_WALK_BYTES_MAX);
     if (!digest_equal(&trace->state_root, &accused->state_root)) {
         (void)error_set(error, STATUS_REFUSED,
@@ -299,8 +427,8 @@ void trace_walk_close(struct trace_walk *walk)
 }
 
 /*
- * Saved: 0 tag (32), 32 trace root (32), 64 state root (32), 96 next root (32), 128 replies (1),
- * then each: size (2), bytes.
+ * Saved: 0 tag (32), 32 trace root (32), 64 state root (32), 96 next root (32), 128 batch root
+ * (32), 160 replies (1), then each: size (2), bytes.
  */
 enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
                             struct error *error)
@@ -309,6 +437,7 @@ enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
     buffer_add(bytes, walk->accused.trace_root.bytes, DIGEST_SIZE);
     buffer_add(bytes, walk->accused.state_root.bytes, DIGEST_SIZE);
     buffer_add(bytes, walk->accused.next_root.bytes, DIGEST_SIZE);
+    buffer_add(bytes, walk->accused.batch_root.bytes, DIGEST_SIZE);
     buffer_add_u8(bytes, (uint8_t)walk->reply_count);
     buffer_add(bytes, walk->reply.data, walk->reply.size);
     return buffer_check(bytes, error, "a saved walk");
@@ -343,6 +472,7 @@ enum status trace_walk_load(struct trace_walk *walk, struct trace_server *own, c
     reader_copy(&reader, accused.trace_root.bytes, DIGEST_SIZE);
     reader_copy(&reader, accused.state_root.bytes, DIGEST_SIZE);
     reader_copy(&reader, accused.next_root.bytes, DIGEST_SIZE);
+    reader_copy(&reader, accused.batch_root.bytes, DIGEST_SIZE);
     if (reader.failed || memcmp(tag, saved_tag, sizeof(tag)) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are no saved walk");
     }

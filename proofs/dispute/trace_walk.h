@@ -10,6 +10,11 @@
  * traces are equal, the state that was committed to after the step may still not be the one that
  * the trace ends in.
  *
+ * Of a step with micro-batches the trace's list shows only what they hand on. Where the leftmost
+ * difference is what a micro-batch handed on, the accused must commit to that micro-batch's own
+ * list, and the walk goes through it: the lie is the leftmost difference of both lists, in the
+ * order in which the step makes them.
+ *
  * A reply may come from a ledger or from anywhere. Each one is checked, and one that does not fit
  * the query leaves the walk as it was. Whether a silent accused loses is the ledger's business.
  */
@@ -19,16 +24,17 @@
 #include "base/buffer.h"
 #include "proofs/dispute/trace_server.h"
 
-#define TRACE_WALK_REPLIES_MAX 8 /* enough for the largest tape that there can be */
-#define TRACE_WALK_ROWS_MAX    5 /* replies about one tree */
+#define TRACE_WALK_REPLIES_MAX 12 /* enough for the largest tape that there can be */
+#define TRACE_WALK_ROWS_MAX    5  /* replies about one tree */
 #define TRACE_WALK_BYTES_MAX                                                                       \
-    (32 + 3 * DIGEST_SIZE + 2 + TRACE_WALK_REPLIES_MAX * (2 + TRACE_REPLY_BYTES_MAX))
+    (32 + 4 * DIGEST_SIZE + 2 + TRACE_WALK_REPLIES_MAX * (2 + TRACE_REPLY_BYTES_MAX))
 
 /* What the accused committed to. */
 struct trace_walk_case {
     struct digest trace_root;
     struct digest state_root; /* of the state before the step */
     struct digest next_root;  /* of the state after it */
+    struct digest batch_root; /* of the micro-batch that a ledger asked for last; zeros: none */
 };
 
 enum trace_walk_end {
@@ -57,16 +63,28 @@ struct trace_walk_tree {
     uint64_t index; /* the leftmost node of the last row that differs from our own */
 };
 
+/* The item of a list that differs. */
+struct trace_walk_found {
+    bool known;
+    uint32_t index;
+    struct digest root; /* as the accused has it */
+};
+
 struct trace_walk {
     struct trace_server *own; /* borrowed: our own run of the step */
     struct trace_walk_case accused;
     enum trace_walk_end end;
     enum trace_query_list list; /* which list differs; TRACE_QUERY_TRACE: the traces do */
     struct trace_walk_tree items;
+    struct trace_walk_found listed; /* in that list */
+    uint32_t batch;                 /* the micro-batch that made it, or TENSOR_NONE */
+    bool batch_known;               /* the accused has shown the root of its own list */
+    struct trace_walk_tree inner;   /* that list; without rows it is as our own */
+    struct trace_walk_found within; /* in it */
     struct trace_walk_tree tensor;
-    bool item_known;         /* the item that differs was found */
+    bool item_known;         /* which of the two is the lie */
     struct digest item_root; /* of that item, as the accused has it */
-    uint32_t item;           /* which of the list */
+    uint32_t item;           /* its number, through all lists; of a state list which of it */
     uint64_t leaf;           /* which of the tensor */
     uint8_t leaf_bytes[MERKLE_LEAF_SIZE];
     struct buffer reply; /* every reply so far: size (2), bytes */
@@ -82,7 +100,8 @@ void trace_walk_close(struct trace_walk *walk); /* a zero-filled one is allowed 
 bool trace_walk_next(struct trace_query *query, struct digest *known,
                      const struct trace_walk *walk);
 
-/* Takes the reply. STATUS_BAD_FORMAT: it is no reply to the query; look elsewhere. */
+/* Takes the reply. STATUS_BAD_FORMAT: it is no reply to the query; look elsewhere. To the query for
+ * the list of a micro-batch a ledger alone has replies, until the case has its root. */
 MUST_CHECK enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_t size,
                                        struct error *error);
 
@@ -95,13 +114,17 @@ MUST_CHECK enum status trace_walk_load(struct trace_walk *walk, struct trace_ser
 
 /* ---- what is known of the accused's trees -------------------------------- */
 
-/* The root of the tree over the items of the accused's trace, known from the first reply on. */
+/* The root of the tree over the items of the accused's trace, known from the first reply on. Of the
+ * list of the micro-batch, where that is known. */
 void trace_walk_trace_tree(struct digest *root, const struct trace_walk *walk);
+void trace_walk_batch_tree(struct digest *root, const struct trace_walk *walk);
 
 /*
- * The root of a tensor of the accused's trace, and its path. All items are known when the traces
- * are equal; otherwise those up to the one that differs, once that is known.
+ * The root of a tensor of the accused's trace, and its path in its list. All items of the trace's
+ * list are known when the traces are equal; otherwise those up to the one that differs, once that
+ * is known. Likewise of the micro-batch's list.
  */
+bool trace_walk_knows(const struct trace_walk *walk, uint32_t item);
 void trace_walk_item(struct digest *root, struct merkle_path *path, const struct trace_walk *walk,
                      uint32_t item);
 

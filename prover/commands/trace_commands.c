@@ -181,13 +181,13 @@ static int show_root(struct command_context *context, const struct traced *trace
                                                digest_json(&trace->root), "state_root_before",
                                                digest_json(&trace->state_root), "state_root_after",
                                                digest_json(&trace->next_root), "items",
-                                               (json_int_t)trace->item_count, "states",
+                                               (json_int_t)trace->list_count, "states",
                                                (json_int_t)trace->state_count));
     }
     print_digest(context->out, "trace root     ", &trace->root);
     print_digest(context->out, "state before   ", &trace->state_root);
     print_digest(context->out, "state after    ", &trace->next_root);
-    fprintf(context->out, "items          %u, of them %u states\n", trace->item_count,
+    fprintf(context->out, "items          %u, of them %u states\n", trace->list_count,
             trace->state_count);
     return COMMAND_OK;
 }
@@ -223,10 +223,10 @@ static int run_node(struct command_context *context)
     TRY_OUT(begin_trace(&traced, context, &error));
     TRY_OUT(read_argument(&level, context, 2, MERKLE_DEPTH_MAX, &error));
     TRY_OUT(read_argument(&index, context, 3, MERKLE_LEAVES_MAX, &error));
-    if (index > (trace_item_count(traced.run.job->tape) - 1) >> level) {
+    if (index > (trace_list_count(traced.run.job->tape) - 1) >> level) {
         TRY_OUT(error_set(&error, STATUS_USAGE,
                           "the tree over %u items has no node %" PRIu64 " on level %" PRIu64,
-                          trace_item_count(traced.run.job->tape), index, level));
+                          trace_list_count(traced.run.job->tape), index, level));
     }
     TRY_OUT(run_trace(&traced, NULL, 0, &error));
     trace_node(&node, &traced.trace, (uint32_t)level, index);
@@ -285,25 +285,37 @@ static void print_element(FILE *out, const struct trace_opening *opening, uint32
 static int show_opening(struct command_context *context, const struct traced *traced,
                         const struct trace_opening *opening)
 {
+    const struct trace *trace = &traced->trace;
+    struct digest root = trace->root;
+    struct trace_place place;
+    const char *what;
+    bool inner;
     json_t *view;
     uint32_t bits = 0;
 
-    if (trace_opening_check(&bits, opening, &traced->trace.root, traced->trace.item_count) !=
-        VERDICT_VALID) {
+    trace_place_of(&place, &trace->layout, opening->item, trace->list_count);
+    inner = place.batch != TENSOR_NONE;
+    what = inner ? "batch_root" : "trace_root";
+    if (inner) {
+        trace_batch_root(&root, trace, place.batch);
+    }
+    if (trace_opening_check(&bits, opening, &root, trace->tape) != VERDICT_VALID) {
         abort(); /* we have just made it */
     }
     if (context->json) {
         view = opening_json(opening, bits);
         if (view != NULL) {
-            (void)json_object_set_new(view, "trace_root", digest_json(&traced->trace.root));
-            (void)json_object_set_new(view, "items",
-                                      json_integer((json_int_t)traced->trace.item_count));
+            (void)json_object_set_new(view, what, digest_json(&root));
+            (void)json_object_set_new(view, "items", json_integer((json_int_t)place.count));
         }
         return command_emit(context, view);
     }
     print_element(context->out, opening, bits);
-    print_digest(context->out, "under the trace root ", &traced->trace.root);
-    fprintf(context->out, "of %u items\n", traced->trace.item_count);
+    if (inner) {
+        fprintf(context->out, "under the root of micro-batch %u, ", place.batch);
+    }
+    print_digest(context->out, inner ? "" : "under the trace root ", &root);
+    fprintf(context->out, "of %u items\n", place.count);
     return COMMAND_OK;
 }
 
@@ -406,8 +418,8 @@ static int run_reply(struct command_context *context)
     if (trace_query_parse(&query, context->options->arguments[2]) != STATUS_OK) {
         status = error_set(&error, STATUS_USAGE, "'%.80s' is not a trace query",
                            context->options->arguments[2]);
-        error_advise(&error, "list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
-                             "tensor-node/ITEM/LEVEL/INDEX, or diverged");
+        error_advise(&error, "list/trace, list/next, list/batch/NUMBER, node/trace/LEVEL/INDEX, "
+                             "tensor/ITEM, tensor-node/ITEM/LEVEL/INDEX, or diverged");
         goto out;
     }
     TRY_OUT(find_reply(&reply, &traced, &query, &error));
@@ -427,7 +439,7 @@ static const struct option_spec check_options[] = {
      .kind = OPTION_TEXT,
      .value = "HEX",
      .required = true,
-     .help = "the trace root that the opening is to stand under",
+     .help = "the root of the trace, or of a micro-batch, that the opening is to stand under",
      .command_line_only = true},
     {.name = "job",
      .kind = OPTION_TEXT,
@@ -471,7 +483,7 @@ static enum status check_opening(uint32_t *bits, struct trace_opening *opening,
     if (trace_opening_read(opening, bytes.data, bytes.size) != STATUS_OK) {
         TRY_OUT(error_set(error, STATUS_BAD_FORMAT, "%s is not an opening", options->arguments[0]));
     }
-    if ((trace_opening_check(bits, opening, &root, trace_item_count(job->tape)) != VERDICT_VALID ||
+    if ((trace_opening_check(bits, opening, &root, job->tape) != VERDICT_VALID ||
          !is_named_rightly(opening, job->tape))) {
         TRY_OUT(error_set(error, STATUS_REFUSED,
                           "%s proves nothing about a step of this job under this root",

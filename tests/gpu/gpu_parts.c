@@ -45,8 +45,8 @@ static void compare_traces(struct gpu_check *check, struct machine *whole, struc
     struct error error;
 
     error_init(&error);
-    gpu_check_must(trace_run(&expected, whole, NULL, 0, &error), &error);
-    gpu_check_must(trace_run(&got, parts, NULL, 0, &error), &error);
+    gpu_check_must(trace_watch_all(&expected, whole, NULL, &error), &error);
+    gpu_check_must(trace_watch_all(&got, parts, NULL, &error), &error);
     for (uint32_t item = 0; item < expected.item_count; item++) {
         check->tally->comparisons++;
         if (!digest_equal(&expected.items[item], &got.items[item])) {

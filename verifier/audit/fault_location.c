@@ -286,7 +286,8 @@ static enum status write_file(struct seeker *seeker, enum evidence_kind kind, st
     struct evidence_file file = {.step = seeker->wish->step,
                                  .context = {.before = seeker->step.own.trace.state_root,
                                              .after = seeker->wish->after,
-                                             .trace = seeker->location->trace_root},
+                                             .trace = seeker->location->trace_root,
+                                             .batch = seeker->step.walk.accused.batch_root},
                                  .evidence = seeker->evidence.data,
                                  .size = seeker->evidence.size};
     struct buffer bytes;
@@ -424,6 +425,7 @@ static enum status prepare(struct seeker *seeker, struct error *error)
                                   .whole = true,
                                   .context = {.after = seeker->wish->after},
                                   .source = {.fetch = seeker->accused.fetch,
+                                             .alone = true,
                                              .job = job->id,
                                              .step = seeker->wish->step,
                                              .states = seeker->accused.after}};

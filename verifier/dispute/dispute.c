@@ -106,3 +106,23 @@ enum status dispute_last_reply(struct file_bytes *reply, const struct dispute *d
     status = file_read(reply, error, path, GAME_REPLY_MAX);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
+
+enum status dispute_batch_root(struct digest *root, const struct dispute *dispute,
+                               struct error *error)
+{
+    struct file_bytes bytes = {0};
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    memset(root, 0, sizeof(*root));
+    if (dispute->folder[0] == '\0') {
+        return STATUS_OK;
+    }
+    TRY(dispute_path(path, dispute, DISPUTE_FILE_BATCH, error));
+    status = file_read(&bytes, error, path, DIGEST_SIZE);
+    if (status == STATUS_OK && bytes.size == DIGEST_SIZE) {
+        memcpy(root->bytes, bytes.data, DIGEST_SIZE);
+    }
+    file_bytes_release(&bytes);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}

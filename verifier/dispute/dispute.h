@@ -25,6 +25,8 @@
 /* Names in the folder. */
 #define DISPUTE_FILE          "dispute"
 #define DISPUTE_FILE_REPLY    "reply"
+#define DISPUTE_FILE_QUERIED  "queried" /* that it is the reply to */
+#define DISPUTE_FILE_BATCH    "batch"   /* root of the micro-batch that the accused gave last */
 #define DISPUTE_FILE_WALK     "walk"
 #define DISPUTE_FILE_TRACE    "trace"
 #define DISPUTE_FILE_EVIDENCE "evidence"
@@ -66,6 +68,10 @@ MUST_CHECK enum status dispute_load(struct dispute *dispute, const char *folder,
 
 /* What the accused replied last on the ledger; nothing where it did not. The caller releases it. */
 MUST_CHECK enum status dispute_last_reply(struct file_bytes *reply, const struct dispute *dispute,
+                                          struct error *error);
+
+/* The root of a micro-batch's list that the accused gave on the ledger; zeros where it did not. */
+MUST_CHECK enum status dispute_batch_root(struct digest *root, const struct dispute *dispute,
                                           struct error *error);
 
 #endif /* VERIFIER_DISPUTE_DISPUTE_H */

@@ -39,6 +39,7 @@ static enum status fill_step(struct dispute_step *step, const struct dispute *di
         .context = {.before = at->pre_state, .after = at->post_state, .diverged = at->is_last},
         .source = {.fetch = at->fetch, .job = at->request->job_id, .step = at->step}};
     TRY(evidence_context_of_job(&step->context, at->run->job->header, error));
+    TRY(dispute_batch_root(&step->context.batch, dispute, error));
     TRY(dispute_path(step->source.reply, dispute, DISPUTE_FILE_REPLY, error));
     return dispute_path(step->source.walk, dispute, DISPUTE_FILE_WALK, error);
 }

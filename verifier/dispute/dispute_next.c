@@ -158,6 +158,7 @@ out:
 /* Both agree on every number. They may still disagree on whether the training ends there. */
 static enum status write_ending(struct making *making, struct error *error)
 {
+    const struct trace_query query = {.kind = TRACE_QUERY_DIVERGED};
     struct dispute_step *step = making->step;
     uint64_t element;
     uint32_t state;
@@ -175,7 +176,7 @@ static enum status write_ending(struct making *making, struct error *error)
     step->state = state;
     making->kind = diverges ? DISPUTE_EVIDENCE : DISPUTE_QUERY;
     return diverges ? fraud_proof_not_finite(making->payload, &step->own, error)
-                    : ledger_query_write_diverged(making->payload, step->own.tape, error);
+                    : ledger_query_write_plain(making->payload, step->own.tape, &query, error);
 }
 
 /* ---- with the step at hand -------------------------------------------------------- */

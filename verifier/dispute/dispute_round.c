@@ -20,6 +20,31 @@ struct carrying {
 
 /* ---- what the ledger says ------------------------------------------------------ */
 
+/* A reply about the list of a micro-batch commits the accused to its root. */
+static enum status keep_batch_root(const struct dispute_ports *ports,
+                                   const struct game_event *event, struct error *error)
+{
+    struct file_bytes bytes = {0};
+    struct ledger_queried queried;
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    struct trace_reply reply;
+    enum status status;
+
+    TRY(dispute_folder(folder, ports->cache, &event->claim, error));
+    TRY(file_path_join(path, sizeof(path), error, folder, DISPUTE_FILE_QUERIED));
+    status = file_read(&bytes, error, path, LEDGER_QUERIED_SIZE_MAX);
+    if (status == STATUS_OK && ledger_queried_read(&queried, bytes.data, bytes.size) == STATUS_OK &&
+        queried.target.is_unknown &&
+        trace_reply_check(&reply, &queried.target, event->payload.bytes, event->payload.size) ==
+            VERDICT_VALID) {
+        status = dispute_keep(ports->cache, &event->claim, DISPUTE_FILE_BATCH, reply.root.bytes,
+                              DIGEST_SIZE, error);
+    }
+    file_bytes_release(&bytes);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status dispute_hear(const struct dispute_ports *ports, const struct ledger_entry *entry,
                          struct error *error)
 {
@@ -28,7 +53,12 @@ enum status dispute_hear(const struct dispute_ports *ports, const struct ledger_
     if (entry->kind != LEDGER_EVENT) {
         return STATUS_OK;
     }
+    if (event->kind == GAME_QUERIED) {
+        return dispute_keep(ports->cache, &event->claim, DISPUTE_FILE_QUERIED, event->payload.bytes,
+                            event->payload.size, error);
+    }
     if (event->kind == GAME_REPLIED) {
+        TRY(keep_batch_root(ports, event, error));
         return dispute_keep(ports->cache, &event->claim, DISPUTE_FILE_REPLY, event->payload.bytes,
                             event->payload.size, error);
     }

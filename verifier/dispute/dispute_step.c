@@ -76,7 +76,8 @@ enum status dispute_step_walk(struct dispute_step *step, const struct dispute *d
 {
     const struct trace_walk_case accused = {.trace_root = dispute->trace_root,
                                             .state_root = step->context.before,
-                                            .next_root = step->context.after};
+                                            .next_root = step->context.after,
+                                            .batch_root = step->context.batch};
 
     trace_walk_close(&step->walk);
     TRY(trace_source_open(&step->walk, &step->own, &step->source, &accused, error));

@@ -42,6 +42,64 @@ static enum status fetch_reply(const struct trace_source *source, const struct t
     return fetch_get(path, source->fetch, &wish, error);
 }
 
+/* ---- roots that nobody committed to ------------------------------------------ */
+
+/* The first reply about a list begins with the root of its tree. */
+struct first_reply {
+    const struct tape *tape;
+    struct trace_query query;
+    struct digest root;
+};
+
+static enum status check_first(struct first_reply *first, const struct file_bytes *bytes,
+                               const char *path, struct error *error)
+{
+    struct trace_reply_target target;
+    struct trace_reply reply;
+
+    memset(&first->root, 0, sizeof(first->root));
+    TRY(trace_reply_target(&target, &first->query, first->tape, &first->root, error));
+    target.is_unknown = true;
+    if (trace_reply_check(&reply, &target, bytes->data, bytes->size) != VERDICT_VALID) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s is no reply about this trace", path);
+    }
+    first->root = reply.root;
+    return STATUS_OK;
+}
+
+static enum status take_first(void *context, const char *path, struct error *error)
+{
+    struct file_bytes bytes = {0};
+    enum status status;
+
+    TRY(file_read(&bytes, error, path, TRACE_REPLY_BYTES_MAX));
+    status = check_first(context, &bytes, path, error);
+    file_bytes_release(&bytes);
+    return status;
+}
+
+static enum status find_root(struct digest *root, const struct trace_source *source,
+                             const struct trace_query *query, const struct tape *tape,
+                             struct error *error)
+{
+    const struct digest unknown = {{0}};
+    struct first_reply first = {.tape = tape, .query = *query};
+    enum status status = fetch_reply(source, query, &unknown, take_first, &first, error);
+
+    *root = first.root;
+    return status;
+}
+
+enum status trace_source_root(struct digest *root, const struct trace_source *source,
+                              const struct tape *tape, struct error *error)
+{
+    const struct trace_query query = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_TRACE};
+
+    return find_root(root, source, &query, tape, error);
+}
+
+/* ---- any reply ------------------------------------------------------------ */
+
 /* What the checkpoint says of the state after the step. */
 static enum status reply_from_states(struct trace_walk *walk, const struct trace_source *source,
                                      const struct trace_query *query, struct error *error)
@@ -66,6 +124,28 @@ static bool is_no_reply(enum status status)
            status == STATUS_OVER_LIMIT || status == STATUS_UNREACHABLE;
 }
 
+/* Before the reply about a micro-batch's list the accused must have committed to it, on a ledger
+ * where there is one. */
+static enum status commit_batch(struct digest *wanted, struct trace_walk *walk,
+                                const struct trace_source *source, const struct trace_query *query,
+                                const struct digest *known, struct error *error)
+{
+    static const struct digest none;
+
+    *wanted = *known;
+    if (query->kind != TRACE_QUERY_LIST || query->list != TRACE_QUERY_BATCH ||
+        !digest_equal(known, &none)) {
+        return STATUS_OK;
+    }
+    if (!source->alone) {
+        return error_set(error, STATUS_NOT_FOUND,
+                         "the accused has not committed to micro-batch %u yet", query->item);
+    }
+    TRY(find_root(wanted, source, query, walk->own->tape, error));
+    walk->accused.batch_root = *wanted;
+    return STATUS_OK;
+}
+
 static enum status find_reply(struct trace_walk *walk, const struct trace_source *source,
                               const struct trace_query *query, const struct digest *known,
                               struct error *error)
@@ -73,8 +153,10 @@ static enum status find_reply(struct trace_walk *walk, const struct trace_source
     bool of_list = query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
     enum status status = STATUS_NOT_FOUND;
     struct error passed_over;
+    struct digest wanted;
 
     error_init(&passed_over);
+    TRY(commit_batch(&wanted, walk, source, query, known, error));
     if (source->states != NULL && of_list && query->list == TRACE_QUERY_NEXT_STATE) {
         return reply_from_states(walk, source, query, error);
     }
@@ -82,7 +164,7 @@ static enum status find_reply(struct trace_walk *walk, const struct trace_source
         status = take_reply(walk, source->reply, &passed_over);
     }
     if (is_no_reply(status)) {
-        status = fetch_reply(source, query, known, take_reply, walk, &passed_over);
+        status = fetch_reply(source, query, &wanted, take_reply, walk, &passed_over);
     }
     if (status != STATUS_OK) {
         *error = passed_over;
@@ -110,7 +192,8 @@ out:
     return status;
 }
 
-/* A reorganization may have brought another trace root: then the walk begins again. */
+/* A reorganization may have brought another root, of the trace or of a micro-batch that the walk is
+ * in: then it begins again. */
 static enum status load_walk(struct trace_walk *walk, struct trace_server *own,
                              const struct trace_source *source,
                              const struct trace_walk_case *accused, struct error *error)
@@ -121,10 +204,13 @@ static enum status load_walk(struct trace_walk *walk, struct trace_server *own,
     TRY(file_read(&bytes, error, source->walk, TRACE_WALK_BYTES_MAX));
     status = trace_walk_load(walk, own, bytes.data, bytes.size, error);
     file_bytes_release(&bytes);
-    if (status == STATUS_OK && !digest_equal(&walk->accused.trace_root, &accused->trace_root)) {
+    if (status == STATUS_OK &&
+        (!digest_equal(&walk->accused.trace_root, &accused->trace_root) ||
+         (!digest_equal(&walk->accused.batch_root, &accused->batch_root) && walk->batch_known))) {
         trace_walk_close(walk);
         return STATUS_NOT_FOUND;
     }
+    walk->accused.batch_root = accused->batch_root;
     return status;
 }
 
@@ -163,54 +249,4 @@ enum status trace_source_walk(struct trace_walk *walk, const struct trace_source
         TRY(save_walk(walk, source, error));
     }
     return STATUS_OK;
-}
-
-/* ---- the root of the trace -------------------------------------------------- */
-
-/* The first reply about a trace begins with the root of its tree. */
-struct first_reply {
-    const struct tape *tape;
-    struct digest root;
-};
-
-static const struct trace_query first_query = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_TRACE};
-
-static enum status check_first(struct first_reply *first, const struct file_bytes *bytes,
-                               const char *path, struct error *error)
-{
-    struct trace_reply_target target;
-    struct trace_reply reply;
-    struct digest tree;
-
-    if (bytes->size < DIGEST_SIZE) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s is no reply about a trace", path);
-    }
-    memcpy(tree.bytes, bytes->data, DIGEST_SIZE);
-    commit_list_root_of(&first->root, COMMIT_TRACE, 0, trace_item_count(first->tape), &tree);
-    TRY(trace_reply_target(&target, &first_query, first->tape, &first->root, error));
-    return trace_reply_check(&reply, &target, bytes->data, bytes->size) == VERDICT_VALID
-               ? STATUS_OK
-               : error_set(error, STATUS_BAD_FORMAT, "%s is no reply about this trace", path);
-}
-
-static enum status take_first(void *context, const char *path, struct error *error)
-{
-    struct file_bytes bytes = {0};
-    enum status status;
-
-    TRY(file_read(&bytes, error, path, TRACE_REPLY_BYTES_MAX));
-    status = check_first(context, &bytes, path, error);
-    file_bytes_release(&bytes);
-    return status;
-}
-
-enum status trace_source_root(struct digest *root, const struct trace_source *source,
-                              const struct tape *tape, struct error *error)
-{
-    const struct digest unknown = {{0}};
-    struct first_reply first = {.tape = tape};
-    enum status status = fetch_reply(source, &first_query, &unknown, take_first, &first, error);
-
-    *root = first.root;
-    return status;
 }

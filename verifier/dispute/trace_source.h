@@ -2,8 +2,8 @@
  * trace_source.h - walks through an accused's trace: finds each reply that the walk wants, in what
  * the ledger said, in a checkpoint of the state after the step, or at the mirrors.
  *
- * A reply is checked against the root that it is wanted by. Only the root of the trace itself can
- * be anybody's word: a ledger alone holds the accused to it.
+ * A reply is checked against the root that it is wanted by. Only the root of the trace itself, and
+ * that of a micro-batch, can be anybody's word: a ledger alone holds the accused to it.
  */
 #ifndef VERIFIER_DISPUTE_TRACE_SOURCE_H
 #define VERIFIER_DISPUTE_TRACE_SOURCE_H
@@ -18,7 +18,8 @@ struct trace_source {
     struct digest job;
     uint64_t step;             /* of the job */
     char reply[FILE_PATH_MAX]; /* a file: what the accused replied last on the ledger; empty: no */
-    char walk[FILE_PATH_MAX];  /* a file: the walk so far, written after each reply; empty: no */
+    bool alone;               /* no ledger knows of the dispute: the accused is held to any reply */
+    char walk[FILE_PATH_MAX]; /* a file: the walk so far, written after each reply; empty: no */
     const struct digest *states; /* roots of the states after the step, then their hashes as leaves,
                                     from a checkpoint; NULL: there is none */
 };

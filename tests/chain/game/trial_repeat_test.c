@@ -43,6 +43,31 @@ static void begin(struct court *court, const struct evidence_context *context)
     court_answer(court);
 }
 
+/* The solver commits to the micro-batch whose list the operation reads. */
+static void commit_batch(struct court *court, const struct exhibit *exhibit, uint32_t op)
+{
+    const struct trace *trace = &exhibit->record.trace;
+    const struct trace_query query = {
+        .kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_BATCH, .item = exhibit_batch(exhibit, op)};
+    uint32_t first = trace->list_count + query.item * trace->layout.inner;
+    struct trace_reply_tree tree = {.items = trace->items + first};
+    uint8_t bytes[TRACE_REPLY_BYTES_MAX];
+    struct buffer question;
+    struct game_move move;
+
+    if (query.item == TENSOR_NONE) {
+        return;
+    }
+    merkle_leaves_init_hashes(&tree.hashes, trace->hashes + first, trace->layout.inner);
+    buffer_init(&question, LEDGER_QUERY_SIZE_MAX);
+    assert_int_equal(ledger_query_write_plain(&question, exhibit->tape, &query, NULL), STATUS_OK);
+    move = court_move(court, GAME_QUERY, question.data, question.size);
+    court_done(court, &move, COURT_CLAIMANT);
+    move = court_move(court, GAME_REPLY, bytes, trace_reply_write(bytes, &query, &tree));
+    court_done(court, &move, COURT_SOLVER);
+    buffer_release(&question);
+}
+
 static void convict(struct court *court, const struct buffer *evidence,
                     enum game_refusal_kind refusal)
 {
@@ -82,12 +107,17 @@ static void try_op(struct court *court, struct exhibit *exhibit, uint32_t op)
     right = exhibit_get(exhibit, &target);
     begin(court, &exhibit->context);
     exhibit_evidence(&evidence, exhibit, &target);
+    if (exhibit_batch(exhibit, op) != TENSOR_NONE) {
+        convict(court, &evidence, GAME_BAD_EVIDENCE); /* to that micro-batch nobody has committed */
+    }
+    commit_batch(court, exhibit, op);
     convict(court, &evidence, GAME_NOT_GUILTY);
     buffer_release(&evidence);
 
     exhibit_set(exhibit, &target, right ^ 1);
     begin(court, &exhibit->context);
     exhibit_evidence(&evidence, exhibit, &target);
+    commit_batch(court, exhibit, op);
     convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     exhibit_set(exhibit, &target, right);
@@ -164,6 +194,7 @@ static void test_another_instance_proves_nothing(void **state)
 
         target.op = find_op(exhibit.tape, OP_ADD, 3, join == 1);
         begin(court, &exhibit.context);
+        commit_batch(court, &exhibit, target.op);
         exhibit_evidence(&evidence, &exhibit, &target);
         assert_int_equal(endian_load_be32(instance_of(&evidence)), 3);
         for (size_t i = 0; i < sizeof(instances) / sizeof(instances[0]); i++) {
@@ -204,6 +235,32 @@ static void play_walk(struct court *court, struct walk *walk)
     court_compare(court);
 }
 
+/* Evidence stands under the micro-batch that the solver committed to last, and no other. */
+static void test_a_micro_batch_counts_until_another_is_committed_to(void **state)
+{
+    struct court *court = court_new();
+    struct evidence_target target = {0};
+    struct exhibit exhibit;
+    struct buffer evidence;
+    uint32_t other;
+
+    (void)state;
+    exhibit_of_repeat(&exhibit, MODEL_MLP, TIMES, GROUP, 1);
+    target.op = find_op(exhibit.tape, OP_CONTRACT, 3, false);
+    other = find_op(exhibit.tape, OP_CONTRACT, 4, false);
+    exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+    begin(court, &exhibit.context);
+    exhibit_evidence(&evidence, &exhibit, &target);
+    commit_batch(court, &exhibit, target.op);
+    commit_batch(court, &exhibit, other);
+    convict(court, &evidence, GAME_BAD_EVIDENCE);
+    commit_batch(court, &exhibit, target.op);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
 static void test_walk_leads_into_a_micro_batch_and_to_a_join(void **state)
 {
     struct court *court = court_new();
@@ -233,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_lies_in_a_repeat_convict),
         cmocka_unit_test(test_any_operation_of_any_shape_is_found),
         cmocka_unit_test(test_another_instance_proves_nothing),
+        cmocka_unit_test(test_a_micro_batch_counts_until_another_is_committed_to),
         cmocka_unit_test(test_walk_leads_into_a_micro_batch_and_to_a_join),
     };
 

@@ -666,14 +666,16 @@ static enum status apart_item(void *context, struct digest *root, enum evidence_
 }
 
 static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
-                                   uint32_t level, uint64_t index, struct error *error)
+                                   uint32_t batch, uint32_t level, uint64_t index,
+                                   struct error *error)
 {
     const struct apart *apart = context;
     struct digest hashes[64];
     struct merkle_leaves leaves;
 
     if (list != EVIDENCE_BEFORE) {
-        return apart->honest.list_node(apart->honest.context, node, list, level, index, error);
+        return apart->honest.list_node(apart->honest.context, node, list, batch, level, index,
+                                       error);
     }
     for (uint32_t i = 0; i < apart->count; i++) {
         merkle_leaf_hash(&hashes[i], apart->before[i].bytes, DIGEST_SIZE);
@@ -823,7 +825,10 @@ static void test_divergence_that_was_invented_convicts(void **state)
     exhibit_of_model(&exhibit, MODEL_GPT2, 1);
     number = large_state(&exhibit);
     buffer_init(&query_bytes, GAME_PAYLOAD_MAX);
-    assert_int_equal(ledger_query_write_diverged(&query_bytes, exhibit.tape, NULL), STATUS_OK);
+    assert_int_equal(ledger_query_write_plain(&query_bytes, exhibit.tape,
+                                              &(struct trace_query){.kind = TRACE_QUERY_DIVERGED},
+                                              NULL),
+                     STATUS_OK);
 
     begin(court, &exhibit.context, 1, 2); /* only a job that ended there can be queried */
     query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);

@@ -155,7 +155,10 @@ static void add_list(struct search *search, const struct exhibit *exhibit)
     struct buffer query_bytes;
 
     buffer_init(&query_bytes, GAME_PAYLOAD_MAX);
-    assert_int_equal(ledger_query_write_diverged(&query_bytes, exhibit->tape, NULL), STATUS_OK);
+    assert_int_equal(ledger_query_write_plain(&query_bytes, exhibit->tape,
+                                              &(struct trace_query){.kind = TRACE_QUERY_DIVERGED},
+                                              NULL),
+                     STATUS_OK);
     trace_query_write(query_bytes.data, &query);
     add_query(search, &query_bytes);
     buffer_release(&query_bytes);

@@ -51,7 +51,8 @@ static void check_instance(const struct tape *tape, const struct descriptor_plac
     size_t size = descriptor_write(bytes, places, item);
 
     insist(descriptor_read(&descriptor, bytes, size, NULL) == STATUS_OK, "a bad descriptor");
-    insist(!descriptor.is_repeated || descriptor_at(&descriptor, instance), "no such instance");
+    insist(!descriptor.is_repeated || descriptor_at(&descriptor, instance, places->trace_items),
+           "no such instance");
     for (uint32_t i = 0; i < descriptor.operand_count; i++) {
         uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
 

@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t bytes[TRACE_OPENING_BYTES_MAX];
+    const struct tape tape = {.state_count = 2};
     struct trace_opening opening;
     struct digest root;
     uint32_t bits = 0;
@@ -28,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (trace_opening_write(bytes, &opening) != size || memcmp(bytes, data, size) != 0) {
         abort();
     }
-    if (trace_opening_check(&bits, &opening, &root, 2) == VERDICT_VALID) {
+    if (trace_opening_check(&bits, &opening, &root, &tape) == VERDICT_VALID) {
         struct tensor tensor;
         enum commit_array kind;
         struct digest leaves;

@@ -71,7 +71,8 @@ static void test_tensor_header_has_the_documented_bytes(void **state)
 static void test_list_roots_have_the_documented_bytes(void **state)
 {
     static const char *const tags[COMMIT_LIST_COUNT] = {"lockstep.state.v1", "lockstep.segment.v1",
-                                                        "lockstep.trace.v1", "lockstep.program.v1"};
+                                                        "lockstep.trace.v1", "lockstep.program.v1",
+                                                        "lockstep.batch.v1"};
     struct digest items[2];
 
     (void)state;
@@ -83,7 +84,7 @@ static void test_list_roots_have_the_documented_bytes(void **state)
         uint8_t node[65] = {1};
         struct digest wanted;
         struct digest root;
-        bool has_first = kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
+        bool has_first = kind == COMMIT_SEGMENT || kind >= COMMIT_PROGRAM;
         uint64_t first = has_first ? 0x0102030405 : 0;
 
         for (int i = 0; i < 2; i++) {
@@ -428,7 +429,7 @@ static void test_items_of_lists_are_opened_and_no_others(void **state)
     test_random_fill(&seed, items, sizeof(items));
     for (uint64_t count = 1; count <= 20; count++) {
         for (int kind = 0; kind < COMMIT_LIST_COUNT; kind++) {
-            bool has_first = kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
+            bool has_first = kind == COMMIT_SEGMENT || kind >= COMMIT_PROGRAM;
 
             check_items((enum commit_list)kind, has_first ? count * 100 : 0, items, count);
         }

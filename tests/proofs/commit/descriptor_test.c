@@ -228,7 +228,7 @@ static void check_instances(const struct tape *tape)
         assert_int_equal(descriptor_read(&read, bytes, size, NULL), STATUS_OK);
         assert_int_equal(read.is_repeated, descriptor_is_repeated(bytes));
         if (read.is_repeated) {
-            assert_true(descriptor_at(&read, instance));
+            assert_true(descriptor_at(&read, instance, places.trace_items));
         }
         for (uint32_t i = 0; i < read.operand_count; i++) {
             const struct op *op = &tape->ops[at];
@@ -241,8 +241,8 @@ static void check_instances(const struct tape *tape)
         }
         if (read.is_repeated) {
             assert_int_equal(descriptor_read(&read, bytes, size, NULL), STATUS_OK);
-            assert_false(descriptor_at(&read, read.layout.times));
-            assert_int_equal(descriptor_at(&read, 0),
+            assert_false(descriptor_at(&read, read.layout.times, places.trace_items));
+            assert_int_equal(descriptor_at(&read, 0, places.trace_items),
                              read.operands[read.operand_count - 1].way < DESCRIPTOR_JOIN);
         }
     }

@@ -16,8 +16,7 @@
 #include "tests/support/dispute/forgery.h"
 #include "tests/support/test.h"
 
-static struct evidence_ruling judge(const struct exhibit *exhibit,
-                                    const struct evidence_target *target)
+static struct evidence_ruling judge(struct exhibit *exhibit, const struct evidence_target *target)
 {
     struct evidence_ruling ruling;
     struct buffer bytes;
@@ -297,7 +296,8 @@ static enum status apart_item(void *context, struct digest *root, enum evidence_
 }
 
 static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
-                                   uint32_t level, uint64_t index, struct error *error)
+                                   uint32_t batch, uint32_t level, uint64_t index,
+                                   struct error *error)
 {
     struct apart *apart = context;
     uint32_t count = apart->exhibit->tape->state_count;
@@ -305,7 +305,8 @@ static enum status apart_list_node(void *context, struct digest *node, enum evid
     struct merkle_leaves leaves;
 
     if (list != EVIDENCE_BEFORE) {
-        return apart->honest.list_node(apart->honest.context, node, list, level, index, error);
+        return apart->honest.list_node(apart->honest.context, node, list, batch, level, index,
+                                       error);
     }
     assert_true(count <= 64);
     for (uint32_t i = 0; i < count; i++) {

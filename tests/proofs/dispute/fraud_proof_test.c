@@ -218,6 +218,25 @@ static void test_liar_in_a_model_is_convicted(void **state)
     }
 }
 
+/* In what a micro-batch keeps to itself, in what it hands on, in joins, and outside of them. */
+static void test_liar_in_any_micro_batch_is_convicted(void **state)
+{
+    struct model_options options;
+    struct opponents dispute;
+
+    (void)state;
+    small_model_options(&options, MODEL_MLP);
+    options.accumulate = 4;
+    options.group = 2;
+    opponents_open(&dispute, &options);
+    for (uint32_t item = 0; item < trace_item_count(dispute.tape); item++) {
+        struct lie lie = {item, 0, LIE_ULP};
+
+        assert_int_equal(try_lie(&dispute, &lie, EVIDENCE_SIZE_MAX), 1);
+    }
+    opponents_close(&dispute);
+}
+
 static void test_every_state_before_the_step_can_convict(void **state)
 {
     struct opponents dispute;
@@ -376,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_liar_about_any_output_of_any_kind_is_convicted),
         cmocka_unit_test(test_liar_in_a_model_is_convicted),
+        cmocka_unit_test(test_liar_in_any_micro_batch_is_convicted),
         cmocka_unit_test(test_every_state_before_the_step_can_convict),
         cmocka_unit_test(test_every_state_after_the_step_can_convict),
         cmocka_unit_test(test_long_sums_are_queried_in_parts),

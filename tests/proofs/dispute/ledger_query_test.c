@@ -235,7 +235,10 @@ static void test_divergence_is_queried_only_where_it_is_claimed(void **state)
     roots = opponents_case(&dispute.own, &dispute.own);
     context = context_of(dispute.tape, &roots);
     buffer_init(&bytes, LEDGER_QUERY_SIZE_MAX);
-    assert_int_equal(ledger_query_write_diverged(&bytes, dispute.tape, NULL), STATUS_OK);
+    assert_int_equal(ledger_query_write_plain(&bytes, dispute.tape,
+                                              &(struct trace_query){.kind = TRACE_QUERY_DIVERGED},
+                                              NULL),
+                     STATUS_OK);
     assert_int_equal(ledger_query_check(&queried, &context, bytes.data, bytes.size),
                      VERDICT_INVALID);
     context.diverged = true;
@@ -369,7 +372,10 @@ static void write_seeds(const char *folder)
     }
     buffer_clear(&bytes);
     context.diverged = true;
-    assert_int_equal(ledger_query_write_diverged(&bytes, dispute.tape, NULL), STATUS_OK);
+    assert_int_equal(ledger_query_write_plain(&bytes, dispute.tape,
+                                              &(struct trace_query){.kind = TRACE_QUERY_DIVERGED},
+                                              NULL),
+                     STATUS_OK);
     write_seed(folder, "diverged", &context, &bytes);
     trace_walk_close(&walk);
     buffer_release(&bytes);

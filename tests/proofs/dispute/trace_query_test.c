@@ -461,6 +461,13 @@ static void test_only_canonical_texts_are_read(void **state)
         {"list/next", {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_NEXT_STATE}},
         {"node/trace/5/31", {.kind = TRACE_QUERY_LIST_NODE, .level = 5, .index = 31}},
         {"node/next/0/0", {.kind = TRACE_QUERY_LIST_NODE, .list = TRACE_QUERY_NEXT_STATE}},
+        {"list/batch/7", {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_BATCH, .item = 7}},
+        {"node/batch/4294967295/39/1",
+         {.kind = TRACE_QUERY_LIST_NODE,
+          .list = TRACE_QUERY_BATCH,
+          .item = UINT32_MAX,
+          .level = 39,
+          .index = 1}},
         {"tensor/4294967295", {.kind = TRACE_QUERY_TENSOR, .item = UINT32_MAX}},
         {"tensor-node/7/12/255",
          {.kind = TRACE_QUERY_TENSOR_NODE, .item = 7, .level = 12, .index = 255}},
@@ -473,6 +480,10 @@ static void test_only_canonical_texts_are_read(void **state)
         "list",
         "list/",
         "list/trace/",
+        "list/batch",
+        "list/batch/",
+        "list/batch/07",
+        "list/trace/7",
         "list/trace/0/0",
         "list/other",
         "List/trace",
@@ -563,6 +574,7 @@ static void test_what_a_step_has_not_is_not_found(void **state)
     items = trace_query_list_count(model.tape, TRACE_QUERY_TRACE);
 
     const struct trace_query missing[] = {
+        {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_BATCH}, /* a step of one micro-batch */
         {.kind = TRACE_QUERY_TENSOR, .item = (uint32_t)items},
         {.kind = TRACE_QUERY_TENSOR_NODE, .item = (uint32_t)items, .level = 1},
         {.kind = TRACE_QUERY_TENSOR_NODE, .item = 0, .level = 39},

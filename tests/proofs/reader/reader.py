@@ -151,7 +151,7 @@ def tensor_root(kind, dtype, dims, name, data):
 
 
 def list_header(kind, first, count, items_root):
-    need(kind in ("segment", "program") or first == 0, "a state or a trace with a first step")
+    need(kind in ("segment", "program", "batch") or first == 0, "a state or a trace with a number")
     return tag(kind) + items_root + struct.pack(">QQ", first, count)
 
 

@@ -60,7 +60,7 @@ def data_root_is_recomputed_from_the_npy_file():
 
 
 def list_roots_and_the_job_id_are_recomputed():
-    for kind in ("segment", "trace", "program"):
+    for kind in ("segment", "trace", "program", "batch"):
         vectors = VECTORS[kind]
         root = reader.list_root(kind, vectors.get("first", 0), digests(vectors["items"]))
         assert root.hex() == vectors["root"], kind
@@ -84,7 +84,7 @@ def opened_leaf_is_accepted_and_changed_ones_are_refused():
 
 
 def opened_items_are_accepted_and_changed_ones_are_refused():
-    for kind in ("state", "segment", "trace"):
+    for kind in ("state", "segment", "trace", "batch"):
         vectors = VECTORS[kind]
         root, first = bytes.fromhex(vectors["root"]), vectors.get("first", 0)
         item, path = (bytes.fromhex(vectors["opening"][key]) for key in ("item", "path"))

@@ -287,6 +287,7 @@ static void write_vectors(const char *path)
     set(json, "data", data_json());
     set(json, "segment", roots_json(COMMIT_SEGMENT, SEGMENT_STEP, STATES, 1));
     set(json, "trace", roots_json(COMMIT_TRACE, 0, ITEMS_MAX, 2));
+    set(json, "batch", roots_json(COMMIT_BATCH, 5, ITEMS_MAX, 6));
     set(json, "program", program_json());
     set(json, "job", job_json());
     set(json, "multi", multi_json());

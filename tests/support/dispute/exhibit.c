@@ -39,7 +39,7 @@ static void find_lists(struct exhibit *exhibit)
     for (uint32_t item = 0; item < trace->item_count; item++) {
         merkle_leaf_hash(&trace->hashes[item], trace->items[item].bytes, DIGEST_SIZE);
     }
-    commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->item_count);
+    commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->list_count);
     exhibit->context.trace = trace->root;
     commit_list_root(&exhibit->context.before, COMMIT_STATE, 0, trace->items, trace->state_count);
     commit_list_root(&exhibit->context.after, COMMIT_STATE, 0, record->after, trace->state_count);
@@ -243,8 +243,10 @@ void exhibit_of_op(struct exhibit *exhibit, struct tape *tape, enum random_mood 
     record->tape = tape;
     record->given = given_of(exhibit);
     insist(descriptor_places_find(&record->places, tape, &error), &error);
-    record->trace = (struct trace){
-        .tape = tape, .state_count = tape->state_count, .item_count = record->places.trace_items};
+    record->trace = (struct trace){.tape = tape,
+                                   .state_count = tape->state_count,
+                                   .list_count = record->places.trace_items,
+                                   .item_count = record->places.trace_items};
     record->trace.items = room((size_t)record->trace.item_count * 2, sizeof(struct digest));
     record->trace.hashes = record->trace.items + record->trace.item_count;
     record->kept = room(record->trace.item_count, sizeof(*record->kept));
@@ -321,6 +323,7 @@ uint8_t *exhibit_operand(const struct exhibit *exhibit, uint32_t op_index, uint3
     case EVIDENCE_TRACE:
     case EVIDENCE_BEFORE:
     case EVIDENCE_AFTER:
+    case EVIDENCE_BATCH:
         break;
     }
     return exhibit->record.kept[item];
@@ -375,12 +378,28 @@ void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *t
 
 /* ---- evidence ----------------------------------------------------------- */
 
-void exhibit_evidence(struct buffer *bytes, const struct exhibit *exhibit,
+uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op)
+{
+    const struct tape *tape = exhibit->tape;
+    uint32_t item;
+
+    if (exhibit->record.trace.layout.inner == 0) {
+        return TENSOR_NONE;
+    }
+    item = tape->origins[op].item - tape->brief->repeat.first;
+    return item < tape->brief->repeat.op_count ? tape->origins[op].instance : TENSOR_NONE;
+}
+
+void exhibit_evidence(struct buffer *bytes, struct exhibit *exhibit,
                       const struct evidence_target *target)
 {
+    uint32_t batch = exhibit_batch(exhibit, target->op);
     struct error error;
 
     error_init(&error);
+    if (batch != TENSOR_NONE) {
+        trace_batch_root(&exhibit->context.batch, &exhibit->record.trace, batch);
+    }
     buffer_init(bytes, EVIDENCE_SIZE_MAX);
     insist(evidence_write_element(bytes, exhibit->tape, &exhibit->source, target, EVIDENCE_SIZE_MAX,
                                   &error),

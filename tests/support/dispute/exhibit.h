@@ -64,6 +64,10 @@ uint32_t exhibit_get(const struct exhibit *exhibit, const struct evidence_target
 void exhibit_set(struct exhibit *exhibit, const struct evidence_target *target, uint32_t bits);
 void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *target);
 
+/* The micro-batch whose list an operation reads; TENSOR_NONE: none. The roots of the accused's lists
+ * are in the context, that of the batch of the last evidence too. */
+uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op);
+
 /* After changing bytes of record.kept[item], or record.after[]: the roots follow. */
 void exhibit_changed(struct exhibit *exhibit, uint32_t item);
 
@@ -72,7 +76,7 @@ uint8_t *exhibit_operand(const struct exhibit *exhibit, uint32_t op, uint32_t nu
                          const struct tensor **tensor);
 
 /* Whole evidence of kind 1 in a fresh buffer. */
-void exhibit_evidence(struct buffer *bytes, const struct exhibit *exhibit,
+void exhibit_evidence(struct buffer *bytes, struct exhibit *exhibit,
                       const struct evidence_target *target);
 
 /* ---- parts of an element that has an axis ---- */

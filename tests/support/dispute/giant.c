@@ -88,13 +88,14 @@ static enum status item_of(void *context, struct digest *root, enum evidence_lis
 }
 
 static enum status list_node(void *context, struct digest *node, enum evidence_list list,
-                             uint32_t level, uint64_t index, struct error *error)
+                             uint32_t batch, uint32_t level, uint64_t index, struct error *error)
 {
     struct giant *giant = context;
     uint32_t count = list == EVIDENCE_TRACE ? giant->places.trace_items : giant->tape->state_count;
     struct digest hashes[DESCRIPTOR_OPERANDS_MAX + 1];
     struct merkle_leaves leaves;
 
+    (void)batch;
     (void)error;
     for (uint32_t i = 0; i < count; i++) {
         struct digest root;
@@ -154,9 +155,9 @@ static void find_roots(struct giant *giant)
 {
     struct digest root;
 
-    list_node(giant, &root, EVIDENCE_TRACE, merkle_height(giant->places.trace_items), 0, NULL);
+    list_node(giant, &root, EVIDENCE_TRACE, 0, merkle_height(giant->places.trace_items), 0, NULL);
     commit_list_root_of(&giant->context.trace, COMMIT_TRACE, 0, giant->places.trace_items, &root);
-    list_node(giant, &root, EVIDENCE_BEFORE, merkle_height(giant->tape->state_count), 0, NULL);
+    list_node(giant, &root, EVIDENCE_BEFORE, 0, merkle_height(giant->tape->state_count), 0, NULL);
     commit_list_root_of(&giant->context.before, COMMIT_STATE, 0, giant->tape->state_count, &root);
     giant->context.after = giant->context.before;
     commit_list_root(&giant->context.data, COMMIT_STATE, 0, NULL, 0);

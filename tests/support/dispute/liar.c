@@ -135,7 +135,6 @@ static enum status liar_diverged(struct machine *machine, bool *diverged, struct
 struct between {
     struct liar *liar;
     const struct observer *observer;
-    uint32_t next;
 };
 
 static enum status between_made(void *context, uint32_t op, uint32_t output, const void *bytes,
@@ -144,13 +143,19 @@ static enum status between_made(void *context, uint32_t op, uint32_t output, con
     struct between *between = context;
     struct liar *liar = between->liar;
     const struct tape *tape = liar->machine.tape;
+    uint32_t item = trace_item_of_output(tape, op, output);
     enum status status;
     uint8_t *reply;
 
-    if (between->next++ != liar->lie.item) {
+    if (item != liar->lie.item && item != liar->handed_on) {
         return between->observer->made(between->observer->context, op, output, bytes, size, error);
     }
-    reply = lie_about(liar, &tape->tensors[tape->ops[op].outputs[output]], bytes);
+    if (item == liar->lie.item) {
+        reply = lie_about(liar, &tape->tensors[tape->ops[op].outputs[output]], bytes);
+    } else {
+        reply = copy_of(bytes, size);
+        reply[0] ^= 1;
+    }
     status = between->observer->made(between->observer->context, op, output, reply, size, error);
     free(reply);
     return status;
@@ -160,7 +165,7 @@ static enum status liar_step(struct machine *machine, const struct observer *obs
                              struct error *error)
 {
     struct liar *liar = liar_of(machine);
-    struct between between = {liar, observer, machine->tape->state_count};
+    struct between between = {liar, observer};
     const struct observer before = {between_made, &between};
 
     return liar->honest->backend->step(liar->honest, observer == NULL ? NULL : &before, error);
@@ -175,6 +180,19 @@ static const struct backend backend_liar = {
     .diverged = liar_diverged,
 };
 
+/* The last carry of the micro-batch that has the item in its own list. */
+static uint32_t handed_on(const struct tape *tape, uint32_t item)
+{
+    struct repeat_layout layout;
+    uint32_t batch;
+
+    repeat_layout_of(&layout, tape);
+    if (layout.times == 0 || item < layout.list || !repeat_holds(&batch, &layout, item)) {
+        return TENSOR_NONE;
+    }
+    return (uint32_t)repeat_block_place(&layout, batch) + layout.block - 1;
+}
+
 void liar_open(struct liar *liar, struct machine *honest, const struct lie *lie)
 {
     memset(liar, 0, sizeof(*liar));
@@ -182,6 +200,7 @@ void liar_open(struct liar *liar, struct machine *honest, const struct lie *lie)
     liar->machine.tape = honest->tape;
     liar->honest = honest;
     liar->lie = *lie;
+    liar->handed_on = handed_on(honest->tape, lie->item);
     if (lie->item < honest->tape->state_count) {
         uint32_t id = honest->tape->states[lie->item].before;
 

@@ -3,7 +3,9 @@
  *
  * It stands before an honest machine, which it borrows. In trace mode one tensor of the trace is
  * shown with a lie in it, each time alike; what is computed from that tensor stays honest, so the
- * lie is the only one. Whatever fails here ends the program with a sentence.
+ * lie is the only one. But where a micro-batch keeps the tensor to itself, the last thing that it
+ * hands on is shown with another lie: else nobody would come to look. Whatever fails here ends the
+ * program with a sentence.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_LIAR_H
 #define TESTS_SUPPORT_DISPUTE_LIAR_H
@@ -29,6 +31,7 @@ struct liar {
     struct machine machine; /* first: what others are given */
     struct machine *honest;
     struct lie lie;
+    uint32_t handed_on;   /* the item with the other lie, or TENSOR_NONE */
     void *state;          /* the honest bytes of the state that is lied about, or NULL */
     uint64_t changed;     /* set with each lie: the first byte that differs */
     uint64_t changed_end; /* behind the last one */

@@ -91,6 +91,7 @@ struct evidence_context opponents_context(const struct opponents *dispute,
     context.before = accused->state_root;
     context.after = accused->next_root;
     context.trace = accused->trace_root;
+    context.batch = accused->batch_root;
     return context;
 }
 
@@ -209,12 +210,26 @@ void opponents_close(struct opponents *dispute)
     small_model_close(&dispute->small);
 }
 
-struct trace_walk_case opponents_case(const struct trace_server *accused,
-                                      const struct trace_server *own)
+struct trace_walk_case opponents_case(struct trace_server *accused, const struct trace_server *own)
 {
-    return (struct trace_walk_case){.trace_root = accused->trace.root,
-                                    .state_root = own->trace.state_root,
-                                    .next_root = accused->trace.next_root};
+    struct trace_walk_case made = {.trace_root = accused->trace.root,
+                                   .state_root = own->trace.state_root,
+                                   .next_root = accused->trace.next_root};
+    struct trace_query query = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_BATCH};
+    const struct trace *trace = &own->trace;
+    struct trace_reply_tree ignored;
+    uint32_t item = 0;
+
+    while (item < trace->list_count &&
+           digest_equal(&trace->items[item], &accused->trace.items[item])) {
+        item++;
+    }
+    if (item < trace->list_count && trace->layout.inner > 0 &&
+        repeat_holds(&query.item, &trace->layout, item) && query.item != TENSOR_NONE) {
+        assert_int_equal(trace_server_tree(&ignored, accused, &query, NULL), STATUS_OK);
+        trace_batch_root(&made.batch_root, &accused->trace, query.item);
+    }
+    return made;
 }
 
 struct lie opponents_random_lie(const struct tape *tape, uint64_t *seed)

@@ -45,9 +45,9 @@ void opponents_close(struct opponents *dispute);
 /* The accused's machine, before the step again. */
 struct machine *opponents_rewind(struct opponents *dispute);
 
-/* What an accused commits to whose step is told by `accused`. */
-struct trace_walk_case opponents_case(const struct trace_server *accused,
-                                      const struct trace_server *own);
+/* What an accused commits to whose step is told by `accused`; of the micro-batch too to which the
+ * walk leads. */
+struct trace_walk_case opponents_case(struct trace_server *accused, const struct trace_server *own);
 
 /* What the judge knows of it. */
 struct evidence_context opponents_context(const struct opponents *dispute,

@@ -65,13 +65,13 @@ static enum status run(struct record *record, struct machine *machine, uint32_t 
     if (status != STATUS_OK) {
         return status;
     }
-    record->kept = calloc((size_t)record->places.trace_items + 1, sizeof(*record->kept));
+    record->kept = calloc((size_t)trace_item_count(tape) + 1, sizeof(*record->kept));
     record->after = malloc(((size_t)tape->state_count + 1) * sizeof(*record->after));
     if (record->kept == NULL || record->after == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a record of %u tensors",
-                         record->places.trace_items);
+                         trace_item_count(tape));
     }
-    status = trace_watch(&record->trace, machine, &watcher, error);
+    status = trace_watch_all(&record->trace, machine, &watcher, error);
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
         record->after[i] = record->trace.items[record->places.of[tape->states[i].after]];
     }
@@ -93,7 +93,9 @@ enum status record_run(struct record *record, struct machine *machine,
 
 void record_release(struct record *record)
 {
-    for (uint32_t item = 0; record->kept != NULL && item < record->places.trace_items; item++) {
+    uint32_t count = record->kept == NULL ? 0 : trace_item_count(record->tape);
+
+    for (uint32_t item = 0; item < count; item++) {
         free(record->kept[item]);
     }
     free(record->kept);
@@ -152,6 +154,7 @@ static enum status tensor_at(const struct tensor **tensor, const uint8_t **bytes
         break;
     case EVIDENCE_BEFORE:
     case EVIDENCE_TRACE:
+    case EVIDENCE_BATCH:
         *tensor = &tape->tensors[trace_tensor_at(tape, item)];
         *bytes = record->kept[item];
         break;
@@ -172,6 +175,7 @@ static enum status item_of(void *context, struct digest *root, enum evidence_lis
     switch (list) {
     case EVIDENCE_TRACE:
     case EVIDENCE_BEFORE:
+    case EVIDENCE_BATCH:
         *root = record->trace.items[item];
         break;
     case EVIDENCE_AFTER:
@@ -194,7 +198,9 @@ static uint32_t item_count(const struct record *record, enum evidence_list list)
 
     switch (list) {
     case EVIDENCE_TRACE:
-        return record->trace.item_count;
+        return record->trace.list_count;
+    case EVIDENCE_BATCH:
+        return record->trace.layout.inner;
     case EVIDENCE_BEFORE:
     case EVIDENCE_AFTER:
         return record->tape->state_count;
@@ -210,10 +216,11 @@ static uint32_t item_count(const struct record *record, enum evidence_list list)
 }
 
 static enum status list_node(void *context, struct digest *node, enum evidence_list list,
-                             uint32_t level, uint64_t index, struct error *error)
+                             uint32_t batch, uint32_t level, uint64_t index, struct error *error)
 {
     struct record *record = context;
     uint32_t count = item_count(record, list);
+    uint32_t first = list == EVIDENCE_BATCH ? record->trace.list_count + batch * count : 0;
     struct digest *hashes;
     struct merkle_leaves leaves;
 
@@ -227,7 +234,7 @@ static enum status list_node(void *context, struct digest *node, enum evidence_l
     }
     for (uint32_t i = 0; i < count; i++) {
         struct digest root;
-        enum status status = item_of(record, &root, list, i, error);
+        enum status status = item_of(record, &root, list, first + i, error);
 
         assert(status == STATUS_OK);
         merkle_leaf_hash(&hashes[i], root.bytes, DIGEST_SIZE);

@@ -15,6 +15,7 @@ static void begin(struct walk *walk, const struct lie *lie)
     liar_open(&walk->liar, opponents_rewind(&walk->dispute), lie);
     assert_int_equal(trace_server_open(&walk->accused, &walk->liar.machine, NULL), STATUS_OK);
     accused = opponents_case(&walk->accused, &walk->dispute.own);
+    memset(&accused.batch_root, 0, sizeof(accused.batch_root)); /* the ledger asks for it */
     assert_int_equal(trace_walk_open(&walk->walk, &walk->dispute.own, &accused, NULL), STATUS_OK);
     walk->context = (struct evidence_context){
         .before = accused.state_root, .after = accused.next_root, .trace = accused.trace_root};
@@ -71,11 +72,19 @@ bool walk_query(struct walk *walk)
 void walk_answer(struct walk *walk, const struct game_bytes *bytes)
 {
     struct ledger_queried queried;
+    struct trace_reply reply;
 
     assert_int_equal(ledger_queried_read(&queried, bytes->bytes, bytes->size), STATUS_OK);
     assert_int_equal(
         trace_server_answer(walk->reply, &walk->reply_size, &walk->accused, &queried.query, NULL),
         STATUS_OK);
+    if (queried.target.is_unknown) {
+        assert_int_equal(trace_walk_take(&walk->walk, walk->reply, walk->reply_size, NULL),
+                         STATUS_BAD_FORMAT); /* before it stands on the ledger */
+        assert_int_equal(trace_reply_check(&reply, &queried.target, walk->reply, walk->reply_size),
+                         VERDICT_VALID);
+        walk->walk.accused.batch_root = reply.root;
+    }
 }
 
 /* Under the liar's roots, from a record of its step. */
