@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/cli/doctor.h"
 #include "base/io/file.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
@@ -367,6 +368,51 @@ int node_commands_node(struct command_context *context)
     free(running);
     return status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
 }
+
+/* ---- doctor ---------------------------------------------------------------------------------- */
+
+static void describe(struct doctor_finding *finding, const struct options *options)
+{
+    const char *stakes = options_text(options, "stakes-most");
+    size_t count = options_list_count(options, "slot");
+    size_t size = 0;
+
+    for (size_t i = 0; i < count && size < sizeof(finding->text) / 2; i++) {
+        size += (size_t)snprintf(finding->text + size, sizeof(finding->text) - size, "%s%.60s",
+                                 i == 0 ? "a job at a time on each of " : ", ",
+                                 options_list_item(options, "slot", i));
+    }
+    (void)snprintf(
+        finding->text + size, sizeof(finding->text) - size,
+        "%s; holds at most %" PRIu64 " jobs, and stakes %.60s on them; fetches at most "
+        "%" PRIu64 " MiB for a job%s",
+        count == 0 ? "a job at a time on cpu" : "", options_number(options, "held-most"),
+        stakes == NULL ? "any amount" : stakes, options_number(options, "fetch-most") >> 20,
+        options_flag(options, "when-idle") ? "; begins nothing while others use the device" : "");
+}
+
+static void look_at_node(struct doctor_finding *finding, const struct command_context *context)
+{
+    const struct option_table table = {node_commands_node_options, NODE_COMMANDS_NODE_OPTIONS};
+    struct options options;
+    struct error error;
+
+    error_init(&error);
+    if (doctor_options(&options, context, &table, &error) == STATUS_OK) {
+        finding->grade = DOCTOR_GOOD;
+        describe(finding, &options);
+        options_release(&options);
+        return;
+    }
+    finding->grade = DOCTOR_BROKEN;
+    (void)snprintf(finding->text, sizeof(finding->text), "%.400s", error.text);
+    (void)snprintf(finding->advice, sizeof(finding->advice),
+                   "correct it in the config file or the environment");
+}
+
+const struct doctor_check node_commands_checks[NODE_COMMANDS_CHECK_COUNT] = {
+    {"taking jobs", look_at_node},
+};
 
 /* ---- jobs ----------------------------------------------------------------------------------- */
 

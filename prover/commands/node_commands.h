@@ -14,6 +14,10 @@ extern const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OP
 #define NODE_COMMANDS_JOBS_OPTIONS 1
 extern const struct option_spec node_commands_jobs_options[NODE_COMMANDS_JOBS_OPTIONS];
 
+/* For `lockstep doctor`: what the node would take, beside its policy on terms. */
+#define NODE_COMMANDS_CHECK_COUNT 1
+extern const struct doctor_check node_commands_checks[NODE_COMMANDS_CHECK_COUNT];
+
 int node_commands_node(struct command_context *context);
 int node_commands_jobs(struct command_context *context);
 

@@ -682,4 +682,6 @@ const struct command_group prover_commands = {.name = "prover",
                                               .summary = "the solver: train, commit, resume",
                                               .commands = commands,
                                               .command_count =
-                                                  sizeof(commands) / sizeof(commands[0])};
+                                                  sizeof(commands) / sizeof(commands[0]),
+                                              .checks = node_commands_checks,
+                                              .check_count = NODE_COMMANDS_CHECK_COUNT};

@@ -14,7 +14,10 @@
 #include "chain/game/terms.h"
 #include "proofs/job/job_file.h"
 
-#define END_SIZE_MAX 4096
+#define END_SIZE_MAX   4096
+#define AGAIN_FIRST_MS 2000u
+#define AGAIN_MOST_MS  600000u
+#define FAILURES_MAX   4 /* a quarter of a minute */
 
 const char *held_state_word(enum held_state state)
 {
@@ -186,7 +189,8 @@ static enum held_state state_of(const struct held_job *job, bool trained)
 
     return view->collected                                                     ? HELD_PAID
            : (view->lost_for_good || view->contradicted) && view->pending == 0 ? HELD_LOST
-           : !view->ours                                                       ? HELD_TAKING
+           : !view->ours && job->given_up                                      ? HELD_LOST
+           : !view->ours && !view->behind                                      ? HELD_TAKING
            : trained || view->phase == GAME_PHASE_CLOSED                       ? HELD_WAITING
                                                                                : HELD_TRAINING;
 }
@@ -203,6 +207,11 @@ static enum status go_round(struct held_job *job, struct error *error)
         job->state = state_of(job, trained);
     }
     (void)snprintf(job->trouble, sizeof(job->trouble), "%s", job->session.view.trouble);
+    if (job->given_up) {
+        (void)snprintf(job->trouble, sizeof(job->trouble),
+                       "its training failed %u times in a row, and it is given back: see %.200s",
+                       job->failures, job->log);
+    }
     return STATUS_OK;
 }
 
@@ -218,6 +227,26 @@ enum status held_job_round(struct held_job *job, struct error *error)
     return STATUS_OK;
 }
 
+void held_job_failed(struct held_job *job, int code, uint64_t now_ms, const struct log *log)
+{
+    uint32_t shift;
+    uint64_t wait_ms;
+
+    job->failures = job->steps > job->failed_at ? 1 : job->failures + 1;
+    job->failed_at = job->steps;
+    shift = job->failures < 10 ? job->failures - 1 : 9;
+    wait_ms = (uint64_t)AGAIN_FIRST_MS << shift;
+    job->again_ms = now_ms + (wait_ms < AGAIN_MOST_MS ? wait_ms : AGAIN_MOST_MS);
+    log_warn(log, "solver", "the training of %s ended with exit code %d: see %s", job->folder, code,
+             job->log);
+    if (job->failures >= FAILURES_MAX && !job->given_up) {
+        job->given_up = true;
+        log_warn(log, "solver", "%s is given back after %u failures without one more step",
+                 job->folder, job->failures);
+        session_give_up(&job->session);
+    }
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 enum status held_job_end(struct held_job *job, struct error *error)
@@ -229,7 +258,7 @@ enum status held_job_end(struct held_job *job, struct error *error)
     json_t *end = NULL;
     enum status status;
 
-    if (job->state == HELD_LOST && (!job->was_ours || job->steps == 0)) {
+    if (job->state == HELD_LOST && !job->given_up && (!job->was_ours || job->steps == 0)) {
         remove_folder(job->folder);
         return STATUS_OK;
     }
@@ -246,6 +275,13 @@ out:
     buffer_release(&text);
     json_decref(end);
     return status;
+}
+
+bool held_job_is_known(const char *jobs, const struct hash32 *key)
+{
+    char folder[FILE_PATH_MAX];
+
+    return folder_of(folder, jobs, key, "", NULL) == STATUS_OK && file_exists(folder);
 }
 
 enum status held_job_read_end(json_t **end, const char *jobs, const char *name, struct error *error)

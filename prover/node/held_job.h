@@ -31,11 +31,13 @@ struct held_job {
     struct bundle *bundle; /* read only: a child writes it */
     struct session session;
     struct policy_pace pace;
-    uint64_t steps;    /* trained */
-    double loss;       /* of the last of them; NaN: none */
-    bool was_ours;     /* some time */
-    uint32_t failures; /* of the child, in a row */
-    uint64_t again_ms; /* no child before that */
+    uint64_t steps;     /* trained */
+    double loss;        /* of the last of them; NaN: none */
+    bool was_ours;      /* some time */
+    uint32_t failures;  /* of the child, in a row, without one more step */
+    uint64_t failed_at; /* steps that there were then */
+    bool given_up;      /* it fails again and again */
+    uint64_t again_ms;  /* no child before that */
     char trouble[SOLVER_VIEW_TROUBLE_MAX];
 };
 
@@ -66,8 +68,16 @@ void held_job_close(struct held_job *job); /* a zero-filled one is allowed */
 /* Adds what was trained, and makes the moves that are due. Trouble goes into job->trouble. */
 MUST_CHECK enum status held_job_round(struct held_job *job, struct error *error);
 
-/* Writes the end. A job that was never ours, or of which nothing was trained, leaves nothing. */
+/* The child ended before the training did, with this exit code: no other for a while. When that
+ * happens again and again, the job is given back to the ledger. */
+void held_job_failed(struct held_job *job, int code, uint64_t now_ms, const struct log *log);
+
+/* Writes the end. A job that was never ours, or of which nothing was trained, leaves nothing, so that it
+ * may be taken again; not so one that was given up. */
 MUST_CHECK enum status held_job_end(struct held_job *job, struct error *error);
+
+/* Was this job begun here before? Then it is not taken again. */
+bool held_job_is_known(const char *jobs, const struct hash32 *key);
 
 /* How a folder's job ended, as JSON; *end is NULL where it has not. */
 MUST_CHECK enum status held_job_read_end(json_t **end, const char *jobs, const char *name,

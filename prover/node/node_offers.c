@@ -171,6 +171,10 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
     }
     offer->refused = false;
     offer->why[0] = '\0';
+    if (held_job_is_known(node->options.terms.jobs, &job->key)) {
+        refuse(offer, "it was begun here before, and lost or given back");
+        return;
+    }
     if (!has_files(offer, node, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
         !is_admitted(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
         return;

@@ -15,8 +15,6 @@
 #define STOP_MS        5000
 #define PUT_OFF_MS     60000
 #define UNFIT_MS       3600000
-#define AGAIN_FIRST_MS 2000u
-#define AGAIN_MOST_MS  600000u
 #define PROBE_SIZE_MAX (1u << 20)
 /* Others use a device: more than that of it. */
 #define BUSY_LOAD      0.25
@@ -232,17 +230,9 @@ static enum status end_measuring(struct solver_node *node, uint32_t number, int 
 static enum status end_training(struct solver_node *node, struct node_slot *slot,
                                 struct held_job *job, int code, struct error *error)
 {
-    uint32_t shift = job->failures < 9 ? job->failures : 9;
-    uint64_t wait_ms = (uint64_t)AGAIN_FIRST_MS << shift;
-
     TRY(held_job_round(job, error)); /* reads the last of its steps */
     if (job->state == HELD_TRAINING) {
-        job->failures++;
-        job->again_ms = node_now_ms() + (wait_ms < AGAIN_MOST_MS ? wait_ms : AGAIN_MOST_MS);
-        log_warn(node->log, "solver", "the training of %s ended with exit code %d: see %s",
-                 job->folder, code, job->log);
-    } else {
-        job->failures = 0;
+        held_job_failed(job, code, node_now_ms(), node->log);
     }
     set_free(slot);
     return STATUS_OK;
@@ -277,7 +267,8 @@ static enum status look_at(struct solver_node *node, uint32_t number, struct err
 
 /* ---- work for a free slot ----------------------------------------------------------------- */
 
-static bool gpu_is_busy(uint32_t device)
+/* NULL: nobody else uses it. Where nobody can tell, others may. */
+static const char *gpu_is_busy(uint32_t device)
 {
     struct nvml_reading reading = {.has_use = false};
     struct nvml *nvml = NULL;
@@ -286,16 +277,20 @@ static bool gpu_is_busy(uint32_t device)
 
     error_init(&none);
     if (nvml_open(&nvml, &none) != STATUS_OK) {
-        return false;
+        return "nobody can tell whether others use it: --when-idle needs NVIDIA's NVML";
     }
     if (nvml_number_of(&number, nvml, device)) {
         nvml_read(&reading, nvml, number);
     }
     nvml_close(nvml);
-    return reading.has_use && reading.use > BUSY_PERCENT;
+    return !reading.has_use ? "nobody can tell whether others use it: where there are several, "
+                              "--when-idle needs "
+                              "CUDA_DEVICE_ORDER=PCI_BUS_ID"
+           : reading.use > BUSY_PERCENT ? "others use it (--when-idle)"
+                                        : NULL;
 }
 
-static bool is_busy(const struct machine_options *machine)
+static const char *is_busy(const struct machine_options *machine)
 {
     struct host host;
     double load = 0.0;
@@ -304,7 +299,9 @@ static bool is_busy(const struct machine_options *machine)
         return gpu_is_busy(machine->device);
     }
     host_look(&host);
-    return getloadavg(&load, 1) == 1 && load > BUSY_LOAD * host.cores;
+    return getloadavg(&load, 1) == 1 && load > BUSY_LOAD * host.cores
+               ? "others use it (--when-idle)"
+               : NULL;
 }
 
 static struct held_job *find_waiting(const struct solver_node *node)
@@ -317,7 +314,8 @@ static struct held_job *find_waiting(const struct solver_node *node)
             has_slot = has_slot || (node->slots[k].task >= SLOT_TAKING &&
                                     hash32_equal(&node->slots[k].job, &job->key));
         }
-        if (!has_slot && job->state <= HELD_TRAINING && node_now_ms() >= job->again_ms) {
+        if (!has_slot && !job->given_up && job->state <= HELD_TRAINING &&
+            node_now_ms() >= job->again_ms) {
             return job;
         }
     }
@@ -367,6 +365,7 @@ static enum status give_work(struct solver_node *node, uint32_t number, struct e
     struct held_job *waiting = find_waiting(node);
     uint32_t which = 0;
     bool measuring = false;
+    const char *busy;
     struct error none;
 
     TRY(node_offers_weigh(node, number, error));
@@ -376,8 +375,10 @@ static enum status give_work(struct solver_node *node, uint32_t number, struct e
         return STATUS_OK;
     }
     error_init(&none);
-    if (waiting == NULL && node->options.when_idle && is_busy(&node->options.machines[number])) {
-        (void)snprintf(slot->why, sizeof(slot->why), "others use it (--when-idle)");
+    busy = waiting == NULL && node->options.when_idle ? is_busy(&node->options.machines[number])
+                                                      : NULL;
+    if (busy != NULL) {
+        (void)snprintf(slot->why, sizeof(slot->why), "%s", busy);
         return STATUS_OK;
     }
     if (device_lock_take(&slot->lock, &node->options.machines[number], &none) != STATUS_OK) {

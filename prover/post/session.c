@@ -104,7 +104,7 @@ enum status session_open(struct session *session, const struct command_context *
     TRY(chain_ledger_options_at(&session->ledger, session->state_dir, context, session->signer,
                                 &place, error));
     if (with_key) {
-        session->poll_s = strncmp(session->ledger.url, "local:", 6) == 0
+        session->poll_s = ledger_is_embedded(session->ledger.url)
                               ? ROUND_SECONDS_LOCAL
                               : (double)options_number(context->options, "poll");
     }
@@ -244,7 +244,7 @@ static enum status whole_url(char url[FILE_PATH_MAX], const char *given, struct 
     char whole[PATH_MAX];
     int size;
 
-    if (strncmp(given, "local:", 6) != 0) {
+    if (!ledger_is_embedded(given)) {
         size = snprintf(url, FILE_PATH_MAX, "%s", given);
     } else if (realpath(given + 6, whole) == NULL) {
         return error_set_errno(error, "cannot find the ledger %s", given);
@@ -368,6 +368,11 @@ static enum status add_segment(struct session *session, uint64_t segment, uint64
         states[i] = step.root;
     }
     return solver_add(session->solver, &list, diverged, error);
+}
+
+void session_give_up(struct session *session)
+{
+    solver_give_up(session->solver);
 }
 
 static enum status ledger_is_gone(const struct solver_view *view, struct error *error)

@@ -151,6 +151,9 @@ MUST_CHECK enum status session_start(struct session *session, struct bundle *bun
 /* Adds the segments that the journal got since. */
 MUST_CHECK enum status session_add(struct session *session, struct error *error);
 
+/* Nothing more will be trained: the rounds to come give the job back. */
+void session_give_up(struct session *session);
+
 /* Waits until done is true. STATUS_STOPPED: a stop was requested. STATUS_REFUSED: the job is lost.
  * STATUS_UNREACHABLE: after timeout_s (0: never). */
 MUST_CHECK enum status session_wait(struct session *session, struct solver_view *view,

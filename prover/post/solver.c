@@ -36,7 +36,8 @@ struct solver {
     uint32_t trained_count;
     uint32_t trained_room;
     uint64_t segments;
-    bool held; /* the job was ours at some time */
+    bool held;     /* the job was ours at some time */
+    bool given_up; /* and nothing more is trained for it */
 };
 
 /* ---- making and adding ------------------------------------------------------------ */
@@ -357,12 +358,12 @@ static void take_back_stake(struct solver *solver)
     }
     if (solver->clock.time_s > record->terms.deadline_s) {
         move_job(solver, "expire", ledger_expire);
-    } else if (solver->view.late && solver->options.again) {
+    } else if ((solver->view.late && solver->options.again) || solver->given_up) {
         move_job(solver, "release", ledger_release);
     }
 }
 
-/* What is final there is not what this run makes of it: nothing can be committed on top. */
+/* Nothing can be committed on top of what is there. */
 static void step_back(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -466,7 +467,7 @@ static void look(struct solver *solver)
 
 static bool is_embedded(const struct solver *solver)
 {
-    return strncmp(solver->options.ledger.url, "local:", strlen("local:")) == 0;
+    return ledger_is_embedded(solver->options.ledger.url);
 }
 
 /* A reorganization can undo a conviction; then the claim must be answered. */
@@ -508,10 +509,10 @@ static void act(struct solver *solver)
             solver_view_note(&solver->view, "another solver has the job");
             break;
         }
-        if (agrees(solver)) {
-            commit(solver);
-        } else {
+        if (!agrees(solver) || (solver->given_up && solver->view.trained <= record->committed)) {
             step_back(solver);
+        } else {
+            commit(solver);
         }
         move_segments(solver);
         take_back_stake(solver);
@@ -557,6 +558,11 @@ static enum status go_round(struct solver *solver, struct error *error)
         acted = true;
     } while (solver->view.pending > 0);
     return STATUS_OK;
+}
+
+void solver_give_up(struct solver *solver)
+{
+    solver->given_up = true;
 }
 
 enum status solver_round(struct solver *solver, struct solver_view *view, struct error *error)

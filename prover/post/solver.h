@@ -46,6 +46,10 @@ void solver_free(struct solver *solver); /* NULL is fine */
 MUST_CHECK enum status solver_add(struct solver *solver, const struct game_hashes *states,
                                   bool diverged, struct error *error);
 
+/* Nothing more will be added: the rounds to come give the job back, for as little as the rules
+ * allow. What was added before is still committed. */
+void solver_give_up(struct solver *solver);
+
 /*
  * One round. Whatever prevents a move (no endpoint, a full disk, a refusal) goes into
  * view->trouble; the status is STATUS_OK, and the next round tries again. A ledger whose file is

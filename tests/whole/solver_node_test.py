@@ -1,14 +1,17 @@
 """Goal: solvers that take work by themselves empty a board of ten jobs: each job is trained and paid
-once, nobody takes what its policy refuses, one job at a time runs on a device, and a node that is
-killed at any call goes on with what it began.
+once, nobody takes what its policy refuses, one job at a time runs on a device and several at once on
+several, none begins while others use it where it shall not, a node that is killed at any call goes on
+with what it began, and one whose trainings fail gives the job back.
 Method: two nodes with different policies in a town (town.py) of an embedded ledger and of a chain. Both
 have all job files. One has no stake above 5 ether and wants no small reward; the other takes at most two
 jobs at a time. Jobs that both refuse stay open."""
 
 import fcntl
+import glob
 import json
 import os
 import re
+import signal
 import sys
 import urllib.request
 
@@ -150,6 +153,121 @@ def a_device_trains_one_job_at_a_time():
         assert town.ask("greedy", "prover", "jobs") == jobs_of(town, "greedy")
 
 
+def trainings(one):
+    """The children of a node that train, and the devices they train on."""
+    found = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stat:
+                fields = stat.read().rpartition(")")[2].split()
+            with open(path[:-4] + "cmdline", encoding="utf-8", errors="replace") as line:
+                words = line.read().split("\0")
+        except OSError:  # it ended
+            continue
+        if int(fields[1]) == one.process.pid and fields[0] != "Z" and words[1:3] == ["prover", "resume"]:
+            found[int(path.split("/")[2])] = words[words.index("--device") + 1]
+    return found
+
+
+def is_locked(town, device):
+    lock = os.open(town.path("greedy/lockstep-%s.lock" % device), os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+
+
+def know_pace(town, who, job, devices):
+    """As after a measurement, which takes long on an emulated device."""
+    paces = town.path(who + "/state/lockstep/paces")
+    os.makedirs(paces, exist_ok=True)
+    for device in devices:
+        name = "%s/%s.%s" % (paces, town.ask(who, "job", "show", job)["id"], device)
+        with open(name, "w", encoding="ascii") as file:
+            file.write('{"step_ns": 1000000, "tokens": 4}\n')
+
+
+def several_devices_train_at_once_when_nobody_else_uses_them():
+    """Emulated devices, which nobody measures. Trainings are held still until both are there."""
+    devices = ("cuda:0", "cuda:1")
+    more = {"LOCKSTEP_CUDA": os.path.abspath("build/tests/emulated_cuda.so"),
+            "LOCKSTEP_NVML": os.path.abspath("build/tests/fake_nvml.so")}
+    with Town(["client", "greedy"]) as town:
+        os.makedirs(town.path("greedy"), exist_ok=True)
+        os.mkdir(town.path("jobs"))
+        for number in range(2):
+            job = town.new_job("jobs/%d.job" % number, "--seed", str(number + 1), "--steps", "4000",
+                               "--segment", "250", "--width", "8", "--length", "4")
+            know_pace(town, "greedy", job, devices)
+            town.open_job(job, "--seats", "0", *SOON)
+
+        def start(use, **order):
+            return town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data",
+                              DATA, "--threads", "1", "--measure", "0.05", "--slot", devices[0],
+                              "--slot", devices[1], "--when-idle",
+                              more=dict(more, LOCKSTEP_LOCKS=town.path("greedy"),
+                                        FAKE_NVML="2 1000 %d 0" % use, **order))
+
+        def slots():
+            return jobs_of(town, "greedy")["slots"]
+
+        in_order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        for use, order, why in ((0, {}, "nobody can tell"), (90, in_order, "others use it (--when")):
+            one = start(use, **order)
+            town.until(lambda: len(slots()) == 2 and all(why in slot["why"] for slot in slots()), why)
+            assert one.stop() == 0 and town.count("accepted") == 0, one.said()
+        one = start(0, **in_order)
+
+        def hold_until_both():
+            found = trainings(one)
+            for process in found:
+                os.kill(process, signal.SIGSTOP)
+            return found if len(found) == 2 else None
+
+        both = town.until(hold_until_both, "both train")
+        assert sorted(both.values()) == list(devices), both
+        assert all(is_locked(town, device) for device in devices)
+        assert all(os.sched_getscheduler(process) == os.SCHED_IDLE for process in both), both
+        town.until(lambda: [slot["does"] for slot in slots()] == ["training"] * 2, "it says so")
+        assert len({slot["job"] for slot in slots()}) == 2 and town.count("accepted") == 2
+        for process in both:
+            os.kill(process, signal.SIGCONT)
+        assert one.stop() == 0, one.said()
+        assert not any(is_locked(town, device) for device in devices)
+
+
+def a_job_whose_training_fails_is_given_back():
+    """What trains finds nonsense in its environment, each time; a node without it takes the job."""
+    with Town(["client", "greedy", "careful"]) as town:
+        for who in ("greedy", "careful"):
+            os.makedirs(town.path(who), exist_ok=True)
+        os.mkdir(town.path("jobs"))
+        key = town.open_job(town.new_job("jobs/a.job"), "--seats", "0", *SOON)
+
+        def start(who, **more):
+            return town.start(who, "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
+                              "--threads", "1", "--measure", "0.05",
+                              more=dict(more, LOCKSTEP_LOCKS=town.path(who)))
+
+        broken = start("greedy", LOCKSTEP_EVERY="nonsense")
+        town.until_count(1, "stepped back", key)
+        town.until(lambda: jobs_of(town, "greedy").get("lost") == 1, "it is lost")
+        town.until(lambda: [offer for offer in jobs_of(town, "greedy")["offers"]
+                            if offer["job"] == key and "begun here before" in offer["why"]],
+                   "and not taken again")
+        assert town.money("greedy") == 100 * ETHER - 5 * ETHER // 64
+        good = start("careful")
+        town.until(lambda: town.count("closed", key) == 1, "another does it")
+        assert town.count("accepted", key, "greedy") == 1
+        for one in (broken, good):
+            assert one.stop() == 0, one.said()
+
+
 if __name__ == "__main__":
-    sys.exit(main([two_nodes_empty_a_board, a_device_trains_one_job_at_a_time],
+    sys.exit(main([two_nodes_empty_a_board, a_device_trains_one_job_at_a_time,
+                   several_devices_train_at_once_when_nobody_else_uses_them,
+                   a_job_whose_training_fails_is_given_back],
                   [two_nodes_empty_a_board_on_a_chain]))

@@ -1,5 +1,5 @@
-"""Goal: under a real systemd the packaged unit of the node starts, shows what it waits for, is killed
-and restarted when the node hangs, and stops cleanly.
+"""Goal: under a real systemd the packaged units of a verifier's and of a solver's node start, show what
+they wait for, are killed and restarted when the node hangs, and stop cleanly.
 Method: a manager of the user's kind in a name space of our own, with the packaged unit less what
 belongs to its user and its jail; every wait is for a property of the unit. Skipped where there is
 no systemd, or nobody may mount."""
@@ -21,12 +21,21 @@ SYSTEMD = "/lib/systemd/systemd"
 RUN = "/run/lockstep-test"
 KEPT = ("Type", "NotifyAccess", "ExecStart", "Restart", "RestartSec", "WatchdogSec",
         "TimeoutStartSec", "TimeoutStopSec", "KillMode", "OOMPolicy", "LimitCORE", "UMask")
+SOLVER = "lockstep-solver"
 WATCHDOG_S = 10  # in place of three minutes; on a very busy machine it may bite once more
 
 
 def control(*words):
     return subprocess.run(["systemctl", "--user", *words], stdin=subprocess.DEVNULL, check=True,
                           stdout=subprocess.PIPE, text=True, timeout=WAIT_MAX_S).stdout
+
+
+def passphrase(town):
+    path = town.path("passphrase")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("pass words\n")
+    os.chmod(path, 0o600)
+    return path
 
 
 class Manager:
@@ -69,6 +78,9 @@ class Manager:
             file.write("state=%s\nledger=%s\nregistry=%s\n" % (town.path(name), ledger, "0x" + "11" * 20))
             if "verifier" in unit:  # as the examples have it
                 file.write("mode=act\n" if "gpu" in unit else "mode=observe\n")
+            if unit == SOLVER:
+                file.write("wallet=%s\nwallet-passphrase-file=%s\n" % (
+                    town.path("client/data/lockstep/wallet"), passphrase(town)))
         made = ["[Service]"] + [line for line in lines if line.partition("=")[0] in KEPT]
         text = "\n".join(made).replace("@BIN@/lockstep", os.path.abspath(LOCKSTEP))
         text = re.sub("/etc/lockstep/(verifier|solver).conf", config, text)
@@ -94,9 +106,17 @@ def ends(town, name):
         return file.read().splitlines()
 
 
-def a_unit_starts_hangs_is_started_anew_and_ends():
+def a_verifiers_unit_starts_hangs_is_started_anew_and_ends():
+    starts_hangs_is_started_anew_and_ends("lockstep-verifier")
+
+
+def a_solvers_unit_starts_hangs_is_started_anew_and_ends():
+    starts_hangs_is_started_anew_and_ends(SOLVER)
+
+
+def starts_hangs_is_started_anew_and_ends(unit):
     with Town(("client",)) as town, Manager(town.path("manager")) as manager:
-        manager.add(town, "node", town.url)
+        manager.add(town, "node", town.url, unit)
         control("start", "node")  # returns when the node has said that it is ready
         assert about("node", "StatusText") == "following the ledger"
         restarts = int(about("node", "NRestarts"))
@@ -116,14 +136,15 @@ def a_unit_starts_hangs_is_started_anew_and_ends():
         assert report[-1] == "success exited 0" and set(report[:-1]) == {"watchdog killed ABRT"}, report
 
 
-def a_unit_whose_ledger_is_away_is_started_and_says_so():
+def units_whose_ledger_is_away_are_started_and_say_so():
     with Town(("client",)) as town, Manager(town.path("manager")) as manager:
-        manager.add(town, "waiting", "http://127.0.0.1:1")
-        control("start", "waiting")
-        assert about("waiting", "StatusText").startswith("waiting for the ledger: ")
-        assert about("waiting", "ActiveState") == "active"
-        control("stop", "waiting")
-        assert ends(town, "waiting")[-1] == "success exited 0", ends(town, "waiting")
+        for unit in ("lockstep-verifier", SOLVER):
+            manager.add(town, unit, "http://127.0.0.1:1", unit)
+            control("start", unit)
+            assert about(unit, "StatusText").startswith("waiting for the ledger: ")
+            assert about(unit, "ActiveState") == "active"
+            control("stop", unit)
+            assert ends(town, unit)[-1] == "success exited 0", ends(town, unit)
 
 
 def units_for_gpus_start_on_a_device_and_without_one():
@@ -174,6 +195,7 @@ if "OWN_ROOM" not in os.environ:
 
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 stage.AT_ONCE = 1  # there is one manager at a time
-sys.exit(stage.main([a_unit_starts_hangs_is_started_anew_and_ends,
-                     a_unit_whose_ledger_is_away_is_started_and_says_so,
+sys.exit(stage.main([a_verifiers_unit_starts_hangs_is_started_anew_and_ends,
+                     a_solvers_unit_starts_hangs_is_started_anew_and_ends,
+                     units_whose_ledger_is_away_are_started_and_say_so,
                      units_for_gpus_start_on_a_device_and_without_one]))

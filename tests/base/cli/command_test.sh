@@ -45,6 +45,10 @@ run env XDG_CONFIG_HOME="$dir/xdg" "$L" doctor
 check "default_config_is_read" 3 'says err "lockstep/config:2"'
 run "$L" doctor
 check "doctor_tells_about_the_processor" 0 'says out "cpu" && says out "libraries"'
+run env LOCKSTEP_STAKES_MOST=3eth LOCKSTEP_HELD_MOST=7 LOCKSTEP_WHEN_IDLE=true LOCKSTEP_SLOT=cpu,cuda:1 LOCKSTEP_HOUR_LEAST=5gwei \
+    "$L" doctor
+check "doctor_tells_what_a_solver_would_take" 0 'says out "each of cpu, cuda:1" && says out "at most 7 jobs" &&
+    says out "stakes 3eth" && says out "while others use" && says out "5 gwei an hour"'
 run "$L" doctor --json
 check "doctor_as_json_is_one_line" 0 'lines out 1 && says out "\"fit\":true" && silent err'
 run "$L" doctor --help
