@@ -95,7 +95,7 @@ static void add_style(struct buffer *page)
         "td{border-bottom:0;padding-bottom:0}svg{display:block;width:100%;height:auto;overflow:"
         "visible}"
         "svg path{vector-effect:non-scaling-stroke}svg text{font:11px system-ui,sans-serif;"
-        "fill:var(--dim)}.axis{stroke:var(--line)}.loss{stroke:var(--loss)}.bar{fill:var(--loss)}\n"
+        "fill:var(--dim)}.axis{stroke:var(--line)}.loss{stroke:var(--loss)}.held{stroke:var(--open)}.bar{fill:var(--loss)}\n"
         ".m0{fill:var(--line);opacity:.45}.m1{fill:var(--dim);opacity:.55}.m2{fill:var(--good)}"
         ".m3{fill:var(--loss)}.m4{fill:var(--open)}.m5{fill:var(--bad)}.key{display:inline-block;"
         "width:.8em;height:.8em;"

@@ -16,6 +16,7 @@
 #define LABEL_COLUMNS 10 /* "segments  " */
 #define COLUMNS_MAX   100
 #define CURVE_ROWS    16
+#define CURVE_SHARE   3 /* of the rows that the curve has at least, should others be cut */
 #define LINE_MAX_SIZE 1024
 
 static const char marks[JOB_VIEW_MARKS + 1] = ".=#v+x";
@@ -104,18 +105,18 @@ static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
     char to_come[TERMS_AMOUNT_SIZE];
     char stake[TERMS_AMOUNT_SIZE];
 
-    terms_amount(escrow, view->escrow);
-    terms_amount(earned, view->earned);
-    terms_amount(held, view->held);
-    terms_amount(to_come, view->to_come);
-    terms_amount(stake, view->stake);
+    terms_amount(escrow, view->standing.escrow);
+    terms_amount(earned, view->standing.earned);
+    terms_amount(held, view->standing.held);
+    terms_amount(to_come, view->standing.to_come);
+    terms_amount(stake, view->standing.stake);
     (void)snprintf(
         line, LINE_MAX_SIZE,
         "%s escrowed with fees; %s earned, of it %s held until delivery; %s for segments to "
         "come"
         "%s%s",
-        escrow, earned, held, to_come, view->stake > 0 ? "; staked " : "",
-        view->stake > 0 ? stake : "");
+        escrow, earned, held, to_come, view->standing.stake > 0 ? "; staked " : "",
+        view->standing.stake > 0 ? stake : "");
 }
 
 static void add_head(struct buffer *text, const struct job_view *view, unsigned columns)
@@ -123,12 +124,13 @@ static void add_head(struct buffer *text, const struct job_view *view, unsigned 
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char line[LINE_MAX_SIZE];
 
-    hex_write(key, view->key.bytes, HASH32_SIZE, true);
+    hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
     (void)snprintf(line, sizeof(line),
                    "%.14s  %s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
                    "final%s",
-                   key, view->phase, view->steps_done, view->steps, view->committed, view->segments,
-                   view->finalized, view->claims > 0 ? ", CLAIMS OPEN" : "");
+                   key, view->standing.phase, job_view_done(view), view->steps,
+                   view->standing.committed, view->standing.segments, view->standing.finalized,
+                   view->standing.claims > 0 ? ", CLAIMS OPEN" : "");
     add_wrapped(text, "job", line, columns);
 }
 
@@ -136,16 +138,16 @@ static void add_head(struct buffer *text, const struct job_view *view, unsigned 
 static void add_segments(struct buffer *text, const struct job_view *view, unsigned columns)
 {
     unsigned width = columns > LABEL_COLUMNS + 16 ? columns - LABEL_COLUMNS - 1 : 16;
-    unsigned each = (view->cell_count + width - 1) / width;
+    unsigned each = (view->standing.cell_count + width - 1) / width;
     char line[LINE_MAX_SIZE];
     size_t size = 0;
 
     each = each == 0 ? 1 : each;
-    for (uint32_t i = 0; i < view->cell_count && size < width; i += each) {
-        uint8_t mark = view->cells[i];
+    for (uint32_t i = 0; i < view->standing.cell_count && size < width; i += each) {
+        uint8_t mark = view->standing.cells[i];
 
-        for (uint32_t k = i; k < i + each && k < view->cell_count; k++) {
-            mark = view->cells[k] == JOB_VIEW_DISPUTED ? JOB_VIEW_DISPUTED : mark;
+        for (uint32_t k = i; k < i + each && k < view->standing.cell_count; k++) {
+            mark = view->standing.cells[k] == JOB_VIEW_DISPUTED ? JOB_VIEW_DISPUTED : mark;
         }
         line[size++] = marks[mark];
     }
@@ -153,9 +155,9 @@ static void add_segments(struct buffer *text, const struct job_view *view, unsig
     add_wrapped(text, "segments", line, columns);
     size = 0;
     for (int mark = 0; mark < JOB_VIEW_MARKS; mark++) {
-        if (view->marks[mark] > 0) {
+        if (view->standing.marks[mark] > 0) {
             size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%c %u %s",
-                                     size == 0 ? "" : "  ", marks[mark], view->marks[mark],
+                                     size == 0 ? "" : "  ", marks[mark], view->standing.marks[mark],
                                      job_view_mark_word((enum job_view_mark)mark));
         }
     }
@@ -186,19 +188,21 @@ static void add_rest(struct buffer *text, const struct job_view *view, unsigned 
     print_figures(line, view);
     add_wrapped(text, "training", line, columns);
     add_wrapped(text, "curve", view->curve_words, columns);
-    if (view->read) {
+    if (view->standing.read) {
         add_segments(text, view, columns);
         print_money(line, view);
         add_wrapped(text, "money", line, columns);
     }
-    if (view->waits) {
-        (void)snprintf(line, sizeof(line), "for %s", view->wait.text);
+    if (view->standing.waits) {
+        (void)snprintf(line, sizeof(line), "for %s", view->standing.wait.text);
         add_wrapped(text, "waits", line, columns);
     }
-    if (view->forecast_s != 0) {
-        terms_period(period, view->forecast_s > view->now_s ? view->forecast_s - view->now_s : 0);
+    if (view->standing.forecast_s != 0) {
+        terms_period(period, view->standing.forecast_s > view->standing.now_s
+                                 ? view->standing.forecast_s - view->standing.now_s
+                                 : 0);
         (void)snprintf(line, sizeof(line), "segment %u is final in %s at the earliest",
-                       view->finalized, period);
+                       view->standing.finalized, period);
         add_wrapped(text, "forecast", line, columns);
     }
     add_wrapped(text, "copies", view->copies, columns);
@@ -231,11 +235,11 @@ void job_text_write(struct buffer *text, const struct job_view *view, unsigned c
     plot.columns = columns - 1;
     buffer_init(&rest, JOB_TEXT_SIZE_MAX);
     add_rest(&rest, view, columns);
-    if (view->read) {
+    if (view->standing.read) {
         add_head(text, view, columns);
     }
     others = lines_in(text) + lines_in(&rest) + 2;
-    plot.rows = rows > others ? rows - others : 0;
+    plot.rows = rows > others + rows / CURVE_SHARE ? rows - others : rows / CURVE_SHARE;
     plot.rows = plot.rows < CURVE_ROWS ? plot.rows : CURVE_ROWS;
     text_plot_write(text, &plot);
     buffer_add_text(text, buffer_text(&rest));
@@ -250,9 +254,10 @@ void job_text_line(struct buffer *text, const struct job_view *view)
     buffer_add_format(text,
                       "%s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
                       "final%s%s%s%s",
-                      view->phase, view->steps_done, view->steps, view->committed, view->segments,
-                      view->finalized, line[0] == '\0' ? "" : "  ", line,
-                      view->waits ? "  waits for " : "", view->waits ? view->wait.text : "");
+                      view->standing.phase, job_view_done(view), view->steps,
+                      view->standing.committed, view->standing.segments, view->standing.finalized,
+                      line[0] == '\0' ? "" : "  ", line, view->standing.waits ? "  waits for " : "",
+                      view->standing.waits ? view->standing.wait.text : "");
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
@@ -281,17 +286,18 @@ static json_t *marks_json(const struct job_view *view)
         for (char *at = name; *at != '\0'; at++) {
             *at = *at == ' ' ? '_' : *at;
         }
-        (void)json_object_set_new(json, name, json_integer(view->marks[mark]));
+        (void)json_object_set_new(json, name, json_integer(view->standing.marks[mark]));
     }
     return json;
 }
 
 static json_t *money_json(const struct job_view *view)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "escrow_wei", amount_json(view->escrow),
-                     "earned_wei", amount_json(view->earned), "held_wei", amount_json(view->held),
-                     "to_come_wei", amount_json(view->to_come), "staked_wei",
-                     amount_json(view->stake));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "escrow_wei", amount_json(view->standing.escrow),
+                     "earned_wei", amount_json(view->standing.earned), "held_wei",
+                     amount_json(view->standing.held), "to_come_wei",
+                     amount_json(view->standing.to_come), "staked_wei",
+                     amount_json(view->standing.stake));
 }
 
 /* Means of equal parts, each with the step in its middle. */
@@ -348,14 +354,15 @@ json_t *job_text_json(const struct job_view *view)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
-    hex_write(key, view->key.bytes, HASH32_SIZE, true);
+    hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
     return json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}",
-        "job", key, "phase", view->phase, "time", (json_int_t)view->now_s, "steps",
-        (json_int_t)view->steps, "steps_done", (json_int_t)view->steps_done, "segments",
-        (int)view->segments, "committed", (int)view->committed, "final", (int)view->finalized,
-        "open_claims", (int)view->claims, "segments_by_state", marks_json(view), "money",
-        money_json(view), "training", training_json(view), "waits_for", job_wait_json(&view->wait),
-        "final_not_before", (json_int_t)view->forecast_s, "mirrors", mirrors_json(view), "copies",
+        "job", key, "phase", view->standing.phase, "time", (json_int_t)view->standing.now_s,
+        "steps", (json_int_t)view->steps, "steps_done", (json_int_t)job_view_done(view), "segments",
+        (int)view->standing.segments, "committed", (int)view->standing.committed, "final",
+        (int)view->standing.finalized, "open_claims", (int)view->standing.claims,
+        "segments_by_state", marks_json(view), "money", money_json(view), "training",
+        training_json(view), "waits_for", job_wait_json(&view->standing.wait), "final_not_before",
+        (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
         view->copies, "trouble", view->trouble);
 }

@@ -37,30 +37,37 @@ const char *job_view_mark_word(enum job_view_mark mark)
     return words[mark];
 }
 
-/* A square shows the first of its segments, unless a later one is disputed. */
-static void take_cells(struct job_view *view, const struct job_record *record, uint64_t now_s)
+uint32_t job_view_each(uint32_t segments, uint32_t squares)
 {
-    view->cell_segments = record->segment_count / (JOB_VIEW_CELLS_MAX + 1) + 1;
-    view->cell_count = (record->segment_count + view->cell_segments - 1) / view->cell_segments;
-    memset(view->marks, 0, sizeof(view->marks));
+    return segments <= squares ? 1 : (segments + squares - 1) / squares;
+}
+
+/* A square shows the first of its segments, unless a later one is disputed. */
+static void take_cells(struct job_standing *standing, const struct job_record *record,
+                       uint64_t now_s)
+{
+    standing->cell_segments = job_view_each(record->segment_count, JOB_VIEW_CELLS_MAX);
+    standing->cell_count =
+        (record->segment_count + standing->cell_segments - 1) / standing->cell_segments;
+    memset(standing->marks, 0, sizeof(standing->marks));
     for (uint32_t i = 0; i < record->segment_count; i++) {
         enum job_view_mark mark = job_view_mark_of(record, i, now_s);
-        uint8_t *cell = &view->cells[i / view->cell_segments];
+        uint8_t *cell = &standing->cells[i / standing->cell_segments];
 
-        view->marks[mark]++;
-        if (i % view->cell_segments == 0 || mark == JOB_VIEW_DISPUTED) {
+        standing->marks[mark]++;
+        if (i % standing->cell_segments == 0 || mark == JOB_VIEW_DISPUTED) {
             *cell = (uint8_t)mark;
         }
     }
 }
 
-void job_view_mark_trained(struct job_view *view, uint32_t trained)
+void job_standing_mark_trained(struct job_standing *standing, uint32_t trained)
 {
-    for (uint32_t i = view->committed; i < trained && i < view->segments; i++) {
-        uint8_t *cell = &view->cells[i / view->cell_segments];
+    for (uint32_t i = standing->committed; i < trained && i < standing->segments; i++) {
+        uint8_t *cell = &standing->cells[i / standing->cell_segments];
 
-        view->marks[JOB_VIEW_TO_COME]--;
-        view->marks[JOB_VIEW_TRAINED]++;
+        standing->marks[JOB_VIEW_TO_COME]--;
+        standing->marks[JOB_VIEW_TRAINED]++;
         *cell = *cell == JOB_VIEW_TO_COME ? JOB_VIEW_TRAINED : *cell;
     }
 }
@@ -89,61 +96,65 @@ static double pace_of(const struct job_record *record)
     return to_s <= from_s ? 0 : (double)steps / (double)(to_s - from_s);
 }
 
-static void take_money(struct job_view *view, const struct job_record *record)
+static void take_money(struct job_standing *standing, const struct job_record *record)
 {
     bool open = record->phase == GAME_PHASE_OPEN || record->phase == GAME_PHASE_RUNNING;
 
-    view->escrow = game_escrow(&record->terms);
-    view->stake = record->phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
-    view->earned = record->earned;
-    view->held =
+    standing->escrow = game_escrow(&record->terms);
+    standing->stake = record->phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
+    standing->earned = record->earned;
+    standing->held =
         record->delivered ? 0 : record->reward * record->terms.held_ppm / GAME_PPM * record->held;
-    view->to_come =
+    standing->to_come =
         open ? (record->segment_count - record->finalized) * record->terms.reward_to : 0;
 }
 
-void job_view_take(struct job_view *view, const struct job_record *record, uint64_t now_s)
+void job_standing_take(struct job_standing *standing, const struct job_record *record,
+                       uint64_t now_s)
 {
     bool is_accepted = record->phase == GAME_PHASE_RUNNING || record->phase == GAME_PHASE_CLOSED;
 
-    view->read = true;
-    view->key = record->key;
-    view->client = record->client;
-    view->solver = is_accepted ? record->solver : (struct address){{0}};
-    view->phase = job_status_phase(record);
-    view->now_s = now_s;
-    view->segments = record->segment_count;
-    view->committed = record->committed;
-    view->finalized = record->finalized;
-    view->claims = job_record_open_claims(record);
-    view->steps = record->terms.steps;
-    view->steps_committed = 0;
+    standing->read = true;
+    standing->key = record->key;
+    standing->client = record->client;
+    standing->solver = is_accepted ? record->solver : (struct address){{0}};
+    standing->phase = job_status_phase(record);
+    standing->now_s = now_s;
+    standing->segments = record->segment_count;
+    standing->committed = record->committed;
+    standing->finalized = record->finalized;
+    standing->claims = job_record_open_claims(record);
+    standing->steps = record->terms.steps;
+    standing->steps_committed = 0;
     for (uint32_t i = 0; i < record->committed; i++) {
-        view->steps_committed += record->segments[i].committed.steps;
+        standing->steps_committed += record->segments[i].committed.steps;
     }
-    if (view->steps_done < view->steps_committed) {
-        view->steps_done = view->steps_committed;
-    }
-    take_cells(view, record, now_s);
-    take_money(view, record);
-    view->pace = pace_of(record);
-    view->forecast_s = record->finalized < record->committed
-                           ? job_status_forecast(record, record->finalized, now_s)
-                           : 0;
-    view->over = job_wait_is_over(record);
-    view->waits = job_wait_describe(&view->wait, record, now_s);
+    take_cells(standing, record, now_s);
+    take_money(standing, record);
+    standing->pace = pace_of(record);
+    standing->forecast_s = record->finalized < record->committed
+                               ? job_status_forecast(record, record->finalized, now_s)
+                               : 0;
+    standing->over = job_wait_is_over(record);
+    standing->waits = job_wait_describe(&standing->wait, record, now_s);
+}
+
+uint64_t job_view_done(const struct job_view *view)
+{
+    return view->trained > view->standing.steps_committed ? view->trained
+                                                          : view->standing.steps_committed;
 }
 
 double job_view_pace(const struct job_view *view)
 {
-    return view->pace > 0 ? view->pace : view->curve_pace;
+    return view->trained == 0 && view->standing.pace > 0 ? view->standing.pace : view->curve_pace;
 }
 
 double job_view_left_s(const struct job_view *view)
 {
     double pace = job_view_pace(view);
 
-    return pace > 0 && view->steps_done < view->steps
-               ? (double)(view->steps - view->steps_done) / pace
+    return pace > 0 && job_view_done(view) < view->steps
+               ? (double)(view->steps - job_view_done(view)) / pace
                : 0;
 }

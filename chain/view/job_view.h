@@ -24,14 +24,15 @@ enum job_view_mark {
     JOB_VIEW_MARKS,
 };
 
-struct job_view {
-    /* By the ledger; zeros until it was read. */
+/* Where a job stands by its ledger; zeros until that was read. */
+struct job_standing {
     bool read;
     struct hash32 key;
     struct address client;
     struct address solver; /* zero: none */
     const char *phase;     /* "open" */
     uint64_t now_s;        /* by its clock */
+    uint64_t steps;
     uint64_t steps_committed;
     uint32_t segments;
     uint32_t committed;
@@ -51,11 +52,15 @@ struct job_view {
     bool over;           /* nothing can be due any more */
     bool waits;
     struct job_wait wait;
+};
+
+struct job_view {
+    struct job_standing standing;
 
     /* Of the training. */
     uint64_t steps;
-    uint64_t steps_done; /* as far as is known: committed ones, or trained here */
-    uint64_t tokens;     /* of a step; 0: not known */
+    uint64_t trained; /* steps; 0: not here */
+    uint64_t tokens;  /* of a step; 0: not known */
     struct loss_curve curve;
     char curve_words[JOB_VIEW_WORDS_MAX]; /* whose word the curve is; empty: there is none */
     double curve_pace;                    /* steps a second, by the same word; 0: not known */
@@ -69,17 +74,23 @@ struct job_view {
     char trouble[JOB_VIEW_WORDS_MAX]; /* of the look itself; empty: none */
 };
 
-/* Where the job stands; the rest stays. */
-void job_view_take(struct job_view *view, const struct job_record *record, uint64_t now_s);
+void job_standing_take(struct job_standing *standing, const struct job_record *record,
+                       uint64_t now_s);
 
 /* Segments that are trained here and not committed: their squares are marked so. */
-void job_view_mark_trained(struct job_view *view, uint32_t trained);
+void job_standing_mark_trained(struct job_standing *standing, uint32_t trained);
 
-/* Steps a second, by the ledger or, where it says none, by the curve; 0: not known. */
+/* Steps that are done as far as is known: trained here, or committed. */
+uint64_t job_view_done(const struct job_view *view);
+
+/* Steps a second, by this run, the ledger or the curve; 0: not known. */
 double job_view_pace(const struct job_view *view);
 
 /* Seconds until all steps are done; 0: done, or not known. */
 double job_view_left_s(const struct job_view *view);
+
+/* How many segments share one of at most so many squares. */
+uint32_t job_view_each(uint32_t segments, uint32_t squares);
 
 /* What a segment's square shows. */
 enum job_view_mark job_view_mark_of(const struct job_record *record, uint32_t index,

@@ -11,6 +11,7 @@
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "chain/job/job_states.h"
+#include "chain/view/job_page.h"
 #include "chain/view/job_text.h"
 #include "client/watch/watch_mirrors.h"
 
@@ -27,24 +28,26 @@ const struct option_spec job_watch_options[JOB_WATCH_OPTIONS] = {
      .minimum = 1,
      .maximum = 3600,
      .help = "how often to look at the ledger"},
+    JOB_PAGE_OPTION,
 };
 
-struct watching {
+struct job_watcher {
     struct command_context *context;
     struct job_source source;
     struct stop stop;
     struct screen screen;
     struct watch_sight sight;
     struct watch_mirrors *mirrors;
-    uint64_t hosts_read; /* how far the ledger was read when hosts were looked for */
-    uint64_t shown_read; /* and when the last line was printed */
-    uint64_t shown_end;  /* of the curve */
+    struct job_page *page; /* NULL: none is served */
+    uint64_t hosts_read;   /* how far the ledger was read when hosts were looked for */
+    uint64_t shown_read;   /* and when the last line was printed */
+    uint64_t shown_end;    /* of the curve */
     bool shown;
 };
 
 /* ---- looking --------------------------------------------------------------------------- */
 
-static enum status find_hosts(struct watching *watching, struct error *error)
+static enum status find_hosts(struct job_watcher *watching, struct error *error)
 {
     struct job_states_hosts hosts;
 
@@ -59,7 +62,7 @@ static enum status find_hosts(struct watching *watching, struct error *error)
     return STATUS_OK;
 }
 
-static enum status look(struct watching *watching, struct error *error)
+static enum status look(struct job_watcher *watching, struct error *error)
 {
     struct job_source *source = &watching->source;
     struct ledger_clock clock;
@@ -70,14 +73,14 @@ static enum status look(struct watching *watching, struct error *error)
     TRY(find_hosts(watching, error));
     watch_mirrors_tell(watching->mirrors, &source->record);
     (void)pthread_mutex_lock(&watching->sight.lock);
-    job_view_take(&watching->sight.view, &source->record, clock.time_s);
+    job_standing_take(&watching->sight.view.standing, &source->record, clock.time_s);
     watching->sight.view.trouble[0] = '\0';
     (void)pthread_mutex_unlock(&watching->sight.lock);
     return STATUS_OK;
 }
 
 /* A ledger that cannot be reached now is shown, and waited for. */
-static enum status look_on(struct watching *watching, struct error *error)
+static enum status look_on(struct job_watcher *watching, struct error *error)
 {
     struct error why;
     enum status status;
@@ -97,7 +100,7 @@ static enum status look_on(struct watching *watching, struct error *error)
 
 /* ---- showing --------------------------------------------------------------------------- */
 
-static void draw(struct watching *watching, bool last)
+static void draw(struct job_watcher *watching, bool last)
 {
     struct screen *screen = &watching->screen;
     struct buffer text;
@@ -108,7 +111,7 @@ static void draw(struct watching *watching, bool last)
     buffer_release(&text);
 }
 
-static int print_json(struct watching *watching)
+static int print_json(struct job_watcher *watching)
 {
     struct command_context *context = watching->context;
     int code = command_emit(context, job_text_json(&watching->sight.view));
@@ -117,7 +120,7 @@ static int print_json(struct watching *watching)
     return code;
 }
 
-static void print_line(struct watching *watching)
+static void print_line(struct job_watcher *watching)
 {
     struct buffer text;
 
@@ -129,7 +132,7 @@ static void print_line(struct watching *watching)
 }
 
 /* Without a terminal: a line for each change. */
-static int show(struct watching *watching)
+static int show(struct job_watcher *watching)
 {
     const struct job_view *view = &watching->sight.view;
     bool is_news;
@@ -153,7 +156,7 @@ static int show(struct watching *watching)
 }
 
 /* The last picture stays. */
-static int show_last(struct watching *watching)
+static int show_last(struct job_watcher *watching)
 {
     struct buffer text;
     int code = COMMAND_OK;
@@ -175,10 +178,33 @@ static int show_last(struct watching *watching)
     return code;
 }
 
+static void copy_view(void *context, struct job_view *view)
+{
+    struct watch_sight *sight = context;
+
+    (void)pthread_mutex_lock(&sight->lock);
+    *view = sight->view;
+    (void)pthread_mutex_unlock(&sight->lock);
+}
+
+static enum status open_page(struct job_watcher *watching, struct error *error)
+{
+    const char *place = options_text(watching->context->options, "status");
+    const struct job_page_source source = {
+        .title = "Lockstep job", .copy = copy_view, .context = &watching->sight};
+
+    if (place == NULL) {
+        return STATUS_OK;
+    }
+    TRY(job_page_open(&watching->page, &source, place, error));
+    log_info(watching->context->log, "watch", "the job at %s", job_page_url(watching->page));
+    return STATUS_OK;
+}
+
 /* ---- the command ----------------------------------------------------------------------- */
 
 /* Until the next look; what the mirrors give meanwhile is shown. False: a stop is requested. */
-static bool wait(struct watching *watching, int *code)
+static bool wait(struct job_watcher *watching, int *code)
 {
     double end_s = progress_now() + (double)options_number(watching->context->options, "poll");
 
@@ -191,13 +217,14 @@ static bool wait(struct watching *watching, int *code)
     return *code == COMMAND_OK;
 }
 
-/* The job is over, and the mirrors gave what they have. */
-static bool is_done(struct watching *watching)
+/* The job is over, and the mirrors gave what they have. A page stays. */
+static bool is_done(struct job_watcher *watching)
 {
-    return watching->sight.view.over && watch_mirrors_rest(watching->mirrors);
+    return watching->page == NULL && watching->sight.view.standing.over &&
+           watch_mirrors_rest(watching->mirrors);
 }
 
-static enum status follow(struct watching *watching, int *code, struct error *error)
+static enum status follow(struct job_watcher *watching, int *code, struct error *error)
 {
     do {
         TRY(look_on(watching, error));
@@ -206,7 +233,7 @@ static enum status follow(struct watching *watching, int *code, struct error *er
     return STATUS_OK;
 }
 
-static enum status look_once(struct watching *watching, struct error *error)
+static enum status look_once(struct job_watcher *watching, struct error *error)
 {
     TRY(look(watching, error));
     while (!watch_mirrors_rest(watching->mirrors) && !stop_wait(&watching->stop, GLANCE_S)) {
@@ -214,7 +241,7 @@ static enum status look_once(struct watching *watching, struct error *error)
     return STATUS_OK;
 }
 
-static enum status watch(struct watching *watching, int *code, struct error *error)
+static enum status watch(struct job_watcher *watching, int *code, struct error *error)
 {
     const struct options *options = watching->context->options;
     struct job_source *source = &watching->source;
@@ -227,9 +254,11 @@ static enum status watch(struct watching *watching, int *code, struct error *err
                                                       (double)options_number(options, "poll")};
 
     TRY(job_source_open(source, options->arguments[0], watching->context, NULL, error));
+    watching->sight.view.steps = source->record.terms.steps;
     loss_curve_init(&watching->sight.view.curve, source->record.terms.steps);
     TRY(stop_open(&watching->stop, error));
     TRY(watch_mirrors_open(&watching->mirrors, &mirrors, error));
+    TRY(open_page(watching, error));
     screen_init(&watching->screen, once || watching->context->json ? NULL : watching->context->out);
     TRY(once ? look_once(watching, error) : follow(watching, code, error));
     return STATUS_OK;
@@ -237,7 +266,7 @@ static enum status watch(struct watching *watching, int *code, struct error *err
 
 int job_watch_run(struct command_context *context)
 {
-    struct watching *watching = calloc(1, sizeof(*watching));
+    struct job_watcher *watching = calloc(1, sizeof(*watching));
     struct error error;
     enum status status;
     int code = COMMAND_OK;
@@ -251,9 +280,10 @@ int job_watch_run(struct command_context *context)
     watching->stop.descriptor = -1;
     (void)pthread_mutex_init(&watching->sight.lock, NULL);
     status = watch(watching, &code, &error);
-    if (code == COMMAND_OK && watching->sight.view.read) {
+    if (code == COMMAND_OK && watching->sight.view.standing.read) {
         code = show_last(watching);
     }
+    job_page_close(watching->page);
     watch_mirrors_close(watching->mirrors);
     stop_close(&watching->stop);
     job_source_close(&watching->source);

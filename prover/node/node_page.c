@@ -9,11 +9,11 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "base/web/web_page.h"
+#include "base/web/web_parts.h"
+#include "chain/view/job_view.h"
 #include "prover/node/node_view.h"
 
 #define SQUARES_MAX 200 /* of a job: more segments share one */
-#define COLUMNS     40
-#define CELL        12
 
 struct node_page {
     struct web_server *web;
@@ -36,19 +36,12 @@ static int64_t number_of(const json_t *object, const char *name)
 
 /* ---- parts of the page ---------------------------------------------------------------- */
 
-static void add_card(struct buffer *page, const char *number, const char *words)
-{
-    buffer_add_text(page, "<div class=\"card\"><b>");
-    web_page_text(page, number);
-    buffer_add_format(page, "</b><span>%s</span></div>\n", words);
-}
-
 static void add_number_card(struct buffer *page, int64_t number, const char *words)
 {
     char text[24];
 
     (void)snprintf(text, sizeof(text), "%" PRId64, number);
-    add_card(page, text, words);
+    web_parts_card(page, text, words);
 }
 
 static void add_money_card(struct buffer *page, const json_t *view, const char *name,
@@ -57,7 +50,7 @@ static void add_money_card(struct buffer *page, const json_t *view, const char *
     char text[NODE_VIEW_AMOUNT_SIZE];
 
     node_view_amount(text, view, name);
-    add_card(page, text, words);
+    web_parts_card(page, text, words);
 }
 
 static void add_short_key(struct buffer *page, const char *key)
@@ -117,29 +110,25 @@ static void add_slots(struct buffer *page, const json_t *slots)
     buffer_add_text(page, "</table>\n");
 }
 
-/* Segments as squares: final, committed, trained, to come. */
+static const char *const mark_words[] = {"to come", "committed", "final"};
+#define MARK_COUNT (sizeof(mark_words) / sizeof(mark_words[0]))
+
 static void add_squares(struct buffer *page, const json_t *job)
 {
-    static const char *const words[] = {"to come", "committed", "final"};
-    int64_t segments = number_of(job, "segments");
-    int64_t each = segments / SQUARES_MAX + 1;
-    int64_t squares = (segments + each - 1) / each;
-    int64_t rows = (squares + COLUMNS - 1) / COLUMNS;
+    uint32_t segments = (uint32_t)number_of(job, "segments");
+    uint8_t marks[SQUARES_MAX];
+    struct web_squares squares = {.marks = marks,
+                                  .each = job_view_each(segments, SQUARES_MAX),
+                                  .words = mark_words,
+                                  .word_count = MARK_COUNT};
 
-    buffer_add_format(page,
-                      "<svg viewBox=\"0 0 %d %" PRId64 "\" role=\"img\" aria-label=\"segments\">",
-                      COLUMNS * CELL, rows * CELL);
-    for (int64_t i = 0; i < squares; i++) {
-        int64_t first = i * each;
-        int state = first < number_of(job, "final") ? 2 : first < number_of(job, "committed");
+    squares.count = (segments + squares.each - 1) / squares.each;
+    for (uint32_t i = 0; i < squares.count; i++) {
+        int64_t first = (int64_t)i * squares.each;
 
-        buffer_add_format(
-            page,
-            "<rect class=\"m%d\" x=\"%" PRId64 "\" y=\"%" PRId64
-            "\" width=\"%d\" height=\"%d\"><title>segment %" PRId64 ": %s</title></rect>",
-            state, i % COLUMNS * CELL, i / COLUMNS * CELL, CELL - 2, CELL - 2, first, words[state]);
+        marks[i] = first < number_of(job, "final") ? 2 : first < number_of(job, "committed");
     }
-    buffer_add_text(page, "</svg>\n");
+    web_parts_squares(page, &squares);
 }
 
 static void add_jobs(struct buffer *page, const json_t *jobs)
@@ -152,10 +141,7 @@ static void add_jobs(struct buffer *page, const json_t *jobs)
         buffer_add_text(page, "<p class=\"dim\">It holds none now.</p>\n");
         return;
     }
-    buffer_add_text(page, "<p class=\"dim\"><span class=\"mark\"><span class=\"key k0\"></span>to "
-                          "come</span> <span class=\"mark\"><span class=\"key k1\"></span>committed"
-                          "</span> <span class=\"mark\"><span class=\"key k2\"></span>final</span>"
-                          "</p>\n");
+    web_parts_key(page, mark_words, MARK_COUNT);
     json_array_foreach(jobs, at, job)
     {
         const json_t *loss = json_object_get(job, "loss");

@@ -6,15 +6,19 @@ Method: the built program; a job that is trained, committed and closed; mirrors 
 (tests/verifier/check/hostile_mirror.py); a pseudo terminal."""
 
 import fcntl
+import json
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import termios
+import time
 import unicodedata
+import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
@@ -97,6 +101,54 @@ def a_pipe_gets_lines(here, key, url):
     assert "\x1b" not in line + watch.stdout.read() + watch.stderr.read()
 
 
+# ---- the page ------------------------------------------------------------------------------
+
+
+def get(url):
+    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        url, timeout=town.WAIT_MAX_S).read().decode()
+
+
+def browse(here, url):
+    """The page as Chromium has it after its script has fetched it anew, and what the console says."""
+    if shutil.which("chromium") is None:
+        print("# chromium is not installed: the page was not looked at in a browser")
+        return
+    done = subprocess.run(
+        ["timeout", "100", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+         "--disable-dev-shm-usage", "--no-first-run", "--enable-logging=stderr",
+         "--user-data-dir=" + here.path("browser"), "--virtual-time-budget=6000", "--dump-dom",
+         url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    seen = done.stdout.decode() + done.stderr.decode()
+    assert "CONSOLE" not in seen and 'aria-label="loss"' in seen, seen[-2000:]
+
+
+def see_page(here, process, title):
+    """What a page of a job with three committed segments and a curve has; where it is."""
+    url = here.until(lambda: re.search(r"job at (http://\S+)", process.said()),
+                     "the page is served").group(1)
+    here.until(lambda: len(json.loads(get(url + "job.json"))["training"]["losses"]) == 12 and
+               get(url).count("<rect") == 3, "the page has the curve and the segments")
+    page = get(url)
+    assert 'aria-label="loss"' in page and "<h1>%s</h1>" % title in page and "<h2>Money</h2>" in page, page
+    assert "3 of 3 committed, 0 final" in page and "Staked" in page, page
+    assert page.count("<script>") == 1 and "<script>/" not in page, page
+    for outside in ("src=", "@import", "<link rel=\"style"):
+        assert outside not in page, outside
+    seen = json.loads(get(url + "job.json"))
+    assert seen["committed"] == 3, seen
+    assert get(url + "health") == "well\n"
+    browse(here, url)
+
+
+def a_page_shows_it(here, key, url):
+    watch = here.start("client", "job", "watch", key, "--poll", "1s", "--mirror", url, "--status",
+                       "0")
+    see_page(here, watch, "Lockstep job")
+    assert "no root binds a loss" in get(re.search(r"job at (\S+)", watch.said()).group(1))
+    assert watch.stop() == 0, watch.said()
+
+
 # ---- the terminal --------------------------------------------------------------------------
 
 
@@ -153,7 +205,9 @@ class Terminal:
     def until(self, found):
         """Reads on until what is seen has it."""
         rest = b""
+        end = time.monotonic() + town.WAIT_MAX_S
         while not found("\n".join(self.lines)):
+            assert time.monotonic() < end, self.lines
             rest += os.read(self.master, 65536)
             text = rest.decode("utf-8", "ignore")
             whole = text.rfind("\n") + 1  # no sequence is cut before an end of line
@@ -209,6 +263,7 @@ def play(on_chain):
         if not on_chain:
             mirrors_that_do_wrong(here, key, bundle, url)
             a_pipe_gets_lines(here, key, url)
+            a_page_shows_it(here, key, url)
             a_terminal_is_drawn_on_and_left_clean(here, key, url)
         delivery_is_counted_down(here, key)
 

@@ -9,17 +9,17 @@
 
 #include "base/hex.h"
 #include "base/web/web_page.h"
+#include "base/web/web_parts.h"
 #include "chain/game/policy.h"
 #include "chain/game/terms.h"
 #include "chain/job/board.h"
 #include "chain/job/job_status.h"
+#include "chain/view/job_view.h"
 #include "proofs/run/known_pace.h"
 
 #define PAGE_SIZE_MAX ((size_t)16 << 20)
 #define SILENT_S      300
 #define SQUARES_MAX   160 /* of a job: more segments share one */
-#define COLUMNS       40
-#define CELL          12
 #define WORDS_MAX     100 /* of a search */
 
 struct board_page {
@@ -261,43 +261,22 @@ static void add_terms(struct buffer *page, const struct job_record *job)
     add_fact(page, "Time", text);
 }
 
-static const char *segment_words(const struct job_record *job, uint32_t index, uint64_t now_s,
-                                 int *mark)
-{
-    enum job_segment_wait wait;
-
-    if (index >= job->committed) {
-        *mark = 0;
-        return "to come";
-    }
-    wait = job_record_waits_for(job, index, now_s);
-    *mark = wait == JOB_SEGMENT_FINAL                                  ? 2
-            : wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_LOST ? 5
-            : wait == JOB_SEGMENT_SEALING || wait == JOB_SEGMENT_REVEALING ||
-                    wait == JOB_SEGMENT_RENEWAL
-                ? 3
-                : 1;
-    return job_segment_wait_word(wait);
-}
+static const char *const mark_words[JOB_VIEW_MARKS] = {
+    "to come", "committed", "final", "being verified", NULL, "disputed or lost"};
 
 static void add_squares(struct buffer *page, const struct job_record *job, uint64_t now_s)
 {
-    uint32_t each = job->segment_count / SQUARES_MAX + 1;
-    uint32_t squares = (job->segment_count + each - 1) / each;
+    uint8_t marks[SQUARES_MAX];
+    struct web_squares squares = {.marks = marks,
+                                  .each = job_view_each(job->segment_count, SQUARES_MAX),
+                                  .words = mark_words,
+                                  .word_count = JOB_VIEW_MARKS};
 
-    buffer_add_format(page, "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"segments\">",
-                      COLUMNS * CELL, (squares + COLUMNS - 1) / COLUMNS * CELL);
-    for (uint32_t i = 0; i < squares; i++) {
-        int mark = 0;
-        const char *words = segment_words(job, i * each, now_s, &mark);
-
-        buffer_add_format(page,
-                          "<rect class=\"m%d\" x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\">"
-                          "<title>segment %u: %s</title></rect>",
-                          mark, i % COLUMNS * CELL, i / COLUMNS * CELL, CELL - 2, CELL - 2,
-                          i * each, words);
+    squares.count = (job->segment_count + squares.each - 1) / squares.each;
+    for (uint32_t i = 0; i < squares.count; i++) {
+        marks[i] = (uint8_t)job_view_mark_of(job, i * squares.each, now_s);
     }
-    buffer_add_text(page, "</svg>\n");
+    web_parts_squares(page, &squares);
 }
 
 static void add_progress(struct buffer *page, const struct job_record *job, uint64_t now_s)
@@ -377,8 +356,10 @@ static void add_choices(struct buffer *page, const struct wish *wish)
 
 static void add_card(struct buffer *page, uint64_t number, const char *words)
 {
-    buffer_add_format(page, "<div class=\"card\"><b>%" PRIu64 "</b><span>%s</span></div>\n", number,
-                      words);
+    char figure[24];
+
+    (void)snprintf(figure, sizeof(figure), "%" PRIu64, number);
+    web_parts_card(page, figure, words);
 }
 
 static void add_top(struct buffer *page, const struct board_view *view)
@@ -411,22 +392,6 @@ static void add_alarms(struct buffer *page, const struct board_view *view)
         web_page_text(page, alarm->text);
         buffer_add_text(page, "</p>\n");
     }
-}
-
-static void add_key(struct buffer *page)
-{
-    static const char *const words[] = {"to come",        "committed", "final",
-                                        "being verified", NULL,        "disputed or lost"};
-
-    buffer_add_text(page, "<p class=\"dim\">");
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (words[i] != NULL) {
-            buffer_add_format(page,
-                              "<span class=\"mark\"><span class=\"key k%zu\"></span>%s</span> ", i,
-                              words[i]);
-        }
-    }
-    buffer_add_text(page, "</p>\n");
 }
 
 static void add_jobs(struct buffer *page, const struct board_view *view, const struct wish *wish,
@@ -467,7 +432,7 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
     add_top(answer, page->view);
     add_alarms(answer, page->view);
     add_choices(answer, &wish);
-    add_key(answer);
+    web_parts_key(answer, mark_words, JOB_VIEW_MARKS);
     if (shown != NULL) {
         add_jobs(answer, page->view, &wish, shown);
     }

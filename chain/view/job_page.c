@@ -1,0 +1,317 @@
+/* job_page.c - see job_page.h. */
+#include "chain/view/job_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/progress.h"
+#include "base/io/strict_json.h"
+#include "base/web/web_page.h"
+#include "base/web/web_parts.h"
+#include "chain/game/terms.h"
+#include "chain/view/job_text.h"
+
+#define PAGE_SIZE_MAX ((size_t)1 << 20)
+
+struct job_page {
+    struct web_server *web;
+    struct job_page_source source;
+    struct job_view view;
+    uint64_t now_s;
+    char url[WEB_SERVER_URL_MAX];
+};
+
+/* ---- parts --------------------------------------------------------------------------- */
+
+static void add_number_card(struct buffer *page, const char *format, double number,
+                            const char *words)
+{
+    char figure[32];
+
+    (void)snprintf(figure, sizeof(figure), "%.4g%s", number, format);
+    web_parts_card(page, figure, words);
+}
+
+static void add_amount_card(struct buffer *page, wei amount, const char *words)
+{
+    char figure[TERMS_AMOUNT_SIZE];
+
+    terms_amount(figure, amount);
+    web_parts_card(page, figure, words);
+}
+
+static void add_top(struct buffer *page, const struct job_page *shown)
+{
+    const struct job_view *view = &shown->view;
+    bool is_ill = view->trouble[0] != '\0' || view->standing.claims > 0;
+
+    buffer_add_format(page, "<h1>%s</h1>\n<p class=\"dim\">", shown->source.title);
+    if (view->standing.read) {
+        web_page_key(page, view->standing.key.bytes, HASH32_SIZE);
+    }
+    buffer_add_format(page, "</p>\n<p class=\"word %s\"><b>", is_ill ? "ill" : "well");
+    web_page_text(page, view->standing.read ? view->standing.phase : "training");
+    buffer_add_text(page, "</b>");
+    if (view->standing.waits) {
+        buffer_add_text(page, ", waits for ");
+        web_page_text(page, view->standing.wait.text);
+        if (view->standing.wait.until_s > view->standing.now_s) {
+            buffer_add_text(page, " <span class=\"dim\">(");
+            web_page_when(page, view->standing.wait.until_s, view->standing.now_s);
+            buffer_add_text(page, ")</span>");
+        }
+    }
+    if (view->trouble[0] != '\0') {
+        buffer_add_text(page, " <span class=\"own\">");
+        web_page_text(page, view->trouble);
+        buffer_add_text(page, "</span>");
+    }
+    buffer_add_text(page, "</p>\n");
+}
+
+static void add_figures(struct buffer *page, const struct job_view *view)
+{
+    const struct loss_curve *curve = &view->curve;
+    double pace = job_view_pace(view);
+    double left_s = job_view_left_s(view);
+    char text[64];
+
+    buffer_add_text(page, "<div class=\"cards\">\n");
+    (void)snprintf(text, sizeof(text), "%" PRIu64, job_view_done(view));
+    web_parts_card(page, text, "steps done");
+    if (curve->loss.end > 0) {
+        add_number_card(page, "", curve->loss.newest, "loss");
+    }
+    if (curve->held_out.end > 0) {
+        add_number_card(page, "", curve->held_out.newest, "held-out loss");
+    }
+    if (isfinite(curve->accuracy)) {
+        add_number_card(page, " %", curve->accuracy * 100, "held-out accuracy");
+    }
+    if (pace > 0) {
+        add_number_card(page, "", view->tokens > 0 ? pace * (double)view->tokens : pace,
+                        view->tokens > 0 ? "tokens a second" : "steps a second");
+    }
+    if (left_s > 0) {
+        progress_time(text, left_s);
+        web_parts_card(page, text, "left to train");
+    }
+    if (view->standing.read) {
+        add_amount_card(page, view->standing.earned, "earned");
+        add_amount_card(page, view->standing.held, "of it held until delivery");
+    }
+    buffer_add_text(page, "</div>\n");
+}
+
+static void add_curve(struct buffer *page, const struct job_view *view)
+{
+    static const char *const both[] = {NULL, NULL, NULL, "loss", "held-out loss"};
+
+    buffer_add_text(page, "<h2>Training</h2>\n");
+    if (view->curve.held_out.end > 0) {
+        web_parts_key(page, both, sizeof(both) / sizeof(both[0]));
+    }
+    web_parts_curve(page, &view->curve.loss, &view->curve.held_out);
+    buffer_add_text(page, "<p class=\"dim own\">");
+    web_page_text(page, view->curve_words);
+    buffer_add_text(page, "</p>\n");
+}
+
+static void add_segments(struct buffer *page, const struct job_view *view)
+{
+    const char *words[JOB_VIEW_MARKS];
+    const char *used[JOB_VIEW_MARKS];
+    const struct web_squares squares = {.marks = view->standing.cells,
+                                        .count = view->standing.cell_count,
+                                        .each = view->standing.cell_segments,
+                                        .words = words,
+                                        .word_count = JOB_VIEW_MARKS};
+
+    for (int i = 0; i < JOB_VIEW_MARKS; i++) {
+        words[i] = job_view_mark_word((enum job_view_mark)i);
+        used[i] = view->standing.marks[i] > 0 ? words[i] : NULL;
+    }
+    buffer_add_format(page, "<h2>Segments</h2>\n<p>%u of %u committed, %u final; %u claims open.",
+                      view->standing.committed, view->standing.segments, view->standing.finalized,
+                      view->standing.claims);
+    if (view->standing.forecast_s != 0) {
+        buffer_add_format(page, " Segment %u is final ", view->standing.finalized);
+        web_page_when(page, view->standing.forecast_s, view->standing.now_s);
+        buffer_add_text(page, " at the earliest.");
+    }
+    buffer_add_text(page, "</p>\n");
+    web_parts_squares(page, &squares);
+    web_parts_key(page, used, JOB_VIEW_MARKS);
+}
+
+static void add_fact(struct buffer *page, const char *name, const char *text)
+{
+    buffer_add_format(page, "<tr><td>%s</td><td class=\"own\">", name);
+    web_page_text(page, text);
+    buffer_add_text(page, "</td></tr>\n");
+}
+
+static void add_amount_fact(struct buffer *page, const char *name, wei amount)
+{
+    char text[TERMS_AMOUNT_SIZE];
+
+    terms_amount(text, amount);
+    add_fact(page, name, text);
+}
+
+static void add_party(struct buffer *page, const char *name, const struct address *address)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    address_print(text, address);
+    add_fact(page, name, text);
+}
+
+static void add_money(struct buffer *page, const struct job_view *view)
+{
+    static const struct address nobody;
+
+    buffer_add_text(page, "<h2>Money</h2>\n<table>\n");
+    add_amount_fact(page, "Escrow, with fees", view->standing.escrow);
+    add_amount_fact(page, "Earned by solvers", view->standing.earned);
+    add_amount_fact(page, "Held until delivery", view->standing.held);
+    add_amount_fact(page, "For segments to come", view->standing.to_come);
+    add_amount_fact(page, "Staked", view->standing.stake);
+    add_party(page, "Client", &view->standing.client);
+    if (!address_equal(&view->standing.solver, &nobody)) {
+        add_party(page, "Solver", &view->standing.solver);
+    }
+    buffer_add_text(page, "</table>\n");
+}
+
+static void add_copies(struct buffer *page, const struct job_view *view)
+{
+    if (view->copies[0] == '\0' && view->download[0] == '\0' && view->mirrors.count == 0 &&
+        view->served == 0) {
+        return;
+    }
+    buffer_add_text(page, "<h2>Mirrors and downloads</h2>\n<table>\n");
+    if (view->copies[0] != '\0') {
+        add_fact(page, "Copies", view->copies);
+    }
+    if (view->download[0] != '\0') {
+        add_fact(page, "Coming now", view->download);
+    }
+    if (view->served > 0) {
+        char text[80];
+
+        (void)snprintf(text, sizeof(text), "%" PRIu64 " requests, %.1f MB", view->served,
+                       (double)view->served_bytes / 1e6);
+        add_fact(page, "Downloaded from here", text);
+    }
+    for (uint32_t i = 0; i < view->mirrors.count; i++) {
+        const struct mirror *mirror = &view->mirrors.mirrors[i];
+
+        buffer_add_format(page,
+                          "<tr><td>%s<br><span class=\"dim\">%.1f MB</span></td>"
+                          "<td class=\"own\"><code>",
+                          mirror->dropped ? "Dropped" : "Mirror", (double)mirror->bytes / 1e6);
+        web_page_text(page, mirror->url);
+        buffer_add_text(page, "</code> <span class=\"dim\">");
+        web_page_text(page, mirror->trouble);
+        buffer_add_text(page, "</span></td></tr>\n");
+    }
+    buffer_add_text(page, "</table>\n");
+}
+
+/* ---- the site ------------------------------------------------------------------------ */
+
+static void write_page(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const struct job_page *page = context;
+    const struct job_view *view = &page->view;
+
+    (void)query;
+    web_page_begin(answer, page->source.title);
+    add_top(answer, page);
+    add_figures(answer, view);
+    add_curve(answer, view);
+    if (view->standing.read) {
+        add_segments(answer, view);
+        add_money(answer, view);
+    }
+    add_copies(answer, view);
+    web_page_end(answer, page->now_s, "Segments and money follow from the events of the ledger.");
+}
+
+static void write_json(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const struct job_page *page = context;
+    json_t *json = job_text_json(&page->view);
+
+    (void)query;
+    (void)!strict_json_write(answer, NULL, json, JSON_COMPACT);
+    json_decref(json);
+}
+
+static enum status look(void *context, uint64_t now_ms, struct error *error)
+{
+    struct job_page *page = context;
+
+    (void)error;
+    page->now_s = now_ms / 1000;
+    page->source.copy(page->source.context, &page->view);
+    return STATUS_OK;
+}
+
+static const char *trouble(void *context)
+{
+    const struct job_page *page = context;
+
+    return page->view.trouble[0] == '\0' ? NULL : page->view.trouble;
+}
+
+static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
+                                          {"/job.json", "application/json", write_json}};
+
+enum status job_page_open(struct job_page **page, const struct job_page_source *source,
+                          const char *place, struct error *error)
+{
+    struct job_page *made = calloc(1, sizeof(*made));
+    const struct web_site site = {.routes = routes,
+                                  .route_count = sizeof(routes) / sizeof(routes[0]),
+                                  .size_max = PAGE_SIZE_MAX,
+                                  .look = look,
+                                  .trouble = trouble,
+                                  .context = made};
+    struct listen_place listen;
+    enum status status;
+
+    *page = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to serve the status");
+    }
+    made->source = *source;
+    status = listen_place_read(&listen, place, error);
+    if (status == STATUS_OK) {
+        status = web_server_open(&made->web, &site, &listen, error);
+    }
+    if (status != STATUS_OK) {
+        free(made);
+        return status;
+    }
+    web_server_url(made->url, made->web, &listen);
+    *page = made;
+    return STATUS_OK;
+}
+
+void job_page_close(struct job_page *page)
+{
+    if (page != NULL) {
+        web_server_close(page->web);
+        free(page);
+    }
+}
+
+const char *job_page_url(const struct job_page *page)
+{
+    return page->url;
+}
