@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import struct
@@ -157,6 +158,7 @@ class Terminal:
 
     def __init__(self, columns, rows):
         self.master, self.slave = pty.openpty()
+        self.rest = b""
         self.resize(columns, rows)
 
     def resize(self, columns, rows):
@@ -204,15 +206,15 @@ class Terminal:
 
     def until(self, found):
         """Reads on until what is seen has it."""
-        rest = b""
         end = time.monotonic() + town.WAIT_MAX_S
         while not found("\n".join(self.lines)):
-            assert time.monotonic() < end, self.lines
-            rest += os.read(self.master, 65536)
-            text = rest.decode("utf-8", "ignore")
+            ready, _, _ = select.select([self.master], [], [], max(0, end - time.monotonic()))
+            assert ready, self.lines
+            self.rest += os.read(self.master, 65536)
+            text = self.rest.decode("utf-8", "ignore")
             whole = text.rfind("\n") + 1  # no sequence is cut before an end of line
             self.feed(text[:whole])
-            rest = text[whole:].encode()
+            self.rest = text[whole:].encode()
 
 
 def a_terminal_is_drawn_on_and_left_clean(here, key, url):
