@@ -49,16 +49,18 @@ static uint32_t place_of(const struct watch *watch, const struct op *op)
     return (uint32_t)(op - watch->tape->ops);
 }
 
-/* Does a softmax make it? Then K runs over tokens. */
+/* Does a softmax make it, or the gradient of a loss? Then K runs over tokens, or over targets: it
+ * has other numbers in each step. */
 static bool of_softmax(const struct watch *watch, const struct op *quantize)
 {
     uint32_t maker = watch->makers[quantize->inputs[0]];
+    enum op_kind kind;
 
     if (maker != NONE && watch->tape->ops[maker].kind == OP_DROPOUT) {
         maker = watch->makers[watch->tape->ops[maker].inputs[0]];
     }
-    return maker != NONE && (watch->tape->ops[maker].kind == OP_SOFTMAX ||
-                             watch->tape->ops[maker].kind == OP_SOFTMAX_GRAD);
+    kind = maker == NONE ? OP_QUANTIZE : watch->tape->ops[maker].kind;
+    return kind == OP_SOFTMAX || kind == OP_SOFTMAX_GRAD || kind == OP_CROSS_ENTROPY_GRAD;
 }
 
 static bool is_weight(const struct watch *watch, const struct op *quantize)

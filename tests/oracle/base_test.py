@@ -334,6 +334,9 @@ def what_calibration_chooses_is_shown_and_helps():
                        "--accumulate", n)[1]["precision"]["shifted"] for n in ("1", "3")]
     assert shifted[0] == shifted[1] and any(s.endswith(".gradients") for s in shifted[0]), shifted
     assert any(s.startswith("product.") for s in shifted[0]), shifted
+    plain, _, _ = folder_of("gpt2", False)
+    assert new_job(plain, name, "plain", "--steps", "2", "--segment", "2")[1]["precision"] == {
+        "bits": 14, "shifted": [], "wide": []}
     # Without it the far channel takes everything.
     job, made = new_job(path("far"), name, "none", "--inference", "--steps", "1", "--segment", "1",
                         "--bits", "14", "--calibrate", "none")
