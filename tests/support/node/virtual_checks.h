@@ -3,10 +3,10 @@
  *
  * A state is one of made_states.h, and a step of every job adds one to its number, so a step is
  * true or it is not, and nothing need be computed. One number is not finite: a training that comes
- * there has diverged, and ends. Jobs begin with a number of their own. A child stands for the product's
- * (verifier/check/check.h, verifier/dispute/dispute_child.h): it finds the first false step of a
- * segment or the leaves that a seed draws, and in a dispute it leaves the next move in the claim's
- * folder. It may also die, or find nothing at mirrors that are silent or lie.
+ * there has diverged, and ends. Jobs begin with a number of their own. A child stands for the
+ * product's (verifier/check/check.h, verifier/dispute/dispute_child.h): it finds the first false
+ * step of a segment or the leaves that a seed draws, and in a dispute it leaves the next move in
+ * the claim's folder. It may also die, or find nothing at mirrors that are silent or lie.
  */
 #ifndef TESTS_SUPPORT_NODE_VIRTUAL_CHECKS_H
 #define TESTS_SUPPORT_NODE_VIRTUAL_CHECKS_H
