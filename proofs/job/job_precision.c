@@ -22,6 +22,21 @@ static int64_t bits_of(const struct tape *tape)
     return least;
 }
 
+/* A model that is written again for held-out data has the same products once more. */
+static bool is_listed(const json_t *names, const char *name)
+{
+    const json_t *listed;
+    size_t i;
+
+    json_array_foreach(names, i, listed)
+    {
+        if (strcmp(json_string_value(listed), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static json_t *shifts_of(const struct tape *tape)
 {
     json_t *names = json_array();
@@ -29,7 +44,8 @@ static json_t *shifts_of(const struct tape *tape)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
-        if (op->kind == OP_EQUILIBRATE && tape->tensors[op->inputs[0]].role == ROLE_CONSTANT) {
+        if (op->kind == OP_EQUILIBRATE && tape->tensors[op->inputs[0]].role == ROLE_CONSTANT &&
+            !is_listed(names, tape->tensors[op->inputs[0]].name)) {
             (void)json_array_append_new(names, json_string(tape->tensors[op->inputs[0]].name));
         }
     }
