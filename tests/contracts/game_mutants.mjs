@@ -21,8 +21,6 @@ const faults = [
     '_requireAfter(uint256(tally.start) + job.sealPeriod);', ''],
   ['a bond is paid while its verdict counts', 'Panel.sol',
     'entry.until > job.finalized) {', 'false) {'],
-  ['a bond is paid while its panel is asked', 'Panel.sol',
-    'if (job.asked && job.held != 0) revert Engaged(job.finalized);', ''],
   ['whoever draws late chooses the seed', 'Panel.sol',
     'source = height + 1;', 'source = _height() - 1;'],
   ['the end of a job is covered by luck', 'Panel.sol',

@@ -605,6 +605,8 @@ static uint64_t play_everything(struct world *world, bool *far)
     draw(world, &segment);
     seal_all(world, &segment);
     reveal_all(world, &segment);
+    move = about(GAME_LEAVE, &world->job); /* bonds stay until the panel has answered */
+    assert_int_equal(refused_to(world, ALICE, &move), GAME_ENGAGED);
     pass_time(world, REVEAL_S + 1);
     move = with_segment(world, GAME_RENEW, &segment);
     done(world, EVE, &move);
