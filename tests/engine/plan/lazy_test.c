@@ -2,9 +2,9 @@
  * Goal: what a select drops costs nothing where it is dropped, and every state is the same as where
  * all of it is made.
  *
- * Method: a tape with a figure that is due in some steps, whose operations are counted in each step,
- * with and without what lasts from step to step; the same tape on a machine in trace mode, which
- * makes everything. A tape in which nothing can be left out.
+ * Method: a tape with a figure that is due in some steps, whose operations are counted in each
+ * step, with and without what lasts from step to step; the same tape on a machine in trace mode,
+ * which makes everything. A tape in which nothing can be left out.
  */
 #include <stdlib.h>
 #include <string.h>
