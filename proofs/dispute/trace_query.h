@@ -95,7 +95,8 @@ MUST_CHECK enum status trace_query_read(struct trace_query *query, const uint8_t
 /*
  * The same as text, which is also the end of its place in an address: list/trace, list/next,
  * list/batch/NUMBER, node/trace/LEVEL/INDEX, node/batch/NUMBER/LEVEL/INDEX, tensor/ITEM,
- * tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT. Numbers are decimal without signs or leading zeros.
+ * tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT. Numbers are decimal without signs or
+ * leading zeros.
  */
 void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query *query);
 MUST_CHECK enum status trace_query_parse(struct trace_query *query, const char *text);

@@ -64,8 +64,8 @@ uint32_t exhibit_get(const struct exhibit *exhibit, const struct evidence_target
 void exhibit_set(struct exhibit *exhibit, const struct evidence_target *target, uint32_t bits);
 void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *target);
 
-/* The micro-batch whose list an operation reads; TENSOR_NONE: none. The roots of the accused's lists
- * are in the context, that of the batch of the last evidence too. */
+/* The micro-batch whose list an operation reads; TENSOR_NONE: none. The context has the roots of
+ * the accused's lists, of micro-batches that of the last evidence. */
 uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op);
 
 /* After changing bytes of record.kept[item], or record.after[]: the roots follow. */
