@@ -70,7 +70,7 @@ class Process:
         if self.deaths:
             environment["SUDDEN_DEATH"] = str(self.deaths[0])
         with open(self.log, "ab") as log:
-            self.process = processes.start([LOCKSTEP, *words], stdout=log, stderr=log,
+            self.process = processes.start([*self.town.rooms.get(self.who, ()), LOCKSTEP, *words], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, env=environment)
 
     def look(self, awake=True):
@@ -114,6 +114,7 @@ class Town:
         self.folder = tempfile.mkdtemp(prefix="lockstep-test-")
         TOWNS.append(self)
         self.processes, self.people, self.jobs = [], {}, 0
+        self.rooms = {}  # words before the program of who has a room of their own
         self.chain, self.place = None, {}
         self.depth = depth
         if on_chain:
@@ -185,8 +186,9 @@ class Town:
         return int(account["purse_wei"]) + int(account["owed_wei"])
 
     def run(self, who, *words, wanted=0):
-        done = subprocess.run([LOCKSTEP, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, env=self.environment(who))
+        done = subprocess.run([*self.rooms.get(who, ()), LOCKSTEP, *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              env=self.environment(who))
         assert done.returncode == wanted, (words, done.returncode, done.stdout[-600:],
                                            done.stderr[-600:])
         return done.stdout.decode() + (done.stderr.decode() if wanted else "")
