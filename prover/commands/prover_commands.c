@@ -55,6 +55,7 @@ static const struct option_spec run_options[] = {
      .help = "make what does not change once for all micro-batches, of frozen weights once for all "
              "steps: more memory, less time, the same bits"},
     SERVE_BESIDE_OPTION,
+    JOB_PAGE_OPTION,
     {.name = "keep",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -128,18 +129,37 @@ static uint64_t keep_of(const struct command_context *context, const struct job 
                                                    : job_keep_default(job);
 }
 
+/* What a command on one bundle opens. */
+struct attempt {
+    struct job *job;
+    struct bundle *bundle;
+    struct session session;
+    bool with_ledger;
+    struct run run;
+    struct serve_beside *beside; /* NULL: nothing is served */
+    struct run_sight *sight;
+    struct stop stop;
+    struct notify notify;
+    struct machine_options machine;
+};
+
 static enum status train_with(struct train_result *result, struct command_context *context,
-                              struct bundle *bundle, struct run *run, struct session *session,
-                              struct stop *stop, struct notify *notify, struct error *error)
+                              struct attempt *attempt, struct error *error)
 {
+    struct session *session = attempt->with_ledger ? &attempt->session : NULL;
+    struct bundle *bundle = attempt->bundle;
+    struct run *run = &attempt->run;
     struct gpu_meter meter;
-    struct run_progress shown = {
-        .session = session, .meter = &meter, .notify = notify, .log = context->log};
+    struct run_progress shown = {.session = session,
+                                 .meter = &meter,
+                                 .notify = &attempt->notify,
+                                 .log = context->log,
+                                 .sight = attempt->sight};
     struct train_options options = {.keep = keep_of(context, bundle_job(bundle)),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
                                     .energy = true,
-                                    .stop = stop,
+                                    .stop = &attempt->stop,
                                     .progress = run_progress_step,
                                     .progress_context = &shown,
                                     .segment = session == NULL ? NULL : run_progress_segment,
@@ -160,19 +180,6 @@ static enum status train_with(struct train_result *result, struct command_contex
     return status;
 }
 
-/* What a command on one bundle opens. */
-struct attempt {
-    struct job *job;
-    struct bundle *bundle;
-    struct session session;
-    bool with_ledger;
-    struct run run;
-    struct serve_beside *beside; /* NULL: nothing is served */
-    struct stop stop;
-    struct notify notify;
-    struct machine_options machine;
-};
-
 /* Trains under the device's lock. A run by hand goes on without it: its owner may want that. */
 static enum status train_locked(struct train_result *result, struct attempt *attempt,
                                 struct command_context *context, struct error *error)
@@ -185,9 +192,7 @@ static enum status train_locked(struct train_result *result, struct attempt *att
     if (device_lock_take(&lock, &attempt->run.options, &why) != STATUS_OK) {
         log_info(context->log, "device", "this run is not alone, and slower: %s", why.text);
     }
-    status = train_with(result, context, attempt->bundle, &attempt->run,
-                        attempt->with_ledger ? &attempt->session : NULL, &attempt->stop,
-                        &attempt->notify, error);
+    status = train_with(result, context, attempt, error);
     device_lock_drop(&lock);
     return status;
 }
@@ -296,6 +301,8 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
         session->notify = &attempt->notify;
         TRY(begin(context, attempt, error));
     }
+    TRY(run_sight_open(&attempt->sight, context, attempt->bundle,
+                       session == NULL ? NULL : session->poster, error));
     TRY(train_locked(result, attempt, context, error));
     return session == NULL ? STATUS_OK : see_through(context, session, &attempt->stop, error);
 }
@@ -448,6 +455,7 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
     int code =
         status == STATUS_OK ? run_bundle(attempt, context, error) : command_fail(context, error);
 
+    run_sight_close(attempt->sight);
     session_close(&attempt->session);
     serve_beside_close(attempt->beside);
     run_close(&attempt->run);

@@ -7,38 +7,81 @@
 
 #include "proofs/run/step_time.h"
 
-enum status run_progress_open(struct run_progress *run, struct bundle *bundle, struct error *error)
+/* ---- the page ------------------------------------------------------------------------ */
+
+static void copy_view(void *context, struct job_view *view)
+{
+    struct run_sight *sight = context;
+
+    (void)pthread_mutex_lock(&sight->lock);
+    *view = sight->view;
+    (void)pthread_mutex_unlock(&sight->lock);
+    if (sight->poster != NULL) {
+        poster_show(sight->poster, &view->standing);
+    }
+}
+
+static enum status open_page(struct run_sight *sight, struct command_context *context,
+                             struct error *error)
+{
+    const char *place = options_text(context->options, "status");
+    const struct job_page_source source = {
+        .title = "Lockstep solver", .copy = copy_view, .context = sight};
+
+    if (place == NULL) {
+        return STATUS_OK;
+    }
+    TRY(job_page_open(&sight->page, &source, place, error));
+    log_info(context->log, "status", "the job at %s", job_page_url(sight->page));
+    return STATUS_OK;
+}
+
+enum status run_sight_open(struct run_sight **sight, struct command_context *context,
+                           struct bundle *bundle, struct poster *poster, struct error *error)
 {
     const struct job *job = bundle_job(bundle);
-    enum status status;
+    struct run_sight *made = calloc(1, sizeof(*made));
 
-    TRY(bundle_step_count(&run->steps, bundle, error));
-    run->curve = malloc(sizeof(*run->curve));
-    if (run->curve == NULL) {
+    *sight = made;
+    if (made == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the curve of the loss");
     }
-    loss_curve_init(run->curve, job->steps);
-    status = loss_curve_recall(run->curve, bundle, error);
-    if (status != STATUS_OK) {
-        free(run->curve);
-        run->curve = NULL;
-        return status;
+    (void)pthread_mutex_init(&made->lock, NULL);
+    made->poster = poster;
+    made->view.steps = job->steps;
+    made->view.tokens = step_time_tokens(job->tape);
+    (void)snprintf(made->view.curve_words, sizeof(made->view.curve_words),
+                   "As this run computes it.");
+    loss_curve_init(&made->view.curve, job->steps);
+    TRY(loss_curve_recall(&made->view.curve, bundle, error));
+    return open_page(made, context, error);
+}
+
+void run_sight_close(struct run_sight *sight)
+{
+    if (sight != NULL) {
+        job_page_close(sight->page);
+        (void)pthread_mutex_destroy(&sight->lock);
+        free(sight);
     }
-    progress_init(&run->progress, stderr, "training", "steps", run->steps, job->steps,
-                  progress_now());
-    run->progress.line = &run->curve->loss;
-    run->progress.points = &run->curve->held_out;
-    run->tokens = step_time_tokens(job->tape);
+}
+
+/* ---- the line ------------------------------------------------------------------------ */
+
+enum status run_progress_open(struct run_progress *run, struct bundle *bundle, struct error *error)
+{
+    TRY(bundle_step_count(&run->steps, bundle, error));
+    progress_init(&run->progress, stderr, "training", "steps", run->steps,
+                  bundle_job(bundle)->steps, progress_now());
+    run->progress.line = &run->sight->view.curve.loss;
+    run->progress.points = &run->sight->view.curve.held_out;
+    run->tokens = run->sight->view.tokens;
     return STATUS_OK;
 }
 
 void run_progress_close(struct run_progress *run)
 {
-    if (run->curve != NULL) {
-        progress_finish(&run->progress, run->steps, "", progress_now());
-        free(run->curve);
-        run->curve = NULL;
-    }
+    progress_finish(&run->progress, run->steps, "", progress_now());
 }
 
 /* Posting counts the time that training waited for it and the processor time of its thread. */
@@ -47,7 +90,7 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
     struct time_split split = run->split;
     struct solver_view view = {0};
     double spent_s = 0.0;
-    const struct curve *held_out = &run->curve->held_out;
+    const struct curve *held_out = &run->sight->view.curve.held_out;
     char pace[64] = "";
     int size = 0;
 
@@ -85,7 +128,11 @@ void run_progress_step(void *context, const struct bundle_step *step)
     gpu_meter_step(run->meter, step, run->log);
     run->split.training_ns += step->nanoseconds;
     run->split.committing_ns += step->nanoseconds_committing;
-    loss_curve_add(run->curve, step);
+    (void)pthread_mutex_lock(&run->sight->lock);
+    loss_curve_add(&run->sight->view.curve, step);
+    run->sight->view.trained = run->steps;
+    run->sight->view.curve_pace = run->progress.rate;
+    (void)pthread_mutex_unlock(&run->sight->lock);
     note_of(note, run, (double)loss);
     progress_update(&run->progress, run->steps, note, progress_now());
 }

@@ -5,12 +5,28 @@
 #ifndef PROVER_COMMANDS_RUN_PROGRESS_H
 #define PROVER_COMMANDS_RUN_PROGRESS_H
 
+#include <pthread.h>
+
 #include "base/io/notify.h"
 #include "base/io/progress.h"
-#include "proofs/run/loss_curve.h"
+#include "chain/view/job_page.h"
 #include "prover/post/session.h"
 #include "prover/train/gpu_meter.h"
 #include "prover/train/time_split.h"
+
+/* What is shown, while it trains and afterwards. */
+struct run_sight {
+    pthread_mutex_t lock; /* of view */
+    struct job_view view;
+    struct poster *poster; /* borrowed; NULL: there is no ledger */
+    struct job_page *page; /* NULL: none is served */
+};
+
+/* Reads how the steps of the bundle went, and serves the page that the options ask for. */
+MUST_CHECK enum status run_sight_open(struct run_sight **sight, struct command_context *context,
+                                      struct bundle *bundle, struct poster *poster,
+                                      struct error *error);
+void run_sight_close(struct run_sight *sight); /* NULL is fine */
 
 struct run_progress {
     struct progress progress;
@@ -21,10 +37,10 @@ struct run_progress {
     struct session *session; /* NULL: there is no ledger */
     struct notify *notify;
     const struct log *log;
-    struct loss_curve *curve; /* owned */
+    struct run_sight *sight; /* borrowed */
 };
 
-/* Reads how the steps of the bundle went. The caller has set what is borrowed. */
+/* The caller has set what is borrowed. */
 MUST_CHECK enum status run_progress_open(struct run_progress *run, struct bundle *bundle,
                                          struct error *error);
 /* Shows the last state and leaves it. A zero-filled one is allowed. */

@@ -21,6 +21,7 @@ struct poster {
     pthread_cond_t woken;
     bool wanted; /* a round at once */
     struct solver_view view;
+    struct job_standing standing;
     double spent_s;
 };
 
@@ -87,6 +88,7 @@ static void *post(void *context)
         before = now;
         (void)pthread_mutex_lock(&poster->lock);
         poster->view = now;
+        solver_show(&poster->standing, poster->solver);
         poster->spent_s = thread_seconds();
         wait_for_round(poster);
         (void)pthread_mutex_unlock(&poster->lock);
@@ -139,6 +141,13 @@ void poster_wake(struct poster *poster)
     (void)pthread_mutex_lock(&poster->lock);
     poster->wanted = true;
     (void)pthread_cond_signal(&poster->woken);
+    (void)pthread_mutex_unlock(&poster->lock);
+}
+
+void poster_show(struct poster *poster, struct job_standing *standing)
+{
+    (void)pthread_mutex_lock(&poster->lock);
+    *standing = poster->standing;
     (void)pthread_mutex_unlock(&poster->lock);
 }
 

@@ -29,6 +29,9 @@ void poster_wake(struct poster *poster);
 /* What the last round found, and the processor time that posting took so far. */
 void poster_look(struct poster *poster, struct solver_view *view, double *seconds);
 
+/* Where the job stood then. */
+void poster_show(struct poster *poster, struct job_standing *standing);
+
 /* Ends the thread after its present round. NULL is fine. */
 void poster_stop(struct poster *poster);
 

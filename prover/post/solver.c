@@ -585,3 +585,14 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     *view = solver->view;
     return status;
 }
+
+void solver_show(struct job_standing *standing, struct solver *solver)
+{
+    if (solver->record.phase == GAME_PHASE_NONE) {
+        return; /* the ledger was not read yet */
+    }
+    job_standing_take(standing, &solver->record, solver->clock.time_s);
+    (void)pthread_mutex_lock(&solver->lock);
+    job_standing_mark_trained(standing, solver->trained_count);
+    (void)pthread_mutex_unlock(&solver->lock);
+}

@@ -12,7 +12,7 @@
 #ifndef PROVER_POST_SOLVER_H
 #define PROVER_POST_SOLVER_H
 
-#include "chain/job/job_record.h"
+#include "chain/view/job_view.h"
 #include "proofs/job/job.h"
 #include "prover/post/respond.h"
 #include "prover/post/solver_policy.h"
@@ -57,5 +57,8 @@ void solver_give_up(struct solver *solver);
  */
 MUST_CHECK enum status solver_round(struct solver *solver, struct solver_view *view,
                                     struct error *error);
+
+/* Where the job stands by the last round; for the thread of the rounds. */
+void solver_show(struct job_standing *standing, struct solver *solver);
 
 #endif /* PROVER_POST_SOLVER_H */

@@ -37,10 +37,11 @@ def commit(here):
     job, bundle = train(here, "first")
     key = here.open_job(job, "--seats", "0", "--held", "0.2", "--delivery-period",
                         "%ds" % PERIOD_S)
-    here.start("solver", "prover", "run", job, "--bundle", here.path("solver.run"), "--data",
-               town.DATA, "--threads", "1", "--job-key", key, "--poll", "1s", "--contact", CONTACT)
+    solver = here.start("solver", "prover", "run", job, "--bundle", here.path("solver.run"),
+                        "--data", town.DATA, "--threads", "1", "--job-key", key, "--poll", "1s",
+                        "--contact", CONTACT, "--status", "0")
     here.until_count_at_least(3, "committed", key)
-    return key, bundle
+    return key, bundle, solver
 
 
 def look(here, key, *more):
@@ -259,7 +260,8 @@ def delivery_is_counted_down(here, key):
 
 def play(on_chain):
     with Town(["client", "solver"], on_chain=on_chain) as here:
-        key, bundle = commit(here)
+        key, bundle, solver = commit(here)
+        see_page(here, solver, "Lockstep solver")
         seen_by_the_ledger(here, key)
         url = curve_of_a_mirror(here, key, bundle)
         if not on_chain:
