@@ -72,8 +72,8 @@ MUST_CHECK enum status held_job_round(struct held_job *job, struct error *error)
  * happens again and again, the job is given back to the ledger. */
 void held_job_failed(struct held_job *job, int code, uint64_t now_ms, const struct log *log);
 
-/* Writes the end. A job that was never ours, or of which nothing was trained, leaves nothing, so that
- * it may be taken again; not so one that was given up. */
+/* Writes the end. A job that was never ours, or of which nothing was trained, leaves nothing, so
+ * that it may be taken again; not so one that was given up. */
 MUST_CHECK enum status held_job_end(struct held_job *job, struct error *error);
 
 /* Was this job begun here before? Then it is not taken again. */
