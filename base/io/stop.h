@@ -26,7 +26,8 @@ struct stop {
 
 MUST_CHECK enum status stop_open(struct stop *stop, struct error *error);
 
-/* Cheap enough for every step of a training run, and for several threads. stop may be NULL: never. */
+/* Cheap enough for every step of a training run; several threads may call it. stop may be NULL:
+ * never. */
 bool stop_requested(struct stop *stop);
 
 /* Waits until a stop is requested or seconds have passed; returns whether it was requested. */

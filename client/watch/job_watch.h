@@ -1,6 +1,6 @@
 /*
- * job_watch.h - `lockstep job watch`: one job, live: its curve, its segments, its money, and what it
- * waits for.
+ * job_watch.h - `lockstep job watch`: one job, live: its curve, its segments, its money, and what
+ * it waits for.
  */
 #ifndef CLIENT_WATCH_JOB_WATCH_H
 #define CLIENT_WATCH_JOB_WATCH_H

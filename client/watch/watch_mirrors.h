@@ -2,8 +2,8 @@
  * watch_mirrors.h - a thread that asks the mirrors of a job for what the ledger does not say: the
  * job file, and what each step of a committed segment said.
  *
- * The job file is believed by its id. No root binds losses: the curve is the word of the mirror that
- * gave it, and the view says so. A mirror that is slow holds up this thread alone.
+ * The job file is believed by its id. No root binds losses: the curve is the word of the mirror
+ * that gave it, and the view says so. A mirror that is slow holds up this thread alone.
  */
 #ifndef CLIENT_WATCH_WATCH_MIRRORS_H
 #define CLIENT_WATCH_WATCH_MIRRORS_H
