@@ -5,8 +5,8 @@
  *
  * The folder is a random Llama of the shape of Llama-3.2-1B (1.24 billion weights); rank 16 beside
  * query, key, value and out products, one sequence of 64 tokens. Both sides begin with the same
- * adapters, take turns and compare the losses of every step. Fails where the losses differ, or where
- * the memory is above 8 GB or a checkpoint above 50 MB. Skipped where Python is not here.
+ * adapters, take turns and compare the losses of every step. Fails where the losses differ, or
+ * where the memory is above 8 GB or a checkpoint above 50 MB. Skipped where Python is not here.
  *
  *     LORA_CASE=tiny       only cases whose name holds this; the tiny one runs on request
  *     LORA_FOLDER=DIR      keeps the folder of weights there, or uses the one that is

@@ -10,8 +10,9 @@
 #define TERMINAL_INTERVAL_S 0.1
 #define PLAIN_INTERVAL_S    10.0
 #define RATE_INTERVAL_S     1.0
-#define RATE_SMOOTHING      0.3 /* weight of the newest measurement */
-#define COLUMNS_MIN         40  /* of a line; what is narrower cuts it */
+#define RATE_SMOOTHING      0.3  /* weight of the newest measurement */
+#define RATE_LEAST          1e-6 /* below it the work rests: no rate and no end are told */
+#define COLUMNS_MIN         40   /* of a line; what is narrower cuts it */
 #define BAR_CELLS           20
 #define BAR_CELLS_MIN       5 /* a shorter bar shows nothing */
 #define PLOT_COLUMNS        100
@@ -75,23 +76,23 @@ static size_t progress_head(char *line, size_t size, const struct progress *prog
 {
     char bar[BAR_CELLS + 5];
     char eta[PROGRESS_TIME_MAX] = "?";
+    double rate = progress->rate < RATE_LEAST ? 0 : progress->rate;
     double share;
     int length;
 
     if (progress->total == 0) {
-        length =
-            snprintf(line, size, "%s  %llu %s  %.4g %s/s", progress->title,
-                     (unsigned long long)count, progress->unit, progress->rate, progress->unit);
+        length = snprintf(line, size, "%s  %llu %s  %.4g %s/s", progress->title,
+                          (unsigned long long)count, progress->unit, rate, progress->unit);
     } else {
         share = count >= progress->total ? 1 : (double)count / (double)progress->total;
         bar_text(bar, share, cells);
-        if (progress->rate > 0) {
-            progress_time(eta, share >= 1 ? 0 : (double)(progress->total - count) / progress->rate);
+        if (share >= 1 || rate > 0) {
+            progress_time(eta, share >= 1 ? 0 : (double)(progress->total - count) / rate);
         }
         length =
             snprintf(line, size, "%s%s  %llu/%llu  %.1f %%  %.4g %s/s  eta %s", progress->title,
                      bar, (unsigned long long)count, (unsigned long long)progress->total,
-                     share * 100, progress->rate, progress->unit, eta);
+                     share * 100, rate, progress->unit, eta);
     }
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }

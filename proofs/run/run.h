@@ -13,6 +13,13 @@
 #include "proofs/job/held_out.h"
 
 /* Of commands that run steps: how much of a machine they take. */
+#define RUN_DEVICE_OPTION(text)                                                                    \
+    {                                                                                              \
+        .name = "device", .kind = OPTION_TEXT, .value = "NAME", .fallback = "cpu",                 \
+        .choices = "cpu|cuda|auto", .help = (text)                                                 \
+    }
+#define RUN_DEVICE_NAMES "cpu, cuda, cuda:N, or auto for a GPU that passes its self-test"
+
 #define RUN_MACHINE_OPTIONS                                                                        \
     {.name = "threads",                                                                            \
      .kind = OPTION_INTEGER,                                                                       \

@@ -27,13 +27,7 @@
      .kind = OPTION_LIST,                                                                          \
      .value = "FILE",                                                                              \
      .help = "a data file of the job; once for each, in the job's order"},                         \
-        {.name = "device",                                                                         \
-         .kind = OPTION_TEXT,                                                                      \
-         .value = "NAME",                                                                          \
-         .fallback = "cpu",                                                                        \
-         .choices = "cpu|cuda|auto",                                                               \
-         .help = "what computes: cpu, cuda, cuda:N, or auto for a GPU where one starts"},          \
-        RUN_MACHINE_OPTIONS,                                                                       \
+        RUN_DEVICE_OPTION("what computes: " RUN_DEVICE_NAMES), RUN_MACHINE_OPTIONS,                \
     {                                                                                              \
         .name = "memory-max", .kind = OPTION_SIZE, .value = "BYTES",                               \
         .help = "refuse a job that needs more memory (default: what the machine has)"              \

@@ -130,7 +130,7 @@ static void hear(struct session *session)
     free(answers);
 }
 
-static void try_case(struct session *session, const struct exhibit *exhibit,
+static void try_case(struct session *session, struct exhibit *exhibit,
                      const struct jury_case *tried)
 {
     struct jury *jury = &session->court->jury;

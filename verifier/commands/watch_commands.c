@@ -10,6 +10,7 @@
 #include "base/io/stop.h"
 #include "chain/commands/commands.h"
 #include "chain/job/job_status.h"
+#include "proofs/run/run.h"
 #include "verifier/commands/commands.h"
 #include "verifier/status/board_page.h"
 
@@ -40,13 +41,8 @@ static const struct option_spec watch_options[] = {
      .value = "ADDRESS:PORT",
      .help = "serve all jobs as a page at /, and /health; with a port alone to this machine only "
              "(default: not at all)"},
-    {.name = "device",
-     .kind = OPTION_TEXT,
-     .value = "NAME",
-     .fallback = "cpu",
-     .choices = "cpu|cuda|auto",
-     .help = "the device that 'prover probe JOB --data FILE' measured, by which the page says what "
-             "an hour would earn"},
+    RUN_DEVICE_OPTION("the device that 'prover probe JOB --data FILE' measured, by which the page "
+                      "says what an hour would earn"),
 };
 
 struct watching {

@@ -69,6 +69,18 @@ static void test_rate_and_eta_follow_the_work(void **state)
     free(text);
 }
 
+static void test_work_that_rests_tells_no_rate(void **state)
+{
+    struct progress progress = {.title = "training", .unit = "steps", .total = 60, .rate = 1e-71};
+    char line[PROGRESS_LINE_MAX];
+
+    (void)state;
+    progress_line(line, &progress, 30, NULL);
+    assert_non_null(strstr(line, "  30/60  50.0 %  0 steps/s  eta ?"));
+    progress_line(line, &progress, 60, NULL);
+    assert_non_null(strstr(line, "  60/60  100.0 %  0 steps/s  eta 0:00"));
+}
+
 static void test_unknown_total_has_no_share(void **state)
 {
     char line[PROGRESS_LINE_MAX];
@@ -210,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_lines_come_every_ten_seconds),
         cmocka_unit_test(test_rate_and_eta_follow_the_work),
+        cmocka_unit_test(test_work_that_rests_tells_no_rate),
         cmocka_unit_test(test_unknown_total_has_no_share),
         cmocka_unit_test(test_terminal_line_never_fills_the_row),
         cmocka_unit_test(test_narrow_terminal_loses_bar_then_whole_fields),

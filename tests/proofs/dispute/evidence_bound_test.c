@@ -17,7 +17,7 @@
 enum { SHARE = 4, FULL = 60 };
 
 /* The largest evidence that shows the element: whole, or of any part with the reply. */
-static size_t largest_evidence(const struct exhibit *exhibit, const struct evidence_target *target)
+static size_t largest_evidence(struct exhibit *exhibit, const struct evidence_target *target)
 {
     uint32_t parts = exhibit_axis(exhibit, target).parts;
     size_t largest = 0;
