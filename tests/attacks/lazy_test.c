@@ -179,8 +179,8 @@ enum {
     BOND_FEES = 10, /* of the default terms */
 };
 
-/* The least tensor that each seed draws: where no step changes it, nor those above, all eight leaves
- * are known. */
+/* The least tensor that each seed draws: where no step changes it, nor those above, all eight
+ * leaves are known. */
 static void draw_least(uint32_t least[SEEDS])
 {
     for (uint32_t n = 0; n < SEEDS; n++) {

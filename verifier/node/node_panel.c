@@ -213,7 +213,7 @@ enum status node_panel_round(struct node *node, struct error *error)
                     "e.ours AND NOT e.gone AND e.left_s = 0 AND j.phase <> :job_closed AND EXISTS"
                     " (SELECT 1 FROM wishes w WHERE w.job = j.key AND w.wish = :to_leave)",
                     go, node, error));
-    /* No segment in which it may sit is open; of a closed job, the one that its client asks about. */
+    /* No segment in which it may sit is open; of a closed job, the one that is asked about. */
     return store_visit(store, STORE_ENTRIES,
                        "e.ours AND NOT e.gone AND (CASE WHEN j.phase = :job_closed THEN"
                        " NOT j.asked OR j.delivered ELSE e.left_s > 0 AND"
