@@ -30,13 +30,7 @@ const struct option_spec job_collect_options[JOB_COLLECT_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "stay, and do whatever becomes due, until the job is closed",
      .command_line_only = true},
-    {.name = "poll",
-     .kind = OPTION_DURATION,
-     .value = "TIME",
-     .fallback = "3s",
-     .minimum = 1,
-     .maximum = 3600,
-     .help = "with --wait: how often to look at the ledger"},
+    CHAIN_POLL_OPTION("with --wait: how often to look at the ledger"),
     JOB_MOVES_TIMEOUT_OPTION,
 };
 

@@ -29,6 +29,12 @@ extern const struct command_group ledger_commands;
         .help = "the key to use: an address, or a key file (default: the only one)"                \
     }
 
+#define CHAIN_POLL_OPTION(text)                                                                    \
+    {                                                                                              \
+        .name = "poll", .kind = OPTION_DURATION, .value = "TIME", .fallback = "3s", .minimum = 1,  \
+        .maximum = 3600, .help = (text)                                                            \
+    }
+
 #define CHAIN_LEDGER_OPTIONS                                                                       \
     {.name = "ledger",                                                                             \
      .kind = OPTION_TEXT,                                                                          \

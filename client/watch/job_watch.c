@@ -21,13 +21,7 @@ const struct option_spec job_watch_options[JOB_WATCH_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
     JOB_SOURCE_OPTIONS,
     {.name = "once", .kind = OPTION_FLAG, .help = "look once and end", .command_line_only = true},
-    {.name = "poll",
-     .kind = OPTION_DURATION,
-     .value = "TIME",
-     .fallback = "3s",
-     .minimum = 1,
-     .maximum = 3600,
-     .help = "how often to look at the ledger"},
+    CHAIN_POLL_OPTION("how often to look at the ledger"),
     JOB_PAGE_OPTION,
 };
 

@@ -37,13 +37,7 @@
          .value = "FILE",                                                                          \
          .help = "the passphrase of the account, in the file's first line (default: "              \
                  "LOCKSTEP_PASSPHRASE, else a prompt)"},                                           \
-        {.name = "poll",                                                                           \
-         .kind = OPTION_DURATION,                                                                  \
-         .value = "TIME",                                                                          \
-         .fallback = "3s",                                                                         \
-         .minimum = 1,                                                                             \
-         .maximum = 3600,                                                                          \
-         .help = "how often to look at a chain"},                                                  \
+        CHAIN_POLL_OPTION("how often to look at a chain"),                                         \
     {                                                                                              \
         .name = "timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "10m",            \
         .minimum = 1, .help = "how long to wait for the ledger before giving up"                   \

@@ -50,10 +50,7 @@ ATTACK(a_last_segment_of_one_step)
     scene_round(scene, last, &verdicts, &alarm);
     assert_int_equal(scene_challenge(scene, STAGE_SECOND, last, STAGE_FRIEND, 7), GAME_NOT_GUILTY);
     scene_pass(scene, SCENE_CLOCK_S + 1);
-    scene_timeout(scene, STAGE_VERIFIER, &alarm);
-    scene_pay(scene, STAGE_CLIENT, 0);
-    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
-    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 5000);
+    scene_see_convicted(scene, &alarm);
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_cancel, &scene->job);
     scene_leave(scene);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
@@ -110,10 +107,7 @@ static void convict_by_replay(struct scene *scene)
     assert_int_equal(verdicts.false_step, 1);
     scene_round(scene, 0, &verdicts, &alarm);
     scene_pass(scene, SCENE_CLOCK_S + 1);
-    scene_timeout(scene, STAGE_VERIFIER, &alarm);
-    scene_pay(scene, STAGE_CLIENT, 0);
-    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
-    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 5000);
+    scene_see_convicted(scene, &alarm);
 }
 
 /* All leaves are one, and the eighth tag is of the state before the last step. */

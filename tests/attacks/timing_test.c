@@ -43,10 +43,7 @@ ATTACK(waiting_for_a_late_draw)
     assert_true(scene->record.segments[0].covered);
     scene_round(scene, 0, &verdicts, &alarm);
     scene_pass(scene, SCENE_CLOCK_S + 1);
-    scene_timeout(scene, STAGE_VERIFIER, &alarm);
-    scene_pay(scene, STAGE_CLIENT, 0);
-    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
-    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 5000);
+    scene_see_convicted(scene, &alarm);
 }
 
 /* The price has risen; a friend of the client takes the job and gives it back, and it begins anew.
@@ -137,10 +134,7 @@ ATTACK(a_bond_withdrawn_during_a_dispute)
     assert_int_equal(REFUSAL(scene, STAGE_SOLVER, ledger_expire, &scene->job), GAME_WRONG_INDEX);
     assert_int_equal(REFUSAL(scene, STAGE_VERIFIER, ledger_leave, &scene->job, 0), GAME_NOT_NEEDED);
     scene_pass(scene, SCENE_CLOCK_S);
-    scene_timeout(scene, STAGE_VERIFIER, &alarm);
-    scene_pay(scene, STAGE_CLIENT, 0);
-    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
-    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 5000);
+    scene_see_convicted(scene, &alarm);
 }
 
 /* A partner with a seat alarms at the same step, and may be the first: a quarter is all that comes

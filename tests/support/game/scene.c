@@ -464,6 +464,14 @@ void scene_pay(struct scene *scene, int player, uint32_t generation)
     STAGE_PLAY(&scene->stage, player, ledger_pay, &scene->job, generation);
 }
 
+void scene_see_convicted(struct scene *scene, const struct hash32 *alarm)
+{
+    scene_timeout(scene, STAGE_VERIFIER, alarm);
+    scene_pay(scene, STAGE_CLIENT, 0);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 5000);
+}
+
 /* ---- the end ---------------------------------------------------------------------------- */
 
 /* The first due move that gives an entry back, or ends the duty of one. record: of this player. */

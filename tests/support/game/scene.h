@@ -91,6 +91,9 @@ void scene_answer(struct scene *scene, int player, const struct hash32 *claim);
 void scene_timeout(struct scene *scene, int player, const struct hash32 *claim);
 void scene_pay(struct scene *scene, int player, uint32_t generation);
 
+/* The solver is silent: the verifier's alarm convicts it, and each has what the rules say. */
+void scene_see_convicted(struct scene *scene, const struct hash32 *alarm);
+
 /* Two whole jobs, each on a ledger of its own: one that is done, verified and paid; a solver that
  * is convicted for silence. Handles close and open again in the middle; balances are exact. */
 void scene_play_jobs(enum stage_ledger ledger);
