@@ -3,8 +3,9 @@
  * Method: on both ledgers at once (court.h): every false accusation that we could think of, by
  * name, against an honest solver, each of which costs its bond; claims that show what was not
  * committed; silence of the accused at every point of a walk; a whole walk to a lie and its
- * conviction, at once or after all queries were spent; trace ends that do not fit, a divergence
- * that was hidden and one that was invented.
+ * conviction, at once or after all queries were spent; a solver that trained with another bit of a
+ * frozen weight; trace ends that do not fit, a divergence that was hidden and one that was
+ * invented.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -644,6 +645,94 @@ static void test_queries_that_are_spent_leave_only_the_evidence(void **state)
     court_free(court);
 }
 
+/* ---- frozen weights ----------------------------------------------------------------- */
+
+/* Opened at the first element of which the last bit is seen in the step. False: none. */
+static bool open_frozen(struct walk *walk, uint64_t seed, uint32_t frozen, uint64_t count,
+                        uint64_t *element)
+{
+    for (*element = 0; *element < count; ++*element) {
+        walk_open_frozen(walk, seed, frozen, *element);
+        if (!digest_equal(&walk->accused.trace.root, &walk->dispute.own.trace.root)) {
+            return true;
+        }
+        walk_close(walk);
+    }
+    return false;
+}
+
+/* A solver with the job's weights, accused by them, then by others, which have another root. */
+static void accuse_the_honest(struct court *court, struct exhibit *exhibit, uint32_t frozen,
+                              uint64_t element, const struct evidence_target *target)
+{
+    for (int other = 0; other < 2; other++) {
+        struct buffer evidence;
+
+        begin(court, &exhibit->context, 1, 2);
+        exhibit_evidence(&evidence, exhibit, target);
+        convict(court, &evidence, other == 1 ? GAME_BAD_EVIDENCE : GAME_NOT_GUILTY);
+        court_timeout(court);
+        court_compare(court);
+        buffer_release(&evidence);
+        walk_spoil_frozen(exhibit->data[exhibit->record.places.of[frozen]],
+                          &exhibit->tape->tensors[frozen], element);
+    }
+}
+
+/* The walk ends at an operation that reads the tensor; its leaf under the job's root convicts. */
+static uint32_t try_frozen(struct court *court, struct exhibit *exhibit, uint64_t seed,
+                           uint32_t frozen)
+{
+    const struct tensor *tensor = &exhibit->tape->tensors[frozen];
+    struct evidence_target target = {0};
+    bool silent = false;
+    bool read = false;
+    const struct op *op;
+    struct walk walk;
+    uint64_t element;
+    uint32_t replies;
+
+    if (!open_frozen(&walk, seed, frozen, tensor->count, &element)) {
+        return 0; /* the tape does not read it */
+    }
+    replies = play_walk(court, &walk, &silent, UINT32_MAX);
+    trace_output_at(&target.op, &target.output, exhibit->tape, walk.walk.item);
+    op = &exhibit->tape->ops[target.op];
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        read = read || op->inputs[i] == frozen;
+    }
+    assert_true(read);
+    court_compare(court);
+    print_message("another bit of %s (%s) in %s: %u rounds, then convicted\n", tensor->name,
+                  dtype_name(tensor->dtype), op_kind_name(op->kind), replies);
+    walk_close(&walk);
+    accuse_the_honest(court, exhibit, frozen, element, &target);
+    return 1;
+}
+
+static void test_another_bit_of_a_frozen_weight_convicts(void **state)
+{
+    struct court *court = court_new();
+    uint32_t tried[2] = {0};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 40; seed += 5) { /* of these seeds weights are frozen */
+        struct exhibit exhibit;
+
+        exhibit_of_tape(&exhibit, seed, WALK_RANDOM_OPS);
+        for (uint32_t id = 0; id < exhibit.tape->tensor_count; id++) {
+            const struct tensor *tensor = &exhibit.tape->tensors[id];
+
+            if (tensor->role == ROLE_DATA && dtype_is_half(tensor->dtype)) {
+                tried[tensor->dtype == DTYPE_BF16] += try_frozen(court, &exhibit, seed, id);
+            }
+        }
+        exhibit_close(&exhibit);
+    }
+    assert_true(tried[0] > 0 && tried[1] > 0);
+    court_free(court);
+}
+
 /* ---- the ends of the trace ---------------------------------------------------------- */
 
 /* A source whose state before the step is another than the one that the trace begins in. */
@@ -876,6 +965,7 @@ int main(void)
         cmocka_unit_test(test_walk_on_the_ledger_ends_in_a_conviction),
         cmocka_unit_test(test_accused_that_falls_silent_is_convicted),
         cmocka_unit_test(test_queries_that_are_spent_leave_only_the_evidence),
+        cmocka_unit_test(test_another_bit_of_a_frozen_weight_convicts),
         cmocka_unit_test(test_trace_that_begins_elsewhere_convicts),
         cmocka_unit_test(test_state_that_the_trace_does_not_lead_to_convicts),
         cmocka_unit_test(test_divergence_that_was_hidden_convicts),

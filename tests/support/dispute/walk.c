@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "proofs/commit/descriptor.h"
 #include "tests/support/dispute/step_record.h"
 #include "tests/support/test.h"
 
@@ -17,10 +16,7 @@ static void begin(struct walk *walk, const struct lie *lie)
     accused = opponents_case(&walk->accused, &walk->dispute.own);
     memset(&accused.batch_root, 0, sizeof(accused.batch_root)); /* the ledger asks for it */
     assert_int_equal(trace_walk_open(&walk->walk, &walk->dispute.own, &accused, NULL), STATUS_OK);
-    walk->context = (struct evidence_context){
-        .before = accused.state_root, .after = accused.next_root, .trace = accused.trace_root};
-    assert_int_equal(descriptor_program_root(&walk->context.program, walk->dispute.tape, NULL),
-                     STATUS_OK);
+    walk->context = opponents_context(&walk->dispute, &accused);
     buffer_init(&walk->question, GAME_PAYLOAD_MAX);
 }
 
@@ -45,6 +41,25 @@ void walk_open_repeat(struct walk *walk, const struct lie *lie, uint32_t times, 
     options.group = group;
     opponents_open(&walk->dispute, &options);
     begin(walk, lie);
+}
+
+void walk_open_frozen(struct walk *walk, uint64_t seed, uint32_t frozen, uint64_t element)
+{
+    const struct lie nothing = {.item = TENSOR_NONE};
+    struct random_machine *accused = &walk->dispute.random[0];
+
+    memset(walk, 0, sizeof(*walk));
+    opponents_open_random(&walk->dispute, seed, WALK_RANDOM_OPS);
+    walk_spoil_frozen(accused->data[frozen], &walk->dispute.tape->tensors[frozen], element);
+    assert_int_equal(
+        accused->machine->backend->bind(accused->machine, frozen, accused->data[frozen], NULL),
+        STATUS_OK);
+    begin(walk, &nothing);
+}
+
+void walk_spoil_frozen(void *bytes, const struct tensor *tensor, uint64_t element)
+{
+    ((uint8_t *)bytes)[element * dtype_size(tensor->dtype)] ^= 1;
 }
 
 void walk_close(struct walk *walk)
@@ -93,7 +108,6 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
     const struct tape *tape = walk->dispute.tape;
     struct evidence_target target = {0};
     struct evidence_source source;
-    struct evidence_given given = {0};
     struct record record;
     struct error error;
 
@@ -101,8 +115,9 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
     assert_int_equal(walk->walk.end, TRACE_WALK_ELEMENT);
     trace_output_at(&target.op, &target.output, tape, walk->walk.item);
     (void)opponents_rewind(&walk->dispute);
-    assert_int_equal(record_run(&record, &walk->liar.machine, &given, RECORD_ALL, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        record_run(&record, &walk->liar.machine, &walk->dispute.given, RECORD_ALL, &error),
+        STATUS_OK);
     record_source(&source, &record);
     assert_int_equal(evidence_choose(&target, tape, &source, walk->walk.leaf, &error), STATUS_OK);
     assert_int_equal(

@@ -1,6 +1,6 @@
 /*
- * walk.h - a whole walk against a machine that lies in one element (liar.h): the questions, the
- * answers and the evidence at its end, as bytes for a ledger.
+ * walk.h - a whole walk against a machine that lies in one element (liar.h), or reads other data:
+ * the questions, the answers and the evidence at its end, as bytes for a ledger.
  *
  * Whatever fails here fails the running test.
  */
@@ -10,6 +10,8 @@
 #include "chain/game/game.h"
 #include "proofs/dispute/ledger_query.h"
 #include "tests/support/dispute/opponents.h"
+
+#define WALK_RANDOM_OPS 12
 
 struct walk {
     struct opponents dispute;
@@ -26,6 +28,10 @@ struct walk {
 void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden);
 /* The small MLP, with so many micro-batches in groups. */
 void walk_open_repeat(struct walk *walk, const struct lie *lie, uint32_t times, uint32_t group);
+/* random_tape(seed, WALK_RANDOM_OPS). The accused is honest but for its data: the last bit of an
+ * element of tensor `frozen` is another, as walk_spoil_frozen() makes it. */
+void walk_open_frozen(struct walk *walk, uint64_t seed, uint32_t frozen, uint64_t element);
+void walk_spoil_frozen(void *bytes, const struct tensor *tensor, uint64_t element);
 void walk_close(struct walk *walk);
 
 /* Writes the claimant's next question; false: it knows where the lie is. */
