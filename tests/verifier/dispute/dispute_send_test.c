@@ -262,7 +262,8 @@ static int64_t moves_in(struct scene *scene, enum action_state state)
     char query[128];
 
     (void)snprintf(query, sizeof(query),
-                   "SELECT count(*) FROM actions WHERE kind IN (10, 11) AND state = %d", state);
+                   "SELECT count(*) FROM actions WHERE kind IN (%d, %d) AND state = %d",
+                   ACTION_QUERY, ACTION_CONVICT, state);
     return market_node_number(&scene->node, query);
 }
 
