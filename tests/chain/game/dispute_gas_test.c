@@ -306,41 +306,84 @@ static void test_conviction_by_any_rule_costs_what_is_documented(void **state)
     free(court);
 }
 
+/* To the lie, and the conviction behind it. */
+static void measure_walk(struct court *court, struct walk *walk, const char *where)
+{
+    struct buffer evidence;
+    struct game_move move;
+    char row[64];
+
+    court_commit(court, &walk->context, 1, 1);
+    court_claim(court);
+    court_answer(court);
+    for (uint32_t round = 1; walk_query(walk); round++) {
+        move = court_move(court, GAME_QUERY, walk->question.data, walk->question.size);
+        court_done(court, &move, COURT_CLAIMANT);
+        (void)snprintf(row, sizeof(row), "query, round %u%s", round, where);
+        check(court, row, court->twins.gas);
+        walk_answer(walk, &court->queried.payload);
+        move = court_move(court, GAME_REPLY, walk->reply, walk->reply_size);
+        court_done(court, &move, COURT_SOLVER);
+        (void)snprintf(row, sizeof(row), "reply, round %u%s", round, where);
+        check(court, row, court->twins.gas);
+        assert_int_equal(trace_walk_take(&walk->walk, walk->reply, walk->reply_size, NULL),
+                         STATUS_OK);
+    }
+    buffer_init(&evidence, GAME_PAYLOAD_MAX);
+    walk_evidence(&evidence, walk);
+    move = court_move(court, GAME_CONVICT, evidence.data, evidence.size);
+    court_done(court, &move, COURT_CLAIMANT);
+    (void)snprintf(row, sizeof(row), "convict after the walk%s", where);
+    check(court, row, court->twins.gas);
+    buffer_release(&evidence);
+}
+
 static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
 {
     struct court *court = calloc(1, sizeof(*court));
     struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_ULP};
-    struct buffer evidence;
-    struct game_move move;
     struct walk walk;
-    uint32_t round = 1;
 
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
     walk_open(&walk, &lie, OPPONENTS_WIDE);
-    court_commit(court, &walk.context, 1, 1);
-    court_claim(court);
-    court_answer(court);
-    for (; walk_query(&walk); round++) {
-        char row[32];
+    measure_walk(court, &walk, "");
+    walk_close(&walk);
+    court_close(court);
+    free(court);
+}
 
-        move = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
-        court_done(court, &move, COURT_CLAIMANT);
-        (void)snprintf(row, sizeof(row), "query, round %u", round);
-        check(court, row, court->twins.gas);
-        walk_answer(&walk, &court->queried.payload);
-        move = court_move(court, GAME_REPLY, walk.reply, walk.reply_size);
-        court_done(court, &move, COURT_SOLVER);
-        (void)snprintf(row, sizeof(row), "reply, round %u", round);
-        check(court, row, court->twins.gas);
-        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
+/* The last matmul of the sixth of eight. */
+static uint32_t item_in_a_micro_batch(const struct tape *tape)
+{
+    uint32_t found = 0;
+
+    for (uint32_t op = 0; op < tape->op_count; op++) {
+        if (tape->ops[op].kind == OP_CONTRACT && tape->origins[op].instance == 5 &&
+            tape->origins[op].item < tape->brief->op_count) {
+            found = trace_item_of_output(tape, op, 0);
+        }
     }
-    buffer_init(&evidence, GAME_PAYLOAD_MAX);
-    walk_evidence(&evidence, &walk);
-    move = court_move(court, GAME_CONVICT, evidence.data, evidence.size);
-    court_done(court, &move, COURT_CLAIMANT);
-    buffer_release(&evidence);
+    assert_true(found > 0);
+    return found;
+}
+
+static void test_each_round_in_a_micro_batch_costs_what_is_documented(void **state)
+{
+    struct court *court = calloc(1, sizeof(*court));
+    struct lie lie = {.kind = LIE_ULP};
+    struct walk walk;
+
+    (void)state;
+    assert_non_null(court);
+    court_open_direct(court);
+    walk_open_repeat(&walk, &lie, 8, 2); /* to see its tape */
+    lie.item = item_in_a_micro_batch(walk.dispute.tape);
+    walk_close(&walk);
+    walk_open_repeat(&walk, &lie, 8, 2);
+    measure_walk(court, &walk, ", in a micro-batch");
+    assert_int_equal(walk.walk.item, lie.item);
     walk_close(&walk);
     court_close(court);
     free(court);
@@ -408,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_conviction_costs_what_it_may),
         cmocka_unit_test(test_conviction_by_any_rule_costs_what_is_documented),
         cmocka_unit_test(test_each_round_of_a_walk_costs_what_is_documented),
+        cmocka_unit_test(test_each_round_in_a_micro_batch_costs_what_is_documented),
         cmocka_unit_test(test_longest_reply_costs_what_is_documented),
     };
 

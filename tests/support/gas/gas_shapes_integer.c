@@ -25,6 +25,10 @@ static void random_tensor(struct gas_shapes *shapes, struct shown_case *shown, u
         for (uint64_t i = 0; i < count; i++) {
             ((int16_t *)memory)[i] = (int16_t)(test_random_below(&shapes->seed, 16383) - 8191);
         }
+    } else if (dtype == DTYPE_BF16) {
+        for (uint64_t i = 0; i < count; i++) { /* from 2^-7 to 2^9 */
+            ((uint16_t *)memory)[i] = (uint16_t)(0x3c00 + test_random_below(&shapes->seed, 0x800));
+        }
     } else {
         test_random_fill(&shapes->seed, memory, count * dtype_size(dtype));
     }
@@ -112,8 +116,8 @@ static void visit_sums(struct gas_shapes *shapes)
 }
 
 /* Rows along the last axis of (TOKENS, columns), or down its columns. */
-static void make_quantize(struct gas_shapes *shapes, struct shown_case *shown, int64_t columns,
-                          bool down)
+static void make_quantize(struct gas_shapes *shapes, struct shown_case *shown, enum dtype dtype,
+                          int64_t columns, bool down)
 {
     const int64_t along[12] = {1, 1, 1, TOKENS, 1, columns, 0, 0, 0, columns, 0, 1};
     const int64_t across[12] = {1, 1, 1, columns, 1, TOKENS, 0, 0, 0, 1, 0, columns};
@@ -126,7 +130,8 @@ static void make_quantize(struct gas_shapes *shapes, struct shown_case *shown, i
     shown->op.attributes[QUANTIZE_BLOCK] = BLOCK;
     shown->op.attribute_count = QUANTIZE_ATTRIBUTES;
     shape = contraction_shape_of(&shown->op);
-    random_tensor(shapes, shown, 0, DTYPE_F32, (uint64_t)(TOKENS * columns));
+    random_tensor(shapes, shown, 0, dtype, (uint64_t)(TOKENS * columns));
+    shown->operands[0].role = dtype_is_half(dtype) ? ROLE_DATA : shown->operands[0].role;
     exponents(shapes, shown, 1, rows * (uint64_t)shape.pieces);
     exponents(shapes, shown, 2, rows * (uint64_t)shape.blocks);
     random_tensor(shapes, shown, 3, DTYPE_I16, (uint64_t)(TOKENS * columns));
@@ -137,34 +142,58 @@ static void visit_quantize(struct gas_shapes *shapes)
 {
     struct shown_case shown;
 
-    make_quantize(shapes, &shown, WIDTH, false);
+    make_quantize(shapes, &shown, DTYPE_F32, WIDTH, false);
     shapes->visit(shapes->context, "quantize, peak", &shown, &(struct shown_target){.element = 77});
     shapes->visit(shapes->context, "quantize, exponent", &shown,
                   &(struct shown_target){.output = 1, .element = 77});
     shapes->visit(shapes->context, "quantize, integer", &shown,
                   &(struct shown_target){.output = 2, .element = 77});
     shown_case_release(&shown);
-    make_quantize(shapes, &shown, WIDTH, true);
+    make_quantize(shapes, &shown, DTYPE_F32, WIDTH, true);
     shapes->visit(shapes->context, "quantize, a part of a peak down a column", &shown,
                   &(struct shown_target){.element = 77, .is_part = true, .part = 3});
     shown_case_release(&shown);
 }
 
+/* A quarter of the words: two siblings less. */
+static void make_gather(struct gas_shapes *shapes, struct shown_case *shown, enum dtype dtype)
+{
+    const int64_t attributes[GATHER_ATTRIBUTES] = {VOCABULARY / 4, WIDTH};
+
+    shown_case_init(shown, OP_GATHER, 2, 1);
+    memcpy(shown->op.attributes, attributes, sizeof(attributes));
+    shown->op.attribute_count = GATHER_ATTRIBUTES;
+    (void)shown_case_tensor(shown, 0, dtype, (uint64_t)(attributes[0] * WIDTH));
+    shown->operands[0].role = dtype_is_half(dtype) ? ROLE_DATA : shown->operands[0].role;
+    (void)shown_case_tensor(shown, 1, DTYPE_U32, TOKENS);
+    random_tensor(shapes, shown, 2, DTYPE_F32, TOKENS * WIDTH);
+    shown_case_check(shown);
+}
+
+/* A frozen weight of 16 bits: data under a root of its own. */
+static void visit_frozen(struct gas_shapes *shapes)
+{
+    struct shown_case shown;
+
+    make_quantize(shapes, &shown, DTYPE_BF16, WIDTH, false);
+    shapes->visit(shapes->context, "quantize, peak, bf16 data", &shown,
+                  &(struct shown_target){.element = 77});
+    shapes->visit(shapes->context, "quantize, integer, bf16 data", &shown,
+                  &(struct shown_target){.output = 2, .element = 77});
+    shown_case_release(&shown);
+    make_gather(shapes, &shown, DTYPE_BF16);
+    shapes->visit(shapes->context, "gather, bf16 data", &shown,
+                  &(struct shown_target){.element = 1000 * WIDTH + 77});
+    shown_case_release(&shown);
+}
+
 static void visit_moves(struct gas_shapes *shapes)
 {
-    const int64_t witness[GATHER_ATTRIBUTES] = {VOCABULARY / 4, WIDTH};
     const int64_t batch[BATCH_TOKENS_ATTRIBUTES] = {1, TOKENS, 1, 2, 3};
     const int64_t dropout[DROPOUT_ATTRIBUTES] = {1, 0x3f800000, 1, 2, 3};
     struct shown_case shown;
 
-    /* A quarter of the words: two siblings less. */
-    shown_case_init(&shown, OP_GATHER, 2, 1);
-    memcpy(shown.op.attributes, witness, sizeof(witness));
-    shown.op.attribute_count = GATHER_ATTRIBUTES;
-    (void)shown_case_tensor(&shown, 0, DTYPE_F32, (uint64_t)(witness[0] * WIDTH));
-    (void)shown_case_tensor(&shown, 1, DTYPE_U32, TOKENS);
-    random_tensor(shapes, &shown, 2, DTYPE_F32, TOKENS * WIDTH);
-    shown_case_check(&shown);
+    make_gather(shapes, &shown, DTYPE_F32);
     shapes->visit(shapes->context, "gather", &shown,
                   &(struct shown_target){.element = 1000 * WIDTH + 77});
     shown_case_release(&shown);
@@ -198,4 +227,5 @@ void gas_shapes_of_integers(struct gas_shapes *shapes)
     visit_sums(shapes);
     visit_quantize(shapes);
     visit_moves(shapes);
+    visit_frozen(shapes);
 }
