@@ -142,6 +142,24 @@ enum status job_states_end(struct job_states_place *place, struct ledger *ledger
                : status;
 }
 
+enum status job_states_last_ends(struct job_states_place *places, uint32_t count,
+                                 struct ledger *ledger, const struct job_record *record,
+                                 struct error *error)
+{
+    struct ledger_entry entry = {0};
+    enum status status;
+
+    memset(places, 0, count * sizeof(*places));
+    while ((status = next_commit(&entry, ledger, record, error)) == STATUS_OK) {
+        uint32_t at = record->committed - 1 - entry.event.segment.index;
+
+        if (at < count) {
+            set_place(&places[at], record, &entry.event, entry.event.states.count - 1);
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status job_states_find(struct job_states_place *place, struct ledger *ledger,
                             const struct job_record *record, const struct digest *root,
                             struct error *error)

@@ -38,6 +38,12 @@ MUST_CHECK enum status job_states_end(struct job_states_place *place, struct led
                                       const struct job_record *record, uint32_t segment,
                                       struct error *error);
 
+/* The ends of the last segments that stand, the latest first: places[i] is of segment
+ * record->committed - 1 - i. A place of step 0 was not found. */
+MUST_CHECK enum status job_states_last_ends(struct job_states_place *places, uint32_t count,
+                                            struct ledger *ledger, const struct job_record *record,
+                                            struct error *error);
+
 /* The last state of that root. STATUS_NOT_FOUND: no such state stands. */
 MUST_CHECK enum status job_states_find(struct job_states_place *place, struct ledger *ledger,
                                        const struct job_record *record, const struct digest *root,

@@ -13,6 +13,7 @@
 #include "chain/job/job_states.h"
 #include "chain/view/job_page.h"
 #include "chain/view/job_text.h"
+#include "client/watch/watch_keep.h"
 #include "client/watch/watch_mirrors.h"
 
 #define GLANCE_S 0.25 /* at the window, and at what the mirrors gave */
@@ -23,6 +24,20 @@ const struct option_spec job_watch_options[JOB_WATCH_OPTIONS] = {
     {.name = "once", .kind = OPTION_FLAG, .help = "look once and end", .command_line_only = true},
     CHAIN_POLL_OPTION("how often to look at the ledger"),
     JOB_PAGE_OPTION,
+    {.name = "keep",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "keep the state at the end of each committed segment here, checked against its root; "
+             "'job serve --folder' serves the same folder"},
+    {.name = "keep-most",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .fallback = "64G",
+     .help = "with --keep: bytes of states; the oldest go once newer ones are whole"},
+    {.name = "serve",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "with --keep: serve what is kept, until Ctrl-C; 'job fetch --mirror' takes it"},
 };
 
 struct job_watcher {
@@ -32,14 +47,31 @@ struct job_watcher {
     struct screen screen;
     struct watch_sight sight;
     struct watch_mirrors *mirrors;
-    struct job_page *page; /* NULL: none is served */
-    uint64_t hosts_read;   /* how far the ledger was read when hosts were looked for */
-    uint64_t shown_read;   /* and when the last line was printed */
-    uint64_t shown_end;    /* of the curve */
+    struct watch_keep *keep; /* NULL: nothing is kept */
+    struct job_page *page;   /* NULL: none is served */
+    uint64_t hosts_read;     /* how far the ledger was read when hosts were looked for */
+    uint64_t shown_read;     /* and when the last line was printed */
+    uint64_t shown_end;      /* of the curve */
+    char shown_copies[JOB_VIEW_WORDS_MAX];
     bool shown;
 };
 
 /* ---- looking --------------------------------------------------------------------------- */
+
+static enum status tell_keep(struct job_watcher *watching, struct error *error)
+{
+    const struct job_record *record = &watching->source.record;
+    uint32_t count = record->committed;
+    struct job_states_place places[WATCH_KEEP_STATES_MAX];
+
+    if (watching->keep == NULL) {
+        return STATUS_OK;
+    }
+    count = count < WATCH_KEEP_STATES_MAX ? count : WATCH_KEEP_STATES_MAX;
+    TRY(job_states_last_ends(places, count, watching->source.ledger, record, error));
+    watch_keep_tell(watching->keep, places, count, &watching->source.mirrors);
+    return STATUS_OK;
+}
 
 static enum status find_hosts(struct job_watcher *watching, struct error *error)
 {
@@ -50,8 +82,13 @@ static enum status find_hosts(struct job_watcher *watching, struct error *error)
     }
     TRY(job_states_find_hosts(&hosts, watching->source.ledger, &watching->source.record, error));
     for (uint32_t i = 0; i < hosts.count; i++) {
+        struct error passed_over;
+
+        error_init(&passed_over); /* anybody writes there what they like */
+        (void)!mirror_set_add(&watching->source.mirrors, hosts.hosts[i].text, &passed_over);
         watch_mirrors_add(watching->mirrors, hosts.hosts[i].text);
     }
+    TRY(tell_keep(watching, error));
     watching->hosts_read = watching->source.record.read;
     return STATUS_OK;
 }
@@ -133,8 +170,15 @@ static int show(struct job_watcher *watching)
     int code = COMMAND_OK;
 
     (void)pthread_mutex_lock(&watching->sight.lock);
+    if (watching->keep != NULL) {
+        struct serve_counts counts = watch_keep_counts(watching->keep);
+
+        watching->sight.view.served = counts.requests;
+        watching->sight.view.served_bytes = counts.bytes;
+    }
     is_news = !watching->shown || watching->shown_read != watching->source.record.read ||
-              watching->shown_end != view->curve.loss.end;
+              watching->shown_end != view->curve.loss.end ||
+              strcmp(watching->shown_copies, view->copies) != 0;
     if (watching->screen.terminal) {
         draw(watching, false);
     } else if (is_news && watching->context->json) {
@@ -144,6 +188,7 @@ static int show(struct job_watcher *watching)
     }
     watching->shown_read = watching->source.record.read;
     watching->shown_end = view->curve.loss.end;
+    memcpy(watching->shown_copies, view->copies, sizeof(watching->shown_copies));
     watching->shown = true;
     (void)pthread_mutex_unlock(&watching->sight.lock);
     return code;
@@ -195,6 +240,27 @@ static enum status open_page(struct job_watcher *watching, struct error *error)
     return STATUS_OK;
 }
 
+static enum status open_keep(struct job_watcher *watching, struct error *error)
+{
+    const struct command_context *context = watching->context;
+    const struct watch_keep_options options = {
+        .sight = &watching->sight,
+        .stop = &watching->stop,
+        .log = watching->screen.terminal ? NULL : context->log,
+        .terms = &watching->source.record.terms,
+        .folder = options_text(context->options, "keep"),
+        .place = options_text(context->options, "serve"),
+        .bytes_max = options_number(context->options, "keep-most")};
+
+    if (options.folder == NULL) {
+        return options.place == NULL
+                   ? STATUS_OK
+                   : error_set(error, STATUS_USAGE,
+                               "--serve serves what --keep FOLDER keeps; name that too");
+    }
+    return watch_keep_open(&watching->keep, &options, error);
+}
+
 /* ---- the command ----------------------------------------------------------------------- */
 
 /* Until the next look; what the mirrors give meanwhile is shown. False: a stop is requested. */
@@ -211,11 +277,18 @@ static bool wait(struct job_watcher *watching, int *code)
     return *code == COMMAND_OK;
 }
 
-/* The job is over, and the mirrors gave what they have. A page stays. */
+/* Did the mirrors give what they have? */
+static bool rests(struct job_watcher *watching)
+{
+    return watch_mirrors_rest(watching->mirrors) &&
+           (watching->keep == NULL || watch_keep_rest(watching->keep));
+}
+
+/* The job is over, and all that can be had is here. A page stays, and whoever serves. */
 static bool is_done(struct job_watcher *watching)
 {
-    return watching->page == NULL && watching->sight.view.standing.over &&
-           watch_mirrors_rest(watching->mirrors);
+    return watching->page == NULL && options_text(watching->context->options, "serve") == NULL &&
+           watching->sight.view.standing.over && rests(watching);
 }
 
 static enum status follow(struct job_watcher *watching, int *code, struct error *error)
@@ -230,7 +303,7 @@ static enum status follow(struct job_watcher *watching, int *code, struct error 
 static enum status look_once(struct job_watcher *watching, struct error *error)
 {
     TRY(look(watching, error));
-    while (!watch_mirrors_rest(watching->mirrors) && !stop_wait(&watching->stop, GLANCE_S)) {
+    while (!rests(watching) && !stop_wait(&watching->stop, GLANCE_S)) {
     }
     return STATUS_OK;
 }
@@ -254,6 +327,7 @@ static enum status watch(struct job_watcher *watching, int *code, struct error *
     TRY(watch_mirrors_open(&watching->mirrors, &mirrors, error));
     TRY(open_page(watching, error));
     screen_init(&watching->screen, once || watching->context->json ? NULL : watching->context->out);
+    TRY(open_keep(watching, error));
     TRY(once ? look_once(watching, error) : follow(watching, code, error));
     return STATUS_OK;
 }
@@ -278,6 +352,7 @@ int job_watch_run(struct command_context *context)
         code = show_last(watching);
     }
     job_page_close(watching->page);
+    watch_keep_close(watching->keep);
     watch_mirrors_close(watching->mirrors);
     stop_close(&watching->stop);
     job_source_close(&watching->source);

@@ -1,6 +1,7 @@
 /* piece_fetch.c - see piece_fetch.h: the list of hashes, the part file and its end. */
 #include "proofs/mirror/piece_fetch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -200,6 +201,21 @@ static enum status open_part(struct fetch_work *work, struct error *error)
     return STATUS_OK;
 }
 
+/* So that a disk that is too small says so before anything comes. */
+static enum status make_room(const struct fetch_work *work, uint64_t size, struct error *error)
+{
+    int failed = posix_fallocate(work->file.descriptor, 0, (off_t)size);
+
+    if (failed == 0) {
+        return STATUS_OK;
+    }
+    if (!work->had_part) {
+        (void)unlink(work->file.part_path);
+    }
+    errno = failed;
+    return error_set_errno(error, "no room for %s", work->file.part_path);
+}
+
 /* Which pieces lie there already? */
 static enum status look_at_part(struct fetch_work *work, struct error *error)
 {
@@ -232,6 +248,7 @@ static enum status prepare_part(struct fetch_work *work, struct error *error)
 {
     uint64_t size = work->header.size + work->fetch->total;
 
+    TRY(make_room(work, size, error));
     if (ftruncate(work->file.descriptor, (off_t)size) != 0 ||
         pwrite(work->file.descriptor, work->header.data, work->header.size, 0) !=
             (ssize_t)work->header.size) {
@@ -258,6 +275,15 @@ static enum status check_file(const struct fetch_work *work, const char *path, s
                : error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
 }
 
+static enum status keep_hashes(const struct fetch_work *work, struct error *error)
+{
+    struct whole_file file;
+
+    TRY(whole_file_open(&file, error, work->fetch->hashes, 0644));
+    TRY(whole_file_add(&file, error, work->hashes, work->hash_count * DIGEST_SIZE));
+    return whole_file_keep(&file, error);
+}
+
 static enum status keep(struct fetch_work *work, struct error *error)
 {
     char hashes[FILE_PATH_MAX];
@@ -269,20 +295,34 @@ static enum status keep(struct fetch_work *work, struct error *error)
     }
     TRY(status);
     (void)snprintf(hashes, sizeof(hashes), "%.4080s.pieces", work->file.part_path);
+    if (work->fetch->hashes != NULL) {
+        TRY(keep_hashes(work, error));
+    }
     TRY(whole_file_keep_new(&work->file, error));
     (void)unlink(hashes);
     return STATUS_OK;
+}
+
+/* The file at path is the state already; its list of hashes may be missing. */
+static enum status keep_old(struct fetch_work *work, const char *path, struct error *error)
+{
+    struct safetensors file;
+    enum status status;
+
+    if (work->fetch->hashes == NULL || file_exists(work->fetch->hashes)) {
+        return STATUS_OK;
+    }
+    TRY(safetensors_open(&file, error, path));
+    status = checkpoint_file_pieces(work->hashes, &file, work->tape, error);
+    safetensors_close(&file);
+    TRY(status);
+    return keep_hashes(work, error);
 }
 
 static enum status fetch_file(struct fetch_work *work, struct error *error)
 {
     struct piece_fetch *fetch = work->fetch;
 
-    work->hash_count = piece_count_of_state(work->tape);
-    work->hashes = calloc(work->hash_count + 1, sizeof(*work->hashes));
-    if (work->hashes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of hashes");
-    }
     TRY(open_part(work, error));
     TRY(get_hashes(work, error));
     TRY(plan(work, error));
@@ -310,14 +350,21 @@ enum status piece_fetch_run(struct piece_fetch *fetch, const char *path, struct 
         return error_set(error, STATUS_USAGE, "the path %.80s... is too long", path);
     }
     (void)snprintf(work.file.part_path, sizeof(work.file.part_path), "%s.part", work.file.path);
+    work.hash_count = piece_count_of_state(work.tape);
+    work.hashes = calloc(work.hash_count + 1, sizeof(*work.hashes));
+    if (work.hashes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of hashes");
+    }
     if (file_exists(path)) {
         status = check_file(&work, path, error);
+        status = status == STATUS_OK ? keep_old(&work, path, error) : status;
         if (status == STATUS_BAD_FORMAT) {
             (void)error_set(error, STATUS_REFUSED, "%s is there already, and is another state",
                             path);
             error_advise(error, "name another folder");
             status = STATUS_REFUSED;
         }
+        free(work.hashes);
         return status;
     }
     status = fetch_file(&work, error);

@@ -19,6 +19,9 @@ struct piece_fetch {
     uint64_t step; /* the state before it */
     struct digest root;
     bool whole; /* with what only the training needs */
+    /* NULL, or where the list of hashes appears before the file does; whoever serves both is a
+     * mirror. What is there is replaced. */
+    const char *hashes;
     /* May be NULL. The caller's thread calls it several times a second. */
     void (*progress)(void *context, uint64_t bytes, uint64_t total);
     void *context;

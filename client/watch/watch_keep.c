@@ -1,0 +1,417 @@
+/* watch_keep.c - see watch_keep.h. */
+#include "client/watch/watch_keep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "chain/commands/job_source.h"
+#include "proofs/mirror/depot.h"
+#include "proofs/mirror/piece_fetch.h"
+
+enum {
+    RETRY_S = 10, /* what nobody gave is asked for again */
+    CONNECTIONS = 256,
+    CONNECTIONS_PER_CLIENT = 16,
+    IDLE_S = 30,
+    NOTE_MAX = 130,
+    FOLDER_MAX = 3800, /* of its path */
+};
+
+/* What the ledger says, and who may have it. */
+struct keep_told {
+    struct job_states_place places[WATCH_KEEP_STATES_MAX];
+    uint32_t count;
+    struct mirror_set mirrors;
+};
+
+struct watch_keep {
+    struct watch_keep_options options;
+    struct depot *depot;
+    struct serve *serve;        /* NULL: nothing is served */
+    char url[LISTEN_URL_MAX];   /* of it */
+    char folder[FILE_PATH_MAX]; /* of this job */
+    char states[FILE_PATH_MAX]; /* and of its states */
+    bool running;               /* the thread */
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards the members up to `rested` */
+    pthread_cond_t changed;
+    struct keep_told told;
+    bool ending;
+    bool news;
+    bool rested;
+
+    /* Of the thread. */
+    struct job_source source; /* its mirrors and its job; no ledger */
+    struct keep_told now;
+    struct digest had[WATCH_KEEP_STATES_MAX]; /* roots of states that were brought or checked */
+    uint32_t had_count;
+    uint32_t kept;          /* states, in this round */
+    bool failed;            /* something, in this round */
+    char trouble[NOTE_MAX]; /* of this round; empty: none */
+    char dropped[NOTE_MAX]; /* a mirror, and why; empty: none was */
+};
+
+/* ---- what is said ---------------------------------------------------------------------- */
+
+/* What is new is logged too. */
+static void note(const struct watch_keep *keep, char text[NOTE_MAX], const char *what,
+                 const char *why)
+{
+    char before[NOTE_MAX];
+
+    memcpy(before, text, NOTE_MAX);
+    (void)snprintf(text, NOTE_MAX, "; %.50s: %.70s", what, why);
+    if (strcmp(before, text) != 0) {
+        log_warn(keep->options.log, "watch", "%s: %s", what, why);
+    }
+}
+
+static void set_trouble(struct watch_keep *keep, const char *what, const char *why)
+{
+    keep->failed = true;
+    note(keep, keep->trouble, what, why);
+}
+
+static void say(struct watch_keep *keep, uint64_t state_size)
+{
+    struct watch_sight *sight = keep->options.sight;
+    struct job_view *view = &sight->view;
+
+    (void)pthread_mutex_lock(&sight->lock);
+    (void)snprintf(view->copies, sizeof(view->copies),
+                   "%" PRIu32 " end states, %.1f MB, in %.40s%s%.40s%.129s%.129s", keep->kept,
+                   (double)(keep->kept * state_size) / 1e6, keep->options.folder,
+                   keep->serve != NULL ? ", served at " : "", keep->url, keep->trouble,
+                   keep->dropped);
+    view->download[0] = '\0';
+    (void)pthread_mutex_unlock(&sight->lock);
+}
+
+static void show_progress(void *context, uint64_t bytes, uint64_t total)
+{
+    struct watch_sight *sight = context;
+
+    (void)pthread_mutex_lock(&sight->lock);
+    (void)snprintf(sight->view.download, sizeof(sight->view.download),
+                   "%.1f of %.1f MB of an end state", (double)bytes / 1e6, (double)total / 1e6);
+    (void)pthread_mutex_unlock(&sight->lock);
+}
+
+/* A mirror that gave something false, or broke off: the last one is shown. */
+static void name_dropped(struct watch_keep *keep)
+{
+    const struct mirror_set *set = &keep->source.mirrors;
+
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->mirrors[i].dropped) {
+            note(keep, keep->dropped, set->mirrors[i].url, set->mirrors[i].trouble);
+        }
+    }
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+/* A state, or its list of hashes. */
+static void path_of(char path[FILE_PATH_MAX], const struct watch_keep *keep, uint64_t step,
+                    const char *ending)
+{
+    (void)snprintf(path, FILE_PATH_MAX, "%.3900s/%012" PRIu64 ".%s", keep->states, step, ending);
+}
+
+/* A list without its state does no harm; a state without its list can be had from nobody. */
+static void drop_state(const struct watch_keep *keep, uint64_t step)
+{
+    char path[FILE_PATH_MAX];
+
+    path_of(path, keep, step, "safetensors");
+    (void)unlink(path);
+    path_of(path, keep, step, "pieces");
+    (void)unlink(path);
+}
+
+static enum status bring(struct watch_keep *keep, const struct job_states_place *place,
+                         struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    char hashes[FILE_PATH_MAX];
+    struct piece_fetch fetch = {.mirrors = &keep->source.mirrors,
+                                .job = keep->source.job,
+                                .step = place->step,
+                                .root = place->root,
+                                .whole = true,
+                                .hashes = hashes,
+                                .progress = show_progress,
+                                .context = keep->options.sight};
+    enum status status;
+
+    path_of(path, keep, place->step, "safetensors");
+    path_of(hashes, keep, place->step, "pieces");
+    status = piece_fetch_run(&fetch, path, error);
+    if (status == STATUS_REFUSED &&
+        file_exists(path)) { /* of a commit that was voided, or broken */
+        drop_state(keep, place->step);
+        error_init(error);
+        status = piece_fetch_run(&fetch, path, error);
+    }
+    return status;
+}
+
+/* Which of the states are whole and checked; reading them all again each time would take long. */
+static bool is_had(const struct watch_keep *keep, const struct job_states_place *place)
+{
+    char path[FILE_PATH_MAX];
+
+    path_of(path, keep, place->step, "safetensors");
+    for (uint32_t i = 0; i < keep->had_count; i++) {
+        if (digest_equal(&keep->had[i], &place->root)) {
+            return file_exists(path);
+        }
+    }
+    return false;
+}
+
+static void note_had(struct watch_keep *keep, const struct digest *root)
+{
+    if (keep->had_count == WATCH_KEEP_STATES_MAX) {
+        keep->had_count = 0;
+    }
+    keep->had[keep->had_count++] = *root;
+}
+
+/* Brings what is not there yet. */
+static void keep_state(struct watch_keep *keep, const struct job_states_place *place)
+{
+    char what[64];
+    struct error why;
+
+    if (!is_had(keep, place)) {
+        (void)snprintf(what, sizeof(what), "the state before step %" PRIu64, place->step);
+        keep->source.mirrors = keep->now.mirrors; /* who failed may be well again */
+        keep->source.mirrors.stop = keep->options.stop;
+        error_init(&why);
+        if (bring(keep, place, &why) != STATUS_OK) {
+            set_trouble(keep, what, why.text);
+            name_dropped(keep);
+            return;
+        }
+        name_dropped(keep);
+        note_had(keep, &place->root);
+        log_info(keep->options.log, "watch", "%s is kept", what);
+    }
+    keep->kept++;
+}
+
+static bool is_over(struct watch_keep *keep)
+{
+    bool over;
+
+    (void)pthread_mutex_lock(&keep->lock);
+    over = keep->ending || keep->news || stop_requested(keep->options.stop);
+    (void)pthread_mutex_unlock(&keep->lock);
+    return over;
+}
+
+/* The latest first, as many as fit; those behind them go. An older one stays as long as nobody
+ * gives a later one. */
+static void keep_states(struct watch_keep *keep, uint64_t state_size)
+{
+    uint64_t room = keep->options.bytes_max / (state_size == 0 ? 1 : state_size);
+    char why[96];
+
+    if (room == 0) {
+        (void)snprintf(why, sizeof(why), "%.1f MB; --keep-most allows less",
+                       (double)state_size / 1e6);
+        set_trouble(keep, "one state has", why);
+        return;
+    }
+    for (uint32_t i = 0; i < keep->now.count && !is_over(keep); i++) {
+        const struct job_states_place *place = &keep->now.places[i];
+
+        if (place->step != 0 && keep->kept < room) {
+            keep_state(keep, place);
+        } else if (place->step != 0) {
+            drop_state(keep, place->step);
+        }
+        say(keep, state_size);
+    }
+}
+
+/* ---- the thread ------------------------------------------------------------------------ */
+
+static void work(struct watch_keep *keep)
+{
+    const struct tape *tape;
+    char path[FILE_PATH_MAX];
+    uint64_t state_size = 0;
+    struct error why;
+
+    error_init(&why);
+    keep->kept = 0;
+    keep->failed = false;
+    if (keep->source.job == NULL) {
+        (void)snprintf(path, sizeof(path), "%.3900s/job", keep->folder);
+        keep->source.mirrors = keep->now.mirrors;
+        keep->source.mirrors.stop = keep->options.stop;
+        if (job_source_get(&keep->source, path, &why) != STATUS_OK) {
+            set_trouble(keep, "the job file", why.text);
+        }
+        name_dropped(keep);
+    }
+    if (keep->source.job != NULL) {
+        tape = keep->source.job->tape;
+        for (uint32_t i = 0; i < tape->state_count; i++) {
+            state_size += tensor_size(&tape->tensors[tape->states[i].before]);
+        }
+        keep_states(keep, state_size);
+    }
+    if (!keep->failed) {
+        keep->trouble[0] = '\0';
+    }
+    say(keep, state_size);
+}
+
+static void *run(void *context)
+{
+    struct watch_keep *keep = context;
+
+    (void)pthread_mutex_lock(&keep->lock);
+    while (!keep->ending) {
+        struct timespec until;
+
+        keep->now = keep->told;
+        keep->news = false;
+        (void)pthread_mutex_unlock(&keep->lock);
+        if (keep->now.count > 0) {
+            work(keep);
+        }
+        (void)pthread_mutex_lock(&keep->lock);
+        keep->rested = !keep->news;
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += RETRY_S;
+        while (!keep->ending && !keep->news &&
+               pthread_cond_timedwait(&keep->changed, &keep->lock, &until) == 0) {
+        }
+    }
+    (void)pthread_mutex_unlock(&keep->lock);
+    return NULL;
+}
+
+void watch_keep_tell(struct watch_keep *keep, const struct job_states_place *places, uint32_t count,
+                     const struct mirror_set *mirrors)
+{
+    (void)pthread_mutex_lock(&keep->lock);
+    memcpy(keep->told.places, places, count * sizeof(*places));
+    keep->told.count = count;
+    keep->told.mirrors = *mirrors;
+    keep->news = true;
+    keep->rested = false;
+    (void)pthread_cond_signal(&keep->changed);
+    (void)pthread_mutex_unlock(&keep->lock);
+}
+
+bool watch_keep_rest(struct watch_keep *keep)
+{
+    bool rested;
+
+    (void)pthread_mutex_lock(&keep->lock);
+    rested = keep->rested;
+    (void)pthread_mutex_unlock(&keep->lock);
+    return rested;
+}
+
+struct serve_counts watch_keep_counts(struct watch_keep *keep)
+{
+    return keep->serve == NULL ? (struct serve_counts){0} : serve_counts(keep->serve);
+}
+
+/* ---- opening and closing --------------------------------------------------------------- */
+
+static enum status make_folders(struct watch_keep *keep, struct error *error)
+{
+    char id[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(id, keep->options.terms->job_id.bytes, DIGEST_SIZE);
+    if (strlen(keep->options.folder) > FOLDER_MAX) {
+        return error_set(error, STATUS_USAGE, "the path %.80s... is too long",
+                         keep->options.folder);
+    }
+    (void)snprintf(keep->folder, sizeof(keep->folder), "%.3800s/v1/jobs/%s", keep->options.folder,
+                   id);
+    (void)snprintf(keep->states, sizeof(keep->states), "%.3900s/checkpoints", keep->folder);
+    return file_make_folder(keep->states, error, 0755);
+}
+
+static enum status open_serve(struct watch_keep *keep, struct error *error)
+{
+    struct serve_options options = {.connections_max = CONNECTIONS,
+                                    .connections_per_client = CONNECTIONS_PER_CLIENT,
+                                    .idle_s = IDLE_S};
+    struct serve_source source;
+
+    if (keep->options.place == NULL) {
+        return STATUS_OK;
+    }
+    TRY(listen_place_read(&options.place, keep->options.place, error));
+    TRY(depot_open(&keep->depot, keep->options.folder, 0, error)); /* takes in nothing */
+    source = depot_source(keep->depot, NULL);
+    TRY(serve_open(&keep->serve, &source, &options, error));
+    options.place.port = serve_port(keep->serve);
+    listen_place_url(keep->url, &options.place, false);
+    log_info(keep->options.log, "watch", "serving the kept states at %s", keep->url);
+    return STATUS_OK;
+}
+
+enum status watch_keep_open(struct watch_keep **keep, const struct watch_keep_options *options,
+                            struct error *error)
+{
+    struct watch_keep *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *keep = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to keep states");
+    }
+    made->options = *options;
+    made->source.record.terms = *options->terms;
+    (void)pthread_mutex_init(&made->lock, NULL);
+    (void)pthread_cond_init(&made->changed, NULL);
+    TRY_OUT(make_folders(made, error));
+    TRY_OUT(open_serve(made, error));
+    made->running = pthread_create(&made->thread, NULL, run, made) == 0;
+    if (!made->running) {
+        status = error_set(error, STATUS_NO_MEMORY, "cannot start a thread that keeps states");
+    }
+out:
+    if (status != STATUS_OK) {
+        watch_keep_close(made);
+        made = NULL;
+    }
+    *keep = made;
+    return status;
+}
+
+void watch_keep_close(struct watch_keep *keep)
+{
+    if (keep == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&keep->lock);
+    keep->ending = true;
+    (void)pthread_cond_signal(&keep->changed);
+    (void)pthread_mutex_unlock(&keep->lock);
+    if (keep->running) {
+        (void)pthread_join(keep->thread, NULL);
+    }
+    serve_close(keep->serve);
+    depot_close(keep->depot);
+    job_free(keep->source.job);
+    (void)pthread_cond_destroy(&keep->changed);
+    (void)pthread_mutex_destroy(&keep->lock);
+    free(keep);
+}
