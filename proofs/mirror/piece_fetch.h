@@ -20,7 +20,7 @@ struct piece_fetch {
     struct digest root;
     bool whole; /* with what only the training needs */
     /* NULL, or where the list of hashes appears before the file does; whoever serves both is a
-     * mirror. What is there is replaced. */
+     * mirror. It replaces what is there; beside a file of before it appears where it is missing. */
     const char *hashes;
     /* May be NULL. The caller's thread calls it several times a second. */
     void (*progress)(void *context, uint64_t bytes, uint64_t total);
