@@ -1,6 +1,7 @@
 /*
  * commit_bench.c - what committing costs: the share of a training step that hashing its state
- * takes, and proving one element of a step by running it once more in trace mode.
+ * takes, and proving one element of a step by running it once more in trace mode; and what the
+ * trace of a step of micro-batches saves by committing to its accumulators first.
  *
  * The peer of the hashing is one stream of libcrypto over the same bytes: the cost of a plain
  * digest of the weights, without trees, proofs or threads.
@@ -31,9 +32,16 @@ struct gpt2_row {
 };
 
 static const struct gpt2_row gpt2_rows[] = {
-    {{"gpt2 tiny", 2, 64, 2, 256, 80, 2, 64}, 41, true},
-    {{"gpt2 10M, 2048 tokens", 6, 384, 6, 256, 256, 8, 256}, 7, true},
-    {{"gpt2 124M, 1024 tokens", 12, 768, 12, 50257, 1024, 2, 512}, 3, true},
+    {{"gpt2 tiny", 2, 64, 2, 256, 80, 2, 64, 1}, 41, true},
+    {{"gpt2 10M, 2048 tokens", 6, 384, 6, 256, 256, 8, 256, 1}, 7, true},
+    {{"gpt2 124M, 1024 tokens", 12, 768, 12, 50257, 1024, 2, 512, 1}, 3, true},
+};
+
+/* A step in trace mode; no rounds: its bytes are counted alone. */
+static const struct gpt2_row traced_rows[] = {
+    {{"gpt2 tiny, 8 micro-batches", 2, 64, 2, 256, 80, 2, 64, 8}, 11, false},
+    {{"gpt2 10M, 8 micro-batches", 6, 384, 6, 256, 256, 1, 256, 8}, 1, false},
+    {{"gpt2 124M, 8 micro-batches of 1024", 12, 768, 12, 50257, 1024, 1, 1024, 8}, 0, false},
 };
 
 struct small_row {
@@ -184,6 +192,77 @@ out:
     return status;
 }
 
+/* ---- a trace of micro-batches ------------------------------------------------- */
+
+static double bytes_of_items(const struct tape *tape, uint32_t count)
+{
+    double bytes = 0;
+
+    for (uint32_t item = 0; item < count; item++) {
+        bytes += (double)commit_tensor_size(&tape->tensors[trace_tensor_at(tape, item)]);
+    }
+    return bytes;
+}
+
+/* The trace alone, then with the lists of all micro-batches. */
+static enum status time_traces(double seconds[2], struct machine *machine, int rounds,
+                               struct error *error)
+{
+    double times[2][ROUNDS_MAX] = {{0.0}};
+
+    for (int i = 0; i < rounds; i++) {
+        for (int all = 0; all < 2; all++) {
+            double start = bench_now();
+            struct trace trace;
+
+            TRY(all == 0 ? trace_run(&trace, machine, NULL, 0, error)
+                         : trace_watch_all(&trace, machine, NULL, error));
+            times[all][i] = bench_now() - start;
+            trace_release(&trace);
+        }
+    }
+    seconds[0] = median(times[0], rounds);
+    seconds[1] = median(times[1], rounds);
+    return STATUS_OK;
+}
+
+static enum status run_traced(struct bench *bench, const struct gpt2_row *row, struct error *error)
+{
+    static const char *const what[2] = {"trace root", "with all lists"};
+    struct machine_options options;
+    struct machine *machine = NULL;
+    double seconds[2] = {0.0, 0.0};
+    struct gpt2_case one;
+    enum status status;
+
+    TRY(machine_options_default(&options, error));
+    options.trace = true;
+    TRY(gpt2_case_init(&one, &row->size, error));
+    if (row->rounds > 0) {
+        TRY_OUT(gpt2_case_open(&machine, &one, &options, error));
+        TRY_OUT(time_traces(seconds, machine, rounds_of(row->rounds), error));
+    }
+    for (int all = 0; all < 2; all++) {
+        const struct tape *tape = one.model.tape;
+        uint32_t count = all == 0 ? trace_list_count(tape) : trace_item_count(tape);
+        char name[BENCH_NAME_MAX];
+
+        (void)snprintf(name, sizeof(name), "%s: %s", row->size.name, what[all]);
+        bench_record(bench, name, "MB", bytes_of_items(tape, count) * 1e-6, 0.0, 0);
+        if (row->rounds > 0) {
+            (void)snprintf(name, sizeof(name), "%s: %s, time", row->size.name, what[all]);
+            bench_record(bench, name, "ms", seconds[all] * 1e3, 0.0, 0);
+        }
+    }
+    status = STATUS_OK;
+out:
+    if (machine != NULL) {
+        machine->backend->close(machine);
+    }
+    gpt2_case_release(&one);
+    return status;
+}
+
 /* ---- the cases --------------------------------------------------------------- */
 
 static enum status run_gpt2(struct bench *bench, const struct gpt2_row *row, struct error *error)
@@ -306,6 +385,11 @@ static enum status run_all(struct bench *bench, struct error *error)
     for (size_t i = 0; i < sizeof(gpt2_rows) / sizeof(gpt2_rows[0]); i++) {
         if (wanted(gpt2_rows[i].size.name)) {
             TRY(run_gpt2(bench, &gpt2_rows[i], error));
+        }
+    }
+    for (size_t i = 0; i < sizeof(traced_rows) / sizeof(traced_rows[0]); i++) {
+        if (wanted(traced_rows[i].size.name)) {
+            TRY(run_traced(bench, &traced_rows[i], error));
         }
     }
     return STATUS_OK;

@@ -42,9 +42,9 @@ struct size_case {
 };
 
 static const struct size_case sizes[] = {
-    {{"gpt2 tiny", 2, 64, 2, 256, 80, 2, 64}, 11},
-    {{"gpt2 10M", 6, 384, 6, 256, 256, 8, 256}, 11},
-    {{"gpt2 124M", 12, 768, 12, 50257, 1024, 2, 512}, 5},
+    {{"gpt2 tiny", 2, 64, 2, 256, 80, 2, 64, 1}, 11},
+    {{"gpt2 10M", 6, 384, 6, 256, 256, 8, 256, 1}, 11},
+    {{"gpt2 124M", 12, 768, 12, 50257, 1024, 2, 512, 1}, 5},
 };
 
 enum party { OURS, BASELINE, TORCH, TORCH_BFLOAT16, PARTY_COUNT };

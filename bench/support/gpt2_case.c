@@ -38,6 +38,7 @@ enum status gpt2_case_init(struct gpt2_case *one, const struct gpt2_size *size, 
     options.positions = size->positions;
     options.batch = size->batch;
     options.length = size->length;
+    options.accumulate = size->micro_batches;
     options.data_dtype = DTYPE_U16;
     options.data_count = DATA_COUNT;
     /* A constant rate: the peers need no schedule of ours. */

@@ -26,6 +26,7 @@ struct gpt2_size {
     uint32_t positions;
     uint32_t batch;
     uint32_t length;
+    uint32_t micro_batches;
 };
 
 MUST_CHECK enum status gpt2_case_init(struct gpt2_case *one, const struct gpt2_size *size,
