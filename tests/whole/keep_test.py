@@ -131,6 +131,16 @@ def a_full_disk_is_said(here, key, url):
     assert all(one.endswith(".pieces") for one in left), left
 
 
+def job_serve_serves_it(here, key):
+    serve = here.start("client", "job", "serve", here.path("first.job"), "--data", town.DATA,
+                       "--folder", here.path("kept"), "--at", "127.0.0.1:0")
+    place = here.until(lambda: re.search(r"at (http://\S+[0-9])", serve.said()), "it serves")
+    done = fetch(here, key, "again", "--mirror", place.group(1), "--with-optimizer",
+                 "--no-acknowledge", "--segment", "0")
+    assert read(done["file"]) == read(here.path("truth/%s.safetensors" % ENDS[0]))
+    assert serve.stop() == 0, serve.said()
+
+
 def test_a_kept_model_outlives_its_solver():
     with Town(["client", "solver"]) as here:
         key = commit(here)
@@ -154,6 +164,7 @@ def test_a_kept_model_outlives_its_solver():
                      "--segment", "2")
         assert read(done["file"]) == read(here.path("truth/%s.safetensors" % ENDS[2]))
         assert watch.stop() == 0, watch.said()
+        job_serve_serves_it(here, key)
 
 
 if __name__ == "__main__":
