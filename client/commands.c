@@ -9,6 +9,7 @@
 #include "client/job_new_options.h"
 #include "client/job_open.h"
 #include "client/job_serve.h"
+#include "client/judge/job_eval.h"
 #include "client/watch/job_watch.h"
 
 static const struct command commands[] = {
@@ -36,6 +37,22 @@ static const struct command commands[] = {
      .options = job_new_show_options,
      .option_count = JOB_NEW_SHOW_OPTIONS,
      .run = job_new_show},
+    {.name = "eval",
+     .summary = "find the loss and the accuracy of a trained state on held-out data",
+     .description =
+         "Takes the part of the job's program that looks at held-out data ('job new --eval'), "
+         "makes "
+         "a job of one step of it, which begins with the state, and runs that here. The state is "
+         "the newest checkpoint of a bundle, or --state. With the held-out file of the job itself "
+         "the figure has the bits that the job committed to. With --out others can run the same "
+         "job, and dispute what it gives.",
+     .arguments = "JOB",
+     .example = "lockstep job eval text.run --data held.u8\n"
+                "lockstep job eval text.job --state model/model.safetensors --data held.u8 \\\n"
+                "    --out eval.job",
+     .options = job_eval_options,
+     .option_count = JOB_EVAL_OPTIONS,
+     .run = job_eval_run},
     {.name = "open",
      .summary = "put a job on a ledger, with the money for its solver",
      .description =

@@ -189,21 +189,7 @@ static enum status find_roots(struct job_terms *terms, struct digest **roots,
     enum status status;
 
     TRY_OUT(data_paths_of_files(&paths, tape, files, count, error));
-    *roots = calloc((size_t)paths.count + 1, sizeof(**roots));
-    if (*roots == NULL) {
-        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for %u roots", paths.count));
-    }
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        const uint32_t at = terms->data_count;
-        struct dataset dataset;
-
-        if (tape->tensors[id].role == ROLE_DATA) {
-            TRY_OUT(
-                run_data_open(&dataset, &(*roots)[at], &tape->tensors[id], paths.of[at], error));
-            dataset_close(&dataset);
-            terms->data_count++;
-        }
-    }
+    TRY_OUT(run_data_roots(roots, &terms->data_count, tape, (const char *const *)paths.of, error));
     terms->data_roots = *roots;
 out:
     data_paths_close(&paths);

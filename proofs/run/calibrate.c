@@ -230,33 +230,6 @@ static enum status made(void *context, uint32_t op, uint32_t output, const void 
     return STATUS_OK;
 }
 
-static enum status write_first_state(struct run *run, const struct first_state *first,
-                                     struct error *error)
-{
-    const struct tape *tape = run->job->tape;
-
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        const uint32_t id = tape->states[i].before;
-        void *bytes = calloc(1, tape->tensors[id].count * dtype_size(tape->tensors[id].dtype));
-        enum status status = STATUS_OK;
-
-        if (bytes == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for the first state");
-        }
-        if (first != NULL) {
-            status = first_state_read(bytes, first, i, error);
-        } else {
-            job_first_state(bytes, run->job, id);
-        }
-        if (status == STATUS_OK) {
-            status = run->machine->backend->write(run->machine, id, bytes, error);
-        }
-        free(bytes);
-        TRY(status);
-    }
-    return STATUS_OK;
-}
-
 /* What no operation makes is seen before the step, the rest when it is made. */
 static enum status watch_step(struct watch *watch, struct run *run, const struct first_state *first,
                               struct error *error)
@@ -264,7 +237,7 @@ static enum status watch_step(struct watch *watch, struct run *run, const struct
     const struct observer observer = {made, watch};
     uint32_t data = 0;
 
-    TRY(write_first_state(run, first, error));
+    TRY(run_first_state(run, first, error));
     for (uint32_t id = 0; id < watch->tape->tensor_count; id++) {
         const enum role role = watch->tape->tensors[id].role;
 

@@ -346,6 +346,58 @@ enum status run_loss(uint32_t *bits, struct run *run, struct error *error)
     return run->machine->backend->read(run->machine, run->job->tape->loss, bits, error);
 }
 
+enum status run_data_roots(struct digest **roots, uint32_t *count, const struct tape *tape,
+                           const char *const *paths, struct error *error)
+{
+    uint32_t data = 0;
+
+    *count = 0;
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        data += tape->tensors[id].role == ROLE_DATA;
+    }
+    *roots = calloc((size_t)data + 1, sizeof(**roots));
+    if (*roots == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u roots", data);
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        struct dataset dataset;
+
+        if (tape->tensors[id].role == ROLE_DATA) {
+            TRY(run_data_open(&dataset, &(*roots)[*count], &tape->tensors[id], paths[*count],
+                              error));
+            dataset_close(&dataset);
+            ++*count;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status run_first_state(struct run *run, const struct first_state *first, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const uint32_t id = tape->states[i].before;
+        void *bytes = calloc(1, tape->tensors[id].count * dtype_size(tape->tensors[id].dtype));
+        enum status status = STATUS_OK;
+
+        if (bytes == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the first state");
+        }
+        if (first != NULL) {
+            status = first_state_read(bytes, first, i, error);
+        } else {
+            job_first_state(bytes, run->job, id);
+        }
+        if (status == STATUS_OK) {
+            status = run->machine->backend->write(run->machine, id, bytes, error);
+        }
+        free(bytes);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 enum status run_held_out(bool *evaluated, uint32_t *loss_bits, uint32_t *accuracy_bits,
                          struct run *run, uint64_t step, struct error *error)
 {

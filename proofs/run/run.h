@@ -10,6 +10,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/dispute/evidence.h"
 #include "proofs/format/dataset.h"
+#include "proofs/job/first_state.h"
 #include "proofs/job/held_out.h"
 
 /* Of commands that run steps: how much of a machine they take. */
@@ -63,6 +64,16 @@ void run_given(struct evidence_given *given, const struct run *run);
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
                                      const struct tensor *tensor, const char *path,
                                      struct error *error);
+
+/* The roots of a tape's data, in its order, each from its file. The caller frees *roots, also after
+ * a failure. */
+MUST_CHECK enum status run_data_roots(struct digest **roots, uint32_t *count,
+                                      const struct tape *tape, const char *const *paths,
+                                      struct error *error);
+
+/* Writes the first state into the machine: the given one, or, first NULL, the drawn one. */
+MUST_CHECK enum status run_first_state(struct run *run, const struct first_state *first,
+                                       struct error *error);
 
 /* The loss of the last step as raw bits; FLOAT_NAN_BITS where the tape has none. */
 MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *error);

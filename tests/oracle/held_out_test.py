@@ -2,8 +2,12 @@
 held-out file, as PyTorch finds them; they change nothing of the training, and stand in every state.
 Method: the parameters of each checkpoint are given to the published formulas in float64 (a GPT-2, a
 Llama, adapters on frozen weights, a classifier), the batches are drawn again; the same jobs without
-held-out data; --recompute, --hoist, micro-batches. Skipped where PyTorch is not installed."""
+held-out data; --recompute, --hoist, micro-batches. `job eval` finds the same bits as a job of its
+own, from bundle, checkpoint and model file, also over adapters, and refuses what does not fit.
+Skipped where PyTorch is not installed."""
 
+import json
+import math
 import os
 import struct
 import sys
@@ -71,6 +75,48 @@ def training_is_the_same(steps, states, other_steps, other_states):
         assert all(torch.equal(state[name], states[step][name]) for name in state)
 
 
+def lighten(checkpoint, model):
+    """The tensors that 'job fetch' writes: no moments, no counters, no figures."""
+    with open(checkpoint, "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        entries = json.loads(file.read(size))
+        body = file.read()
+    kept, data = {}, b""
+    for name, entry in entries.items():
+        if name[:2] in ("m.", "v.") or name == "__metadata__" or name.startswith("held_out.") or (
+                entry["dtype"] != "F32"):
+            continue
+        start, end = entry["data_offsets"]
+        kept[name] = dict(entry, data_offsets=[len(data), len(data) + end - start])
+        data += body[start:end]
+    head = json.dumps(kept).encode()
+    head += b" " * (-len(head) % 8)
+    with open(model, "wb") as file:
+        file.write(struct.pack("<Q", len(head)) + head + data)
+
+
+def evaluation_is_the_same(stem, steps, files):
+    """Of each step that was due: the same bits as the job's own, from the bundle and from a file."""
+    data = [word for name in files for word in ("--data", name)]
+    for step in DUE:
+        made = ask("job", "eval", path(stem + ".run"), "--step", str(step + 1), *data)
+        for figure in ("loss", "accuracy"):
+            assert made[figure] == steps[step]["held_out_" + figure], (stem, step, made)
+    out = path(stem + ".eval.job")
+    last = ask("job", "eval", path(stem + ".run"), *data, "--out", out)
+    assert last == dict(made, out=out)  # the newest checkpoint is the default
+    again = ask("prover", "run", out, *data, "--first-state", made["path"], "--bundle", out + ".run")
+    assert again["steps"] == 1
+    step, = ask("bundle", "steps", out + ".run")["steps"]
+    assert step["held_out_loss"] == made["loss"] and step["held_out_accuracy"] == made["accuracy"]
+    audit, = ask("audit", out + ".run", *data)["audits"]
+    assert audit["answer"] == "proven", audit
+    model = path(stem + ".model.safetensors")
+    lighten(made["path"], model)
+    lone = ask("job", "eval", path(stem + ".job"), "--state", model, *data)
+    assert lone["loss"] == made["loss"] and lone["accuracy"] == made["accuracy"]
+
+
 def mean_loss(decoder, data, first_stream):
     total = 0.0
     for chunk in range(BATCHES):
@@ -112,6 +158,13 @@ def decoder_case(family, *more):
                 "--bundle", bundle, option)
             assert ask("bundle", "steps", bundle)["steps"][-1]["state_root"] == (
                 steps[-1]["state_root"])
+        evaluation_is_the_same(stem, steps, [held])
+        other = write("other.u8", bytes(everything[300:1500].tolist()))  # another length too
+        found = ask("job", "eval", path(stem + ".run"), "--data", other)
+        near(found["loss"], mean_loss(
+            reference.Decoder(config, {name: state[name].double() for name in weights}),
+            everything[300:1500], 1), 2e-6, family)
+        assert abs(found["perplexity"] / math.exp(found["loss"]) - 1) < 1e-12
         # The model that a client fetches has the tensors of the model alone.
         call("bundle", "export", path(stem + ".run"), "--hf", path(stem + ".hf"), "--base", folder)
         audit, = ask("audit", path(stem + ".run"), "--data", train, "--data", held)["audits"]
@@ -138,6 +191,7 @@ def classifier_counts_right_answers():
     ask(*words, "--out", path("plain.mlp.job"))
     ask(*words, "--eval", files[2], "--eval-labels", files[3], *EVAL, "--out", path("mlp.job"))
     steps, states = run("mlp", files)
+    evaluation_is_the_same("mlp", steps, files[2:])
     figures_stand_where_they_are_due(steps, states, accuracy=True)
     training_is_the_same(steps, states, *run("plain.mlp", files[:2]))
     for step in DUE:
@@ -179,10 +233,61 @@ def what_is_said_of_no_held_out_data_is_refused():
     assert not os.path.exists(path("x.job"))
 
 
+def adapters_are_evaluated_over_their_weights():
+    folder, _, _ = folder_of("llama3", False)
+    everything = tokens_of(2600)
+    train = write("train.u8", bytes(everything[:2000].tolist()))
+    held = write("held.u8", bytes(everything[2000:].tolist()))
+    ask("job", "new", "--base", folder, "--data", train, "--length", str(LENGTH), "--batch",
+        str(BATCH), *WORDS, "--lora", "4", "--eval", held, *EVAL, "--out", path("lora.job"))
+    steps, _ = run("lora", [train, folder, held])
+    evaluation_is_the_same("lora", steps, [folder, held])
+
+
+def what_cannot_be_evaluated_is_refused():
+    data = write("some.u8", bytes(tokens_of(500).tolist()))
+    words = ["job", "new", "--data", data, *WORDS, "--length", "8", "--layers", "1"]
+    ask(*words, "--out", path("blind.job"))
+    ask(*words, "--eval", data, *EVAL, "--vocabulary", "200", "--out", path("sees.job"))
+    run("sees", [data, data], "--keep", "2")
+    ask(*words, "--width", "32", "--out", path("narrow.job"))
+    run("narrow", [data])
+    narrow = path("narrow.run/checkpoints/%012d.safetensors" % STEPS)
+    high = write("high.u8", bytes([250] * 500))
+    short = write("short.u8", bytes(5))
+    cut = write("cut.safetensors", open(narrow, "rb").read()[:-7])
+    for words, wanted, said in (
+            ([path("blind.job"), "--state", narrow, "--data", data], 1, "no held-out data"),
+            ([path("sees.job"), "--data", data], 3, "--state"),
+            ([path("sees.job"), "--step", "3", "--data", data], 3, "--step"),
+            ([path("sees.job"), "--state", narrow, "--data", data], 1, "32"),
+            ([path("sees.job"), "--state", cut, "--data", data], 1, "cut.safetensors"),
+            ([path("sees.run"), "--step", "1", "--data", data], 3, "no checkpoint after 1"),
+            ([path("sees.run"), "--step", "11", "--data", data], 3, "checkpoint"),
+            ([path("sees.run"), "--data", high], 1, "250"),
+            ([path("sees.run"), "--data", short], 1, "held_out.data"),
+            ([path("sees.run"), "--data", data, "--data", data], 3, "data"),
+            ([path("sees.run"), "--data", path("none")], 3, "none"),
+            ([path("none.run"), "--data", data], 3, "none.run")):
+        error = ask("job", "eval", *words, "--out", path("never.job"), wanted=wanted)["error"]
+        assert said in error["message"] + error.get("advice", ""), (words, error)
+    assert not os.path.exists(path("never.job"))
+    newest = path("sees.run/checkpoints/%012d.safetensors" % STEPS)
+    with open(newest, "r+b") as file:
+        file.seek(-9, 2)
+        byte = file.read(1)[0]
+        file.seek(-9, 2)
+        file.write(bytes([byte ^ 1]))
+    error = ask("job", "eval", path("sees.run"), "--data", data, wanted=1)["error"]
+    assert "not the state that was committed to" in error["message"], error
+
+
 sys.exit(main([
     decoder_case("gpt2"),
     decoder_case("llama3"),
     decoder_case("qwen3", "--accumulate", "2"),
     classifier_counts_right_answers,
     what_is_said_of_no_held_out_data_is_refused,
+    adapters_are_evaluated_over_their_weights,
+    what_cannot_be_evaluated_is_refused,
 ]))

@@ -25,15 +25,17 @@ import tap  # noqa: E402
 LOCKSTEP = os.path.abspath(os.environ["TEST_LOCKSTEP"])
 TEXT = os.path.abspath("fixtures/text/village.u8")
 WAIT_MAX_S = 300
-COMMANDS = ["verifier run", "verifier status", "verifier claims", "audit", "job new", "job show",
-            "job open", "job list", "prover run", "prover resume", "prover status", "bundle steps",
-            "bundle segments", "bundle check", "bundle export", "bundle import", "bundle key",
-            "wallet new", "wallet import", "wallet list", "wallet address", "wallet sign",
-            "ledger init", "ledger faucet", "ledger deploy", "ledger status", "ledger watch"]
+COMMANDS = ["verifier run", "verifier status", "verifier claims", "audit", "job new", "job eval",
+            "job show", "job open", "job list", "prover run", "prover resume", "prover status",
+            "bundle steps", "bundle segments", "bundle check", "bundle export", "bundle import",
+            "bundle key", "wallet new", "wallet import", "wallet list", "wallet address",
+            "wallet sign", "ledger init", "ledger faucet", "ledger deploy", "ledger status",
+            "ledger watch"]
 NOT_HERE = {
     "verifier run --mode observe --mirror https://solver.example": "the network",
     "mpirun -np 8 lockstep audit --threads 1 long.run": "tests/verifier/audit/audit_ranks_test.c",
     "job new --inference": "the published weights",
+    "job eval": "tests/oracle/held_out_test.py",
     "job new --base": "tests/client/job_base_test.py",
     "bundle export tune.run --hf": "tests/oracle/base_test.py",
     "job new --tape": "a tape of another program",

@@ -1,0 +1,327 @@
+/* job_eval.c - see job_eval.h. */
+#include "client/judge/job_eval.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "proofs/job/held_out_job.h"
+#include "proofs/job/job_file.h"
+#include "proofs/job/job_make.h"
+#include "proofs/job/tape_file.h"
+#include "proofs/run/data_paths.h"
+#include "proofs/run/run.h"
+
+const struct option_spec job_eval_options[JOB_EVAL_OPTIONS] = {
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "held-out tokens, or samples and then their labels; of adapters also the weights "
+             "below them (may be repeated)",
+     .required = true},
+    {.name = "state",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "what is looked at: a checkpoint, or a model file of 'job fetch' (default: the newest "
+             "checkpoint of the bundle)",
+     .command_line_only = true},
+    {.name = "step",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = JOB_STEPS_MAX,
+     .help = "the bundle's checkpoint after so many steps",
+     .command_line_only = true},
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "also write the job, for others to run ('prover run FILE --first-state STATE')",
+     .command_line_only = true},
+    RUN_DEVICE_OPTION("what computes: " RUN_DEVICE_NAMES),
+    RUN_MACHINE_OPTIONS,
+};
+
+struct evaluation {
+    const struct options *options;
+    struct bundle *bundle; /* NULL: the argument is a job file */
+    struct job *read;      /* or NULL: the bundle has it */
+    const struct job *trained;
+    char state[FILE_PATH_MAX];
+    struct data_paths paths;
+    struct job *job; /* what is run */
+    struct first_state first;
+    uint32_t loss_bits;
+    uint32_t accuracy_bits;
+    bool of_tokens;
+};
+
+/* ---- what is looked at --------------------------------------------------------------------- */
+
+static enum status find_checkpoint(struct evaluation *this, struct error *error)
+{
+    const bool given = options_given(this->options, "step");
+    const uint64_t wanted = given ? options_number(this->options, "step") : 0;
+    uint64_t step = wanted;
+    uint64_t newest = 0;
+    enum status status = bundle_checkpoint_find(&newest, this->bundle, wanted, error);
+
+    while (!given && status == STATUS_OK) {
+        step = newest;
+        status = bundle_checkpoint_find(&newest, this->bundle, step + 1, error);
+    }
+    if (status != STATUS_OK && (given || status != STATUS_NOT_FOUND || step == 0)) {
+        return status;
+    }
+    if (given && newest != wanted) {
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "the bundle keeps no checkpoint after %" PRIu64 " steps; the next one is "
+                        "after %" PRIu64,
+                        wanted, newest);
+        return STATUS_NOT_FOUND;
+    }
+    if (bundle_is_encrypted(this->bundle)) {
+        (void)error_set(error, STATUS_REFUSED, "the bundle is encrypted");
+        error_advise(error, "take the model out with 'bundle export', and name it with --state");
+        return STATUS_REFUSED;
+    }
+    error_init(error);
+    TRY(bundle_checkpoint_check(this->bundle, step, error));
+    return bundle_checkpoint_path(this->state, this->bundle, step, error);
+}
+
+static enum status open_trained(struct evaluation *this, const char *path, struct error *error)
+{
+    const char *state = options_text(this->options, "state");
+    struct stat about;
+
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+        TRY(bundle_open(&this->bundle, path, BUNDLE_READ, error));
+        this->trained = bundle_job(this->bundle);
+    } else {
+        TRY(job_read(&this->read, path, error));
+        this->trained = this->read;
+    }
+    if (options_given(this->options, "step") && (state != NULL || this->bundle == NULL)) {
+        return error_set(error, STATUS_USAGE, "--step chooses a checkpoint of a bundle");
+    }
+    if (state == NULL && this->bundle != NULL) {
+        return find_checkpoint(this, error);
+    }
+    if (state == NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "a job file has no trained state: name it with --state, or name a bundle");
+    }
+    if (strlen(state) >= sizeof(this->state)) {
+        return error_set(error, STATUS_USAGE, "--state: the path is too long");
+    }
+    memcpy(this->state, state, strlen(state) + 1);
+    return STATUS_OK;
+}
+
+/* ---- the data ------------------------------------------------------------------------------ */
+
+/* How many classes, or different tokens, the loss is about. */
+static uint64_t classes_of(const struct tape *tape)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct tensor *logits = &tape->tensors[tape->ops[at].inputs[0]];
+
+        if (tape->ops[at].kind == OP_CROSS_ENTROPY && logits->rank > 0) {
+            return logits->dims[logits->rank - 1];
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* The rows of the held-out data in the files; 0: the files name them, and have the job's. */
+static enum status measure(uint64_t *rows, struct evaluation *this, const struct tape *tape,
+                           struct error *error)
+{
+    const uint64_t classes = classes_of(tape);
+    uint32_t at = 0;
+
+    *rows = 0;
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+        const char *path = tensor->role == ROLE_DATA ? this->paths.of[at++] : NULL;
+        struct dataset data;
+
+        if (path == NULL || dataset_is_named(path) ||
+            strncmp(tensor->name, HELD_OUT_DATA, strlen(HELD_OUT_DATA)) != 0) {
+            continue;
+        }
+        if (tensor->rank > 1) {
+            TRY(dataset_open_samples(&data, error, path));
+        } else if (*rows != 0) {
+            TRY(dataset_open_labels(&data, error, path, *rows, classes));
+        } else {
+            this->of_tokens = true;
+            TRY(dataset_open_tokens(&data, error, path, tensor->dtype, classes));
+        }
+        *rows = data.rows;
+        dataset_close(&data);
+    }
+    return STATUS_OK;
+}
+
+/* ---- the job ------------------------------------------------------------------------------- */
+
+static enum status make_job(struct evaluation *this, struct error *error)
+{
+    const char *files[OPTION_LIST_MAX];
+    const size_t count = options_list(files, this->options, "data");
+    struct job_terms terms = {.steps = 1,
+                              .segment_length = 1,
+                              .first_state_given = true,
+                              .title = this->trained->title,
+                              .model = this->trained->model};
+    struct digest *roots = NULL;
+    struct tape *tape = NULL;
+    void **constants = NULL;
+    uint32_t constant_count = 0;
+    uint64_t rows;
+    enum status status;
+
+    TRY_OUT(held_out_cut(&tape, &constants, &constant_count, this->trained, 0, error));
+    TRY_OUT(data_paths_of_files(&this->paths, tape, files, count, error));
+    TRY_OUT(measure(&rows, this, tape, error));
+    tape_file_free_constants(constants, constant_count);
+    tape_free(tape);
+    tape = NULL;
+    constants = NULL;
+    TRY_OUT(held_out_cut(&tape, &constants, &constant_count, this->trained, rows, error));
+    TRY_OUT(run_data_roots(&roots, &terms.data_count, tape, (const char *const *)this->paths.of,
+                           error));
+    terms.data_roots = roots;
+    TRY_OUT(first_state_check_origin(tape, this->state, true, error));
+    TRY_OUT(first_state_open(&this->first, tape, this->state, error));
+    TRY_OUT(first_state_root(&terms.first_state_root, &this->first, error));
+    first_state_close(&this->first);
+    this->first = (struct first_state){0};
+    status = job_from_tape(&this->job, tape, constants, constant_count, &terms, error);
+    tape = NULL;
+    constants = NULL;
+out:
+    tape_file_free_constants(constants, constant_count);
+    tape_free(tape);
+    free(roots);
+    return status;
+}
+
+static enum status look(struct evaluation *this, const struct log *log, struct error *error)
+{
+    struct machine_options machine;
+    struct run run = {0};
+    bool evaluated = false;
+    enum status status;
+
+    TRY(machine_options_default(&machine, error));
+    machine.thread_count = (int)options_number(this->options, "threads");
+    if (machine.thread_count == 0) {
+        machine.thread_count = omp_get_max_threads();
+    }
+    machine.device_memory = options_number(this->options, "device-memory");
+    TRY(machine_options_device(&machine, options_text(this->options, "device"), log, error));
+    TRY_OUT(run_open(&run, this->job, (const char *const *)this->paths.of, this->paths.count,
+                     &machine, error));
+    TRY_OUT(first_state_open(&this->first, this->job->tape, this->state, error));
+    TRY_OUT(run_first_state(&run, &this->first, error));
+    TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
+    TRY_OUT(run_held_out(&evaluated, &this->loss_bits, &this->accuracy_bits, &run, 0, error));
+    if (!evaluated) {
+        TRY_OUT(error_set(error, STATUS_REFUSED, "the job has not looked at its held-out data"));
+    }
+out:
+    run_close(&run);
+    return status;
+}
+
+/* ---- what is said -------------------------------------------------------------------------- */
+
+static float number_of(uint32_t bits)
+{
+    float number;
+
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+/* JSON has neither NaN nor infinity. */
+static json_t *number_json(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static int emit(struct command_context *context, const struct evaluation *this)
+{
+    const char *out = options_text(this->options, "out");
+    const double loss = (double)number_of(this->loss_bits);
+    const double accuracy = (double)number_of(this->accuracy_bits);
+    char state[HEX_SIZE(DIGEST_SIZE)];
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char data[HEX_SIZE(DIGEST_SIZE)];
+    json_t *roots = context->json ? json_array() : NULL;
+
+    hex_encode(id, this->job->id.bytes, DIGEST_SIZE);
+    hex_encode(state, this->job->first_state_root.bytes, DIGEST_SIZE);
+    if (!context->json) {
+        fprintf(context->out, "loss         %.6f\n", loss);
+        if (this->of_tokens) {
+            fprintf(context->out, "perplexity   %.4f\n", exp(loss));
+        }
+        if (isfinite(accuracy)) {
+            fprintf(context->out, "accuracy     %.2f %%\n", 100.0 * accuracy);
+        }
+        fprintf(context->out, "of           %s\nstate        %s\n", this->state, state);
+    }
+    for (uint32_t i = 0; i < this->job->data_count; i++) {
+        hex_encode(data, this->job->data_roots[i].bytes, DIGEST_SIZE);
+        if (context->json) {
+            (void)json_array_append_new(roots, json_string(data));
+        } else {
+            fprintf(context->out, "data         %s\n", data);
+        }
+    }
+    if (!context->json) {
+        fprintf(context->out, "job          %s\n", id);
+        if (out != NULL) {
+            fprintf(context->out, "written to   %s\n", out);
+        }
+        return COMMAND_OK;
+    }
+    return command_emit(
+        context, json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:s*}", "loss", number_json(loss),
+                           "perplexity", number_json(this->of_tokens ? exp(loss) : (double)NAN),
+                           "accuracy", number_json(accuracy), "path", this->state, "state_root",
+                           state, "data_roots", roots, "job", id, "out", out));
+}
+
+int job_eval_run(struct command_context *context)
+{
+    const char *out = options_text(context->options, "out");
+    struct evaluation this = {.options = context->options};
+    struct error error;
+    enum status status;
+    int code;
+
+    error_init(&error);
+    TRY_OUT(open_trained(&this, context->options->arguments[0], &error));
+    TRY_OUT(make_job(&this, &error));
+    TRY_OUT(look(&this, context->log, &error));
+    if (out != NULL) {
+        TRY_OUT(job_write(this.job, out, &error));
+    }
+out:
+    code = status == STATUS_OK ? emit(context, &this) : command_fail(context, &error);
+    first_state_close(&this.first);
+    data_paths_close(&this.paths);
+    job_free(this.job);
+    job_free(this.read);
+    bundle_close(this.bundle);
+    return code;
+}
