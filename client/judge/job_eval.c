@@ -312,10 +312,10 @@ int job_eval_run(struct command_context *context)
     error_init(&error);
     TRY_OUT(open_trained(&this, context->options->arguments[0], &error));
     TRY_OUT(make_job(&this, &error));
-    TRY_OUT(look(&this, context->log, &error));
-    if (out != NULL) {
+    if (out != NULL) { /* first: it can be run elsewhere where it cannot be here */
         TRY_OUT(job_write(this.job, out, &error));
     }
+    TRY_OUT(look(&this, context->log, &error));
 out:
     code = status == STATUS_OK ? emit(context, &this) : command_fail(context, &error);
     first_state_close(&this.first);
