@@ -2,44 +2,25 @@
 
 argv: threads batch length positions vocabulary layers heads width rate beta1 beta2 epsilon decay
 clip type. The type is that of the products: float32, or bfloat16 by autocast, as people train; the
-parameters and their update are float32. Standard input holds the parameters (float32, in the order of the published names), then for
-each step the batch's tokens and targets (uint32). The answer to each step is a line of JSON.
+parameters and their update are float32. Standard input holds the parameters (float32, in the order of
+the published names), then for each step the batch's tokens and targets (uint32). The answer to each
+step is a line of JSON.
 """
-import json
-import os
 import sys
 import time
 
-THREADS = int(sys.argv[1])
-# OpenBLAS and OpenMP read these once, when they are loaded.
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = str(THREADS)
+sys.dont_write_bytecode = True
+import peer_torch  # noqa: E402
+from peer_torch import load, say  # noqa: E402
 
-
-def say(**answer):
-    print(json.dumps(answer), flush=True)
-
-
-try:
-    import numpy
-    import torch
-    import torch.nn.functional as F
-except ImportError as error:
-    say(error=str(error))
-    sys.exit(0)
-
+numpy, torch, F = load(int(sys.argv[1]))
 BATCH, LENGTH, POSITIONS, VOCABULARY, LAYERS, HEADS, WIDTH = map(int, sys.argv[2:9])
 RATE, BETA1, BETA2, EPSILON, DECAY, CLIP = map(float, sys.argv[9:15])
 BFLOAT16 = sys.argv[15] == "bfloat16"
-INPUT = sys.stdin.buffer
 
 
 def read(dtype, *shape):
-    count = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
-    data = INPUT.read(count)
-    if len(data) != count:
-        sys.exit(0)
-    return torch.from_numpy(numpy.frombuffer(data, dtype).reshape(shape).astype(
+    return torch.from_numpy(peer_torch.read(dtype, *shape).astype(
         numpy.float32 if dtype == "<f4" else numpy.int64))
 
 
@@ -92,7 +73,6 @@ class Model(torch.nn.Module):
 
 
 def main():
-    torch.set_num_threads(THREADS)
     torch.set_flush_denormal(True)
     model = Model()
     parameters = list(model.parameters())

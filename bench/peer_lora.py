@@ -11,40 +11,16 @@ import os
 import sys
 import time
 
-THREADS = int(sys.argv[3])
-# OpenBLAS and OpenMP read these once, when they are loaded.
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = str(THREADS)
-
-
-def say(**answer):
-    print(json.dumps(answer), flush=True)
-
-
-try:
-    import numpy
-    import torch
-    import torch.nn.functional as F
-except ImportError as error:
-    say(error=str(error))
-    sys.exit(0)
-
 sys.dont_write_bytecode = True
+from peer_torch import load, read, say  # noqa: E402
+
+numpy, torch, F = load(int(sys.argv[3]))
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/oracle")]
 import torch_decoder as reference  # noqa: E402
 
 FOLDER, TOKENS = sys.argv[1:3]
 LENGTH, SEED, RANK = map(int, sys.argv[4:7])
 ALPHA, RATE, BETA1, BETA2, EPSILON, DECAY, CLIP = map(float, sys.argv[7:14])
-INPUT = sys.stdin.buffer
-
-
-def read(dtype, *shape):
-    count = math.prod(shape) * numpy.dtype(dtype).itemsize
-    data = INPUT.read(count)
-    if len(data) != count:
-        sys.exit(0)
-    return numpy.frombuffer(data, dtype).reshape(shape)
 
 
 def read_folder():
@@ -124,7 +100,6 @@ class Model:
 
 
 def main():
-    torch.set_num_threads(THREADS)
     torch.set_flush_denormal(True)
     model = Model()
     tokens = numpy.fromfile(TOKENS, "<u4")

@@ -60,17 +60,6 @@ static void trap(struct game_terms *terms)
 
 /* ---- playing ------------------------------------------------------------------- */
 
-static struct job *some_job(void)
-{
-    struct small_job_options options;
-
-    small_job_of_kind(&options, MODEL_MLP);
-    options.steps = STEPS;
-    options.segment_length = SEGMENT;
-    options.model.seed = 3;
-    return small_job_new(&options);
-}
-
 static wei attackers_money(struct market *market)
 {
     return market_money(market, MARKET_CLIENT) + market_money(market, MARKET_SOLVER);
@@ -118,7 +107,7 @@ static int64_t refused_by(struct market_node *node, const char *option)
 static void play(bool embedded, const char *name, void (*terms)(struct game_terms *terms),
                  const struct policy *policy, const char *refused)
 {
-    struct job *job = some_job();
+    struct job *job = small_job_of_steps(STEPS, SEGMENT);
     struct market_node node;
     struct market market;
     struct hash32 key;

@@ -40,17 +40,6 @@ static void junk(struct game_terms *terms)
     terms->panel_least = 200; /* that many will not come: so no solver can accept */
 }
 
-static struct job *some_job(void)
-{
-    struct small_job_options options;
-
-    small_job_of_kind(&options, MODEL_MLP);
-    options.steps = STEPS;
-    options.segment_length = SEGMENT;
-    options.model.seed = 3;
-    return small_job_new(&options);
-}
-
 static void play_round(struct market_node *node)
 {
     struct error error;
@@ -115,7 +104,7 @@ static void see_as_before(struct market *market, enum market_player player, wei 
 
 static void play(bool embedded, const char *name)
 {
-    struct job *job = some_job();
+    struct job *job = small_job_of_steps(STEPS, SEGMENT);
     struct market_node node;
     struct market market;
     struct hash32 one[JUNK];

@@ -60,14 +60,7 @@ ATTACK(a_last_segment_of_one_step)
 static void commit_for_both(struct scene *scene, enum made_shape shape, uint32_t lie)
 {
     scene->shape = shape;
-    scene->terms.seats = 2;
-    scene->terms.panel_least = 2;
-    scene_open_job(scene);
-    scene_enlist(scene, STAGE_FRIEND, 1);
-    scene_enlist(scene, STAGE_VERIFIER, 1);
-    scene_accept(scene, STAGE_SOLVER);
-    scene_commit(scene, STAGE_SOLVER, lie);
-    scene_draw(scene, 0);
+    scene_commit_for_two(scene, 1, lie);
 }
 
 /* Is the leaf that this tag is about the same in the last state, which is all that it knows? */

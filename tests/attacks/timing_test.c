@@ -74,14 +74,7 @@ ATTACK(a_panel_asleep_past_the_deadline)
     static const struct scene_verdicts one_right = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT}};
 
     scene->terms.deadline_s = stage_clock(&scene->stage) + 1800;
-    scene->terms.seats = 2;
-    scene->terms.panel_least = 2;
-    scene_open_job(scene);
-    scene_enlist(scene, STAGE_FRIEND, 11);
-    scene_enlist(scene, STAGE_VERIFIER, 1);
-    scene_accept(scene, STAGE_SOLVER);
-    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
-    scene_draw(scene, 0);
+    scene_commit_for_two(scene, 11, SCENE_STEPS);
     scene_rounds(scene, 0, &one_right);
     assert_true(stage_clock(&scene->stage) > scene->terms.deadline_s);
     if (scene->record.segments[0].rights == 0) { /* it has no place: once in two hundred draws */

@@ -225,6 +225,18 @@ void scene_draw(struct scene *scene, uint32_t index)
     play_due(scene, STAGE_CLIENT, DUE_MOVE_DRAW, index);
 }
 
+void scene_commit_for_two(struct scene *scene, uint32_t friends, uint32_t lie)
+{
+    scene->terms.seats = 2;
+    scene->terms.panel_least = 2;
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_FRIEND, friends);
+    scene_enlist(scene, STAGE_VERIFIER, 1);
+    scene_accept(scene, STAGE_SOLVER);
+    scene_commit(scene, STAGE_SOLVER, lie);
+    scene_draw(scene, 0);
+}
+
 int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
 {
     uint32_t found = 0;

@@ -55,6 +55,10 @@ uint32_t scene_replay(struct scene *scene, uint32_t index);
 /* Draws the seats of a segment, once. */
 void scene_draw(struct scene *scene, uint32_t index);
 
+/* A job of two seats, the friend's entries and one of the verifier's; its first segment, which lies
+ * from a step on, is drawn. */
+void scene_commit_for_two(struct scene *scene, uint32_t friends, uint32_t lie);
+
 /* Who holds the n-th seat of the last round of a segment; -1: there are no more. */
 int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place);
 

@@ -94,6 +94,17 @@ struct job *small_job_new(const struct small_job_options *wanted)
     return job;
 }
 
+struct job *small_job_of_steps(uint64_t steps, uint64_t segment_length)
+{
+    struct small_job_options options;
+
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = steps;
+    options.segment_length = segment_length;
+    options.model.seed = 3;
+    return small_job_new(&options);
+}
+
 /* ---- runs ---------------------------------------------------------------- */
 
 void small_run_open(struct run *run, const struct job *job, enum isa isa, int threads, bool trace)

@@ -31,6 +31,9 @@ void small_job_of_kind(struct small_job_options *options, enum model_kind kind);
 
 struct job *small_job_new(const struct small_job_options *options);
 
+/* An MLP for so many steps. */
+struct job *small_job_of_steps(uint64_t steps, uint64_t segment_length);
+
 /* The files of the job's data; count gets how many. */
 const char *const *small_job_data(const struct job *job, size_t *count);
 
