@@ -27,8 +27,8 @@ struct figure {
     uint32_t figure;
 };
 
-/* w moves by itself; the figure is a number of w and of the data. */
-static void build(struct figure *figure, bool also_read)
+/* w moves by itself; the figure is a number of w and of the data. other_side: made where it is not due. */
+static void build_either(struct figure *figure, bool also_read, bool other_side)
 {
     static const uint64_t square[2] = {SIDE, SIDE};
     static const uint64_t rows[2] = {STEPS, 1};
@@ -46,13 +46,20 @@ static void build(struct figure *figure, bool also_read)
     build_after(builder, figure->w, next);
     condition = build_schedule(builder, figure->table, 1, 0);
     mean = build_mean(builder, build_linear(builder, next, figure->data));
-    build_after(builder, figure->figure, build_select(builder, condition, mean, figure->figure));
+    build_after(builder, figure->figure,
+                other_side ? build_select(builder, condition, figure->figure, mean)
+                           : build_select(builder, condition, mean, figure->figure));
     if (also_read) {
         build_output(builder, "mean", mean);
     }
     figure->tape = NULL;
     assert_int_equal(builder_finish(&figure->tape, builder, NULL), STATUS_OK);
     builder_free(builder);
+}
+
+static void build(struct figure *figure, bool also_read)
+{
+    build_either(figure, also_read, false);
 }
 
 static void count_op(void *context, uint32_t op, double seconds)
@@ -96,8 +103,8 @@ static float read_figure(struct machine *machine, const struct figure *figure)
     return value;
 }
 
-/* with: hoist, the fast machine keeps what lasts. */
-static void play(const struct figure *figure, bool hoist, bool leaves_out)
+/* hoist: the fast machine keeps what lasts. changes: in which steps the figure is another one. */
+static void play_when(const struct figure *figure, bool hoist, bool leaves_out, bool changes)
 {
     uint32_t counts[2] = {0, 0};
     struct machine *machines[2];
@@ -117,7 +124,7 @@ static void play(const struct figure *figure, bool hoist, bool leaves_out)
                                    values);
     }
     for (int step = 0; step < STEPS; step++) {
-        bool is_due = due[step] != 0.0f;
+        bool is_due = (due[step] != 0.0f) == changes;
         float now;
 
         for (int i = 0; i < 2; i++) {
@@ -139,6 +146,11 @@ static void play(const struct figure *figure, bool hoist, bool leaves_out)
     for (int i = 0; i < 2; i++) {
         machines[i]->backend->close(machines[i]);
     }
+}
+
+static void play(const struct figure *figure, bool hoist, bool leaves_out)
+{
+    play_when(figure, hoist, leaves_out, true);
 }
 
 static void test_what_is_not_due_costs_nothing(void **state)
@@ -168,6 +180,18 @@ static void test_what_is_read_elsewhere_is_made(void **state)
     tape_free(figure.tape);
 }
 
+/* A select of zero takes its second side: that one cannot be left out, whatever the condition says. */
+static void test_what_is_taken_instead_is_made(void **state)
+{
+    struct figure figure;
+
+    (void)state;
+    build_either(&figure, false, true);
+    play_when(&figure, false, false, false);
+    play_when(&figure, true, false, false);
+    tape_free(figure.tape);
+}
+
 static void test_conditions_are_read_as_select_reads_them(void **state)
 {
     const struct tensor real = {.dtype = DTYPE_F32, .count = 1};
@@ -190,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_due_costs_nothing),
         cmocka_unit_test(test_what_is_read_elsewhere_is_made),
+        cmocka_unit_test(test_what_is_taken_instead_is_made),
         cmocka_unit_test(test_conditions_are_read_as_select_reads_them),
     };
 
