@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Planning a GPU's fusions takes a time that grows with the square of the operations. */
+/* A tape of micro-batches that is longer is planned by fewer of them. */
 #define MANY_OPERATIONS 5000
+
+/* A second or two of planning for a GPU. */
+#define GPU_OPERATIONS_MAX 100000
 
 /* All micro-batches of a group take the places of the second: two of each are planned. */
 static enum status shorten(struct tape **shorter, const struct tape *tape, struct error *error)
@@ -57,7 +60,7 @@ static void plan_gpu(struct step_memory *memory, const struct tape *tape, uint64
 
     error_init(&unknown);
     options->backend = &backend_cuda;
-    if (tape->op_count > 4 * MANY_OPERATIONS ||
+    if (tape->op_count > GPU_OPERATIONS_MAX ||
         plan_ways(memory->gpu, tape, *options, &unknown) != STATUS_OK) {
         memset(memory->gpu, 0, sizeof(memory->gpu));
         return;

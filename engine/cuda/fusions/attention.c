@@ -149,10 +149,10 @@ static bool find_attention(struct fusion *fusion, const struct tape *tape, struc
         }
         const struct op maker = maker_of(&found, readers);
 
-        if (!group_add(fusion, found.ats, PARTS, &maker, &pattern_attention) ||
-            !readers_find(readers, fusion, tape)) {
+        if (!group_add(fusion, found.ats, PARTS, &maker, &pattern_attention)) {
             return false;
         }
+        readers_regroup(readers, fusion);
     }
     return true;
 }

@@ -115,7 +115,8 @@ static bool may_move(const struct fusion *fusion, const struct tape *tape, uint3
  * Moves the operations that depend on the parts' outputs behind the last part; all keep their order
  * otherwise. False, and nothing moves, where a part depends on one of them.
  */
-static bool move_readers_behind(struct fusion *fusion, const struct tape *tape, uint32_t ats[PARTS])
+static bool move_readers_behind(struct fusion *fusion, const struct tape *tape,
+                                struct readers *readers, uint32_t ats[PARTS])
 {
     struct op ops[SPAN_MAX];
     bool late[SPAN_MAX] = {false};
@@ -140,6 +141,9 @@ static bool move_readers_behind(struct fusion *fusion, const struct tape *tape, 
         return false;
     }
     memcpy(ops, &fusion->ops[first], count * sizeof(*ops));
+    for (uint32_t i = 0; i < count; i++) {
+        readers_forget(readers, fusion, &ops[i], first + i);
+    }
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < count; i++) {
             if (late[i] == (turn == 1)) {
@@ -149,6 +153,9 @@ static bool move_readers_behind(struct fusion *fusion, const struct tape *tape, 
                 fusion->ops[place++] = ops[i];
             }
         }
+    }
+    for (uint32_t at = first; at < place; at++) {
+        readers_see(readers, fusion, at);
     }
     return true;
 }
@@ -184,17 +191,17 @@ static bool find_entropy(struct fusion *fusion, const struct tape *tape, struct 
 
         if (op->kind != OP_CROSS_ENTROPY || !fusion_may_take(fusion, at) ||
             !fits(fusion->facts.shared_max, (uint64_t)op->attributes[COLUMNS]) ||
-            !find_parts(ats, fusion, readers) || !move_readers_behind(fusion, tape, ats)) {
+            !find_parts(ats, fusion, readers) || !move_readers_behind(fusion, tape, readers, ats)) {
             continue;
         }
-        if (!readers_find(readers, fusion, tape)) {
-            return false;
-        }
         maker = maker_of(fusion, ats);
-        if (group_can_form(fusion, readers, ats, PARTS, maker.outputs, maker.output_count) &&
-            !group_add(fusion, ats, PARTS, &maker, &pattern_entropy)) {
+        if (!group_can_form(fusion, readers, ats, PARTS, maker.outputs, maker.output_count)) {
+            continue;
+        }
+        if (!group_add(fusion, ats, PARTS, &maker, &pattern_entropy)) {
             return false;
         }
+        readers_regroup(readers, fusion);
     }
     return true;
 }

@@ -257,9 +257,7 @@ static bool find_epilogues(struct fusion *fusion, const struct tape *tape, struc
             return false;
         }
         if (found) {
-            if (!readers_find(readers, fusion, tape)) {
-                return false;
-            }
+            readers_regroup(readers, fusion);
         }
     }
     return true;

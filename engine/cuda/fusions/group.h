@@ -15,7 +15,7 @@ bool group_can_form(const struct fusion *fusion, const struct readers *readers, 
 /*
  * Makes the operations at `ats` one: `maker`, at the last of them. The maker's inputs and outputs
  * are all that is read and made. Its kind says what the plan may do with it (write in place, leave
- * outputs out, give scratch). The caller finds the readers again. false: no memory.
+ * outputs out, give scratch). The caller calls readers_regroup(). false: no memory.
  */
 MUST_CHECK bool group_add(struct fusion *fusion, const uint32_t *ats, uint32_t count,
                           const struct op *maker, const struct fusion_pattern *pattern);

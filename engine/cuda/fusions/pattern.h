@@ -15,7 +15,7 @@ struct fusion_pattern {
 
     /*
      * Finds all places and rewrites them. The readers are those of now; whoever changes operations
-     * and looks on finds them again. false: no memory.
+     * and looks on has them see it. false: no memory.
      */
     bool (*match)(struct fusion *fusion, const struct tape *tape, struct readers *readers);
 
