@@ -6,21 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/hex.h"
-#include "base/io/file.h"
 #include "chain/commands/job_source.h"
-#include "proofs/mirror/depot.h"
+#include "proofs/mirror/kept.h"
 #include "proofs/mirror/piece_fetch.h"
 
 enum {
     RETRY_S = 10, /* what nobody gave is asked for again */
-    CONNECTIONS = 256,
-    CONNECTIONS_PER_CLIENT = 16,
-    IDLE_S = 30,
     NOTE_MAX = 130,
-    FOLDER_MAX = 3800, /* of its path */
 };
 
 /* What the ledger says, and who may have it. */
@@ -32,12 +25,8 @@ struct keep_told {
 
 struct watch_keep {
     struct watch_keep_options options;
-    struct depot *depot;
-    struct serve *serve;        /* NULL: nothing is served */
-    char url[LISTEN_URL_MAX];   /* of it */
-    char folder[FILE_PATH_MAX]; /* of this job */
-    char states[FILE_PATH_MAX]; /* and of its states */
-    bool running;               /* the thread */
+    struct kept *folder;
+    bool running; /* the thread */
     pthread_t thread;
     pthread_mutex_t lock; /* guards the members up to `rested` */
     pthread_cond_t changed;
@@ -87,8 +76,8 @@ static void say(struct watch_keep *keep, uint64_t state_size)
     (void)snprintf(view->copies, sizeof(view->copies),
                    "%" PRIu32 " end states, %.1f MB, in %.40s%s%.40s%.129s%.129s", keep->kept,
                    (double)(keep->kept * state_size) / 1e6, keep->options.folder,
-                   keep->serve != NULL ? ", served at " : "", keep->url, keep->trouble,
-                   keep->dropped);
+                   kept_url(keep->folder)[0] != '\0' ? ", served at " : "", kept_url(keep->folder),
+                   keep->trouble, keep->dropped);
     view->download[0] = '\0';
     (void)pthread_mutex_unlock(&sight->lock);
 }
@@ -117,22 +106,9 @@ static void name_dropped(struct watch_keep *keep)
 
 /* ---- states ---------------------------------------------------------------------------- */
 
-/* A state, or its list of hashes. */
-static void path_of(char path[FILE_PATH_MAX], const struct watch_keep *keep, uint64_t step,
-                    const char *ending)
+static const struct digest *job_of(const struct watch_keep *keep)
 {
-    (void)snprintf(path, FILE_PATH_MAX, "%.3900s/%012" PRIu64 ".%s", keep->states, step, ending);
-}
-
-/* A list without its state does no harm; a state without its list can be had from nobody. */
-static void drop_state(const struct watch_keep *keep, uint64_t step)
-{
-    char path[FILE_PATH_MAX];
-
-    path_of(path, keep, step, "safetensors");
-    (void)unlink(path);
-    path_of(path, keep, step, "pieces");
-    (void)unlink(path);
+    return &keep->options.terms->job_id;
 }
 
 static enum status bring(struct watch_keep *keep, const struct job_states_place *place,
@@ -150,12 +126,12 @@ static enum status bring(struct watch_keep *keep, const struct job_states_place 
                                 .context = keep->options.sight};
     enum status status;
 
-    path_of(path, keep, place->step, "safetensors");
-    path_of(hashes, keep, place->step, "pieces");
+    TRY(kept_path(path, keep->folder, job_of(keep), place->step, KEPT_STATE, error));
+    TRY(kept_path(hashes, keep->folder, job_of(keep), place->step, KEPT_PIECES, error));
     status = piece_fetch_run(&fetch, path, error);
     if (status == STATUS_REFUSED &&
         file_exists(path)) { /* of a commit that was voided, or broken */
-        drop_state(keep, place->step);
+        kept_drop(keep->folder, job_of(keep), place->step);
         error_init(error);
         status = piece_fetch_run(&fetch, path, error);
     }
@@ -165,12 +141,9 @@ static enum status bring(struct watch_keep *keep, const struct job_states_place 
 /* Which of the states are whole and checked; reading them all again each time would take long. */
 static bool is_had(const struct watch_keep *keep, const struct job_states_place *place)
 {
-    char path[FILE_PATH_MAX];
-
-    path_of(path, keep, place->step, "safetensors");
     for (uint32_t i = 0; i < keep->had_count; i++) {
         if (digest_equal(&keep->had[i], &place->root)) {
-            return file_exists(path);
+            return kept_has(keep->folder, job_of(keep), place->step);
         }
     }
     return false;
@@ -236,7 +209,7 @@ static void keep_states(struct watch_keep *keep, uint64_t state_size)
         if (place->step != 0 && keep->kept < room) {
             keep_state(keep, place);
         } else if (place->step != 0) {
-            drop_state(keep, place->step);
+            kept_drop(keep->folder, job_of(keep), place->step);
         }
         say(keep, state_size);
     }
@@ -255,10 +228,10 @@ static void work(struct watch_keep *keep)
     keep->kept = 0;
     keep->failed = false;
     if (keep->source.job == NULL) {
-        (void)snprintf(path, sizeof(path), "%.3900s/job", keep->folder);
         keep->source.mirrors = keep->now.mirrors;
         keep->source.mirrors.stop = keep->options.stop;
-        if (job_source_get(&keep->source, path, &why) != STATUS_OK) {
+        if (kept_path(path, keep->folder, job_of(keep), 0, KEPT_JOB, &why) != STATUS_OK ||
+            job_source_get(&keep->source, path, &why) != STATUS_OK) {
             set_trouble(keep, "the job file", why.text);
         }
         name_dropped(keep);
@@ -327,45 +300,10 @@ bool watch_keep_rest(struct watch_keep *keep)
 
 struct serve_counts watch_keep_counts(struct watch_keep *keep)
 {
-    return keep->serve == NULL ? (struct serve_counts){0} : serve_counts(keep->serve);
+    return kept_counts(keep->folder);
 }
 
 /* ---- opening and closing --------------------------------------------------------------- */
-
-static enum status make_folders(struct watch_keep *keep, struct error *error)
-{
-    char id[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(id, keep->options.terms->job_id.bytes, DIGEST_SIZE);
-    if (strlen(keep->options.folder) > FOLDER_MAX) {
-        return error_set(error, STATUS_USAGE, "the path %.80s... is too long",
-                         keep->options.folder);
-    }
-    (void)snprintf(keep->folder, sizeof(keep->folder), "%.3800s/v1/jobs/%s", keep->options.folder,
-                   id);
-    (void)snprintf(keep->states, sizeof(keep->states), "%.3900s/checkpoints", keep->folder);
-    return file_make_folder(keep->states, error, 0755);
-}
-
-static enum status open_serve(struct watch_keep *keep, struct error *error)
-{
-    struct serve_options options = {.connections_max = CONNECTIONS,
-                                    .connections_per_client = CONNECTIONS_PER_CLIENT,
-                                    .idle_s = IDLE_S};
-    struct serve_source source;
-
-    if (keep->options.place == NULL) {
-        return STATUS_OK;
-    }
-    TRY(listen_place_read(&options.place, keep->options.place, error));
-    TRY(depot_open(&keep->depot, keep->options.folder, 0, error)); /* takes in nothing */
-    source = depot_source(keep->depot, NULL);
-    TRY(serve_open(&keep->serve, &source, &options, error));
-    options.place.port = serve_port(keep->serve);
-    listen_place_url(keep->url, &options.place, false);
-    log_info(keep->options.log, "watch", "serving the kept states at %s", keep->url);
-    return STATUS_OK;
-}
 
 enum status watch_keep_open(struct watch_keep **keep, const struct watch_keep_options *options,
                             struct error *error)
@@ -381,8 +319,10 @@ enum status watch_keep_open(struct watch_keep **keep, const struct watch_keep_op
     made->source.record.terms = *options->terms;
     (void)pthread_mutex_init(&made->lock, NULL);
     (void)pthread_cond_init(&made->changed, NULL);
-    TRY_OUT(make_folders(made, error));
-    TRY_OUT(open_serve(made, error));
+    TRY_OUT(kept_open(&made->folder, options->folder, options->place, error));
+    if (options->place != NULL) {
+        log_info(options->log, "watch", "serving the kept states at %s", kept_url(made->folder));
+    }
     made->running = pthread_create(&made->thread, NULL, run, made) == 0;
     if (!made->running) {
         status = error_set(error, STATUS_NO_MEMORY, "cannot start a thread that keeps states");
@@ -408,8 +348,7 @@ void watch_keep_close(struct watch_keep *keep)
     if (keep->running) {
         (void)pthread_join(keep->thread, NULL);
     }
-    serve_close(keep->serve);
-    depot_close(keep->depot);
+    kept_close(keep->folder);
     job_free(keep->source.job);
     (void)pthread_cond_destroy(&keep->changed);
     (void)pthread_mutex_destroy(&keep->lock);

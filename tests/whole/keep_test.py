@@ -1,6 +1,8 @@
 """Goal: a model outlives its solver: `job watch --keep` keeps the state at the end of each committed
 segment, checked against its root, whatever mirrors give; it serves them; nothing that is not whole has
 a final name, also when it is killed at any moment or the disk is too small; the oldest go over a bound.
+A verifier's node keeps what it has replayed, for a seat or by chance, and serves it: `job fetch` finds
+that by the ledger alone.
 Method: the built program; a job whose segments are committed; mirrors that do wrong
 (tests/verifier/check/hostile_mirror.py); the solver's own files, which are then deleted."""
 
@@ -167,5 +169,90 @@ def test_a_kept_model_outlives_its_solver():
         job_serve_serves_it(here, key)
 
 
+# ---- verifiers' nodes --------------------------------------------------------------------------
+
+
+def place_of(here, node):
+    return here.until(lambda: re.search(r"serving what is kept at (http://\S+[0-9])", node.said()),
+                      "it serves").group(1)
+
+
+def keeps(here, who):
+    return {fact["name"]: fact["value"] for fact in
+            here.ask(who, "verifier", "status")["facts"]}.get("keeps", "")
+
+
+def store_of(here, who):
+    return here.path(who + "/state/lockstep/verifier/kept")
+
+
+def a_smaller_bound_leaves_the_model(here, node, size):
+    """The state of the last final segment goes last, though there is no room for the others."""
+    assert node.stop() == 0, node.said()
+    small = here.verifier("--mode", "observe", "--keep-bytes", str(size * 3 // 2), "--serve",
+                          "127.0.0.1:0", who="auditor")
+    here.until(lambda: keeps(here, "auditor").startswith("1 end states"), "the others go")
+    see_right(here, store_of(here, "auditor"), ENDS[2:])
+    place_of(here, small)
+    return small
+
+
+def a_panel_outlives_the_solver(on_chain):
+    """The verifier has the seats, and enlisted before it served; the auditor only looks."""
+    with Town(["client", "solver", "verifier", "auditor"], on_chain) as here:
+        job = here.new_job("text.job", "--width", "64")
+        key = here.open_job(job, "--held", "0.2", "--delivery-period", "%ds" % (4 * PERIOD_S))
+        solver = here.solve("solver", job, key)
+        here.until_count_at_least(3, "committed", key)
+        nodes = [here.verifier("--mirror", here.path("solver.run"), "--serve", "127.0.0.1:0", *more,
+                               who=who) for who, more in (("verifier", ()), (
+                                   "auditor", ("--mode", "observe", "--extra", "1")))]
+        here.until_count_at_least(3, "sealed a verdict", key)
+        here.until_count(1, "announced", key, "verifier")
+        here.pass_time(PERIOD_S + 10)
+        here.until_count_at_least(3, "revealed", key)
+        here.pass_time(2 * PERIOD_S + 10)
+        here.until_count(1, "closed", key)
+        for who in ("verifier", "auditor"):
+            here.until(lambda who=who: keeps(here, who).startswith("3 end states"), who + " keeps")
+        solver.kill()
+        shutil.copytree(here.path("solver.run/checkpoints"), here.path("truth"))
+        shutil.rmtree(here.path("solver.run"))
+        for who in ("verifier", "auditor"):
+            see_right(here, store_of(here, who))
+        size = os.path.getsize(here.path("truth/%s.safetensors" % ENDS[2]))
+        nodes[1] = a_smaller_bound_leaves_the_model(here, nodes[1], size)
+        done = fetch(here, key, "model", "--with-optimizer")
+        assert done["acknowledged"] and done["final"] and done["step"] == 12, done
+        assert read(done["file"]) == read(here.path("truth/%s.safetensors" % ENDS[2]))
+        assert [one["url"] for one in done["mirrors"]] == [place_of(here, nodes[0])], done
+        here.until_count(1, "delivered", key)
+        done = fetch(here, key, "other", "--with-optimizer", "--no-acknowledge", "--mirror",
+                     place_of(here, nodes[1]))
+        assert read(done["file"]) == read(here.path("truth/%s.safetensors" % ENDS[2]))
+        for node in nodes:
+            assert node.stop() == 0, node.said()
+        assert here.count("announced", key) == 1, "each change is said once"
+
+
+def test_a_panel_outlives_the_solver():
+    a_panel_outlives_the_solver(False)
+
+
+def test_a_panel_outlives_the_solver_on_a_chain():
+    a_panel_outlives_the_solver(True)
+
+
+def test_a_node_that_keeps_nothing():
+    with Town(["auditor"]) as here:
+        assert "--no-keep keeps nothing" in here.run("auditor", "verifier", "run", "--mode", "observe",
+                                                     "--no-keep", "--serve", "0", wanted=3)
+        node = here.verifier("--mode", "observe", "--no-keep", who="auditor")
+        here.until(lambda: "started, in" in node.said(), "it runs")
+        assert node.stop() == 0 and not os.path.exists(store_of(here, "auditor")), node.said()
+
+
 if __name__ == "__main__":
-    sys.exit(main([test_a_kept_model_outlives_its_solver]))
+    sys.exit(main([test_a_kept_model_outlives_its_solver, test_a_panel_outlives_the_solver,
+                   test_a_node_that_keeps_nothing],
+                  [test_a_panel_outlives_the_solver_on_a_chain]))

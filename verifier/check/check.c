@@ -10,6 +10,7 @@
 
 #include "proofs/commit/state_root.h"
 #include "verifier/check/check_inputs.h"
+#include "verifier/check/check_keep.h"
 
 /* ---- replaying ---------------------------------------------------------- */
 
@@ -264,6 +265,7 @@ static enum status replay(struct checker *checker, struct error *error)
     checker->result->index = request->index;
     checker->result->outcome = CHECK_PROVEN;
     checker->result->has_leaves = !hash32_is_zero(&request->seed);
+    check_keep(checker);
     return STATUS_OK;
 }
 

@@ -71,6 +71,7 @@ static const struct wire_field request_fields[] = {
     REQUEST(memory_max, FIELD_U64, NUMBER_MAX),
     REQUEST(file_max, FIELD_U64, NUMBER_MAX),
     REQUEST(bandwidth_max, FIELD_U64, NUMBER_MAX),
+    REQUEST(keep_max, FIELD_U64, NUMBER_MAX),
     REQUEST(mirror_timeout_s, FIELD_U32, UINT32_MAX),
     REQUEST(mirrors_tired, FIELD_U32, CHECK_MIRRORS_MAX),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
@@ -95,6 +96,9 @@ static const struct wire_field result_fields[] = {
     RESULT(steps_run, FIELD_U64, NUMBER_MAX),
     RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
+
+/* Of results where something was to be kept. */
+static const struct wire_field keep_fields[] = {RESULT(kept, FIELD_FLAG, 0)};
 
 static const struct wire_field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
 
@@ -408,6 +412,10 @@ json_t *check_result_json(const struct check_result *result)
                                number_json(note->bytes), "trouble", plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
+    if (result->kept || result->keep_trouble[0] != '\0') {
+        write_fields(object, result, keep_fields, COUNT(keep_fields));
+        (void)json_object_set_new(object, "keep_trouble", plain_json(result->keep_trouble));
+    }
     if (result->loss_known) {
         (void)json_object_set_new(object, "loss_bits", number_json(result->loss_bits));
     }
@@ -489,6 +497,20 @@ static enum status read_words(struct check_result *result, const json_t *object,
                : error_set(error, STATUS_BAD_FORMAT, "the outcome makes no sense");
 }
 
+static enum status read_keep(struct check_result *result, const json_t *object, struct error *error)
+{
+    const char *trouble = "";
+
+    if (json_object_get(object, "kept") == NULL) {
+        return STATUS_OK;
+    }
+    TRY(read_fields(result, object, keep_fields, COUNT(keep_fields), error));
+    TRY(strict_json_text(object, error, &trouble, "keep_trouble"));
+    (void)snprintf(result->keep_trouble, sizeof(result->keep_trouble), "%.*s", CHECK_NOTE_MAX - 1,
+                   trouble);
+    return STATUS_OK;
+}
+
 enum status check_result_parse(struct check_result *result, const void *bytes, size_t size,
                                struct error *error)
 {
@@ -505,6 +527,7 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
         TRY_OUT(read_fields(result, object, loss_fields, COUNT(loss_fields), error));
     }
     TRY_OUT(read_bytes(result, object, error));
+    TRY_OUT(read_keep(result, object, error));
     TRY_OUT(read_words(result, object, error));
 out:
     json_decref(object);

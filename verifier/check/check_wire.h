@@ -50,6 +50,7 @@ struct check_request {
     uint64_t bandwidth_max;    /* bytes a second; 0: no limit */
     uint32_t mirror_timeout_s; /* how long an endpoint may be silent, or slower than a trickle */
     uint32_t processor_s;      /* of computing */
+    uint64_t keep_max;         /* bytes of an end state that is left in the cache; 0: none is */
     uint32_t threads;
     char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
     uint64_t device_memory;        /* of each device; 0: all of it */
@@ -107,6 +108,8 @@ struct check_result {
     struct digest post_state;
     struct digest true_state;  /* what the first replay gave */
     struct digest other_state; /* and the second */
+    bool kept; /* PROVEN: the state that the segment ends in lies in the cache (check_keep.h) */
+    char keep_trouble[CHECK_NOTE_MAX]; /* it does not, though it was to; empty: nothing is wrong */
     bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
     uint32_t loss_bits;
     uint64_t steps_run;

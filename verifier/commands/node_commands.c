@@ -54,7 +54,21 @@ static const struct option_spec run_options[] = {
     {.name = "contact",
      .kind = OPTION_TEXT,
      .value = "URL",
-     .help = "where this node is found, for others in its panels"},
+     .help = "where this node is found, for its panels and clients (default: the address of "
+             "--serve)"},
+    {.name = "serve",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help =
+         "serve the end states that are kept, so that 'job fetch' has the model when its solver "
+         "is gone (default: not at all)"},
+    {.name = "keep-bytes",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "10G",
+     .help = "bytes of end states of replayed segments to keep; those that nobody needs go first, "
+             "models that are not delivered last"},
+    {.name = "no-keep", .kind = OPTION_FLAG, .help = "keep no end states"},
     {.name = "extra",
      .kind = OPTION_REAL,
      .value = "X",
@@ -133,11 +147,46 @@ static enum status read_panel(struct running_node *running, struct error *error)
     if (options->contact != NULL && strlen(options->contact) > GAME_CONTACT_MAX) {
         return error_set(error, STATUS_USAGE, "--contact: at most %d bytes", GAME_CONTACT_MAX);
     }
+    if (options->contact != NULL && strchr(options->contact, '#') != NULL) {
+        return error_set(error, STATUS_USAGE, "--contact: an address has no '#'");
+    }
     for (size_t i = 0; i < options_list_count(given, "allow-list"); i++) {
         running->allow_lists[options->allow_list_count++] =
             options_list_item(given, "allow-list", i);
     }
     options->allow_lists = running->allow_lists;
+    return STATUS_OK;
+}
+
+/* What is kept, and where others find it. */
+static enum status open_keep(struct running_node *running, struct error *error)
+{
+    struct node_setup *setup = &running->setup;
+    const struct options *given = setup->context->options;
+    const char *place = options_text(given, "serve");
+    char folder[FILE_PATH_MAX];
+
+    if (options_flag(given, "no-keep")) {
+        return place == NULL
+                   ? STATUS_OK
+                   : error_set(error, STATUS_USAGE,
+                               "--serve serves what is kept, and --no-keep keeps nothing");
+    }
+    TRY(node_setup_path(folder, given, NODE_FILE_KEPT, error));
+    TRY(keep_open(&setup->keep, &setup->store, folder, place, options_number(given, "keep-bytes"),
+                  error));
+    if (place == NULL) {
+        return STATUS_OK;
+    }
+    log_info(setup->context->log, "verifier", "serving what is kept at %s",
+             kept_url(setup->keep.folder));
+    if (setup->options.contact == NULL && kept_can_be_called(setup->keep.folder)) {
+        setup->options.contact = kept_url(setup->keep.folder);
+    } else if (setup->options.contact == NULL) {
+        log_warn(setup->context->log, "verifier",
+                 "nobody can call %s: name this machine with --contact",
+                 kept_url(setup->keep.folder));
+    }
     return STATUS_OK;
 }
 
@@ -192,6 +241,7 @@ static enum status open_node(struct running_node *running, struct error *error)
     TRY(node_setup_prepare(setup, error));
     TRY(store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error));
     TRY(open_server(running, error));
+    TRY(open_keep(running, error));
     setup->retry = &retry;
     status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
                              options_flag(given, "forget-fault"), error);

@@ -12,7 +12,7 @@
 
 /* ---- where the node's files are ------------------------------------------- */
 
-static const char *const node_files[] = {"node.db", "verdicts.db", "cache", "self-test"};
+static const char *const node_files[] = {"node.db", "verdicts.db", "cache", "self-test", "kept"};
 
 enum status node_setup_folder(char path[FILE_PATH_MAX], const struct options *given,
                               struct error *error)
@@ -199,6 +199,7 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
     ports.signer = setup->signer;
     ports.verdicts = setup->verdicts;
     ports.checks = workers_port(setup->workers);
+    ports.keep = &setup->keep;
     return node_open(&setup->node, &setup->options, &ports, error);
 }
 
@@ -207,6 +208,7 @@ void node_setup_close(struct node_setup *setup)
     node_close(&setup->node);
     workers_close(setup->workers);
     ledger_close(setup->ledger);
+    keep_close(&setup->keep);
     store_close(&setup->store);
     verdict_db_close(setup->verdicts);
     signer_free(setup->signer);

@@ -11,12 +11,14 @@
 #include "base/io/stop.h"
 #include "chain/game/ledger_retry.h"
 #include "verifier/node/node.h"
+#include "verifier/store/keep.h"
 
 enum node_file {
     NODE_FILE_STORE,
     NODE_FILE_VERDICTS,
     NODE_FILE_CACHE,
     NODE_FILE_SELF_TEST,
+    NODE_FILE_KEPT,
 };
 
 #define NODE_STATE_OPTION                                                                          \
@@ -98,6 +100,7 @@ struct node_setup {
     struct store store;
     struct verdict_db *verdicts;
     struct workers *workers;
+    struct keep keep; /* opened by whoever wants one */
     struct node node;
     struct node_options options; /* what is not in NODE_WORK_OPTIONS is set before it is opened */
     const char *mirrors[OPTION_LIST_MAX];

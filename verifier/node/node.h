@@ -52,12 +52,15 @@ struct node_options {
     uint32_t grace_s;       /* until moves that anybody may make are made for who did not */
 };
 
+struct keep; /* verifier/store/keep.h */
+
 struct node_ports {
     struct ledger *ledger;
     const struct signer *signer; /* of asks about traces; NULL: they are not signed */
     struct store *store;
     struct verdict_db *verdicts;
     struct check_port checks;
+    const struct keep *keep; /* NULL: nothing is kept */
     uint64_t (*now_ms)(void *context); /* since 1970 */
     void *clock;
     const struct log *log; /* NULL: no log */

@@ -11,6 +11,7 @@
 #include "verifier/node/node_children.h"
 #include "verifier/node/node_claims.h"
 #include "verifier/node/node_disputes.h"
+#include "verifier/store/keep.h"
 #include "verifier/store/mirrors.h"
 
 enum {
@@ -33,6 +34,7 @@ static enum status make_request(struct node *node, struct check_request **made,
     TRY(node_request(node, made, &segment, error));
     (*made)->seed = task->seed;
     (*made)->proven = task->proven;
+    (*made)->keep_max = node->ports.keep == NULL ? 0 : keep_wants(node->ports.keep, *made);
     return STATUS_OK;
 }
 
@@ -214,6 +216,9 @@ static enum status take_answer(struct node *node, struct node_running *place,
     TRY_OUT(count_result(node, &task, result, error));
     TRY_OUT(mirrors_note(node->ports.store, place->request, result, node->now_ms, node->ports.log,
                          error));
+    if (node->ports.keep != NULL) {
+        keep_take(node->ports.keep, node->ports.store, place->request, result, node->ports.log);
+    }
     status = conclude(node, &task, place->request, result, error);
 out:
     return store_end(node->ports.store, status, error);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "base/hex.h"
 #include "chain/commands/allow_file.h"
 #include "verifier/node/node_policy.h"
@@ -38,10 +39,16 @@ static enum status find_path(struct node *node, struct digest siblings[GAME_ALLO
     return error_set(error, STATUS_REFUSED, "its panel is a list that --allow-list does not name");
 }
 
-enum status node_panel_enlist(struct node *node, const struct action *action, struct error *error)
+static struct game_bytes contact_of(const struct node *node)
 {
     const char *contact = node->options.contact == NULL ? "" : node->options.contact;
-    const struct game_bytes bytes = {(const uint8_t *)contact, strlen(contact)};
+
+    return (struct game_bytes){(const uint8_t *)contact, strlen(contact)};
+}
+
+enum status node_panel_enlist(struct node *node, const struct action *action, struct error *error)
+{
+    const struct game_bytes bytes = contact_of(node);
     struct digest siblings[GAME_ALLOW_MAX];
     struct game_hashes path = {siblings, 0};
     struct store_job job;
@@ -152,6 +159,45 @@ static enum status enlist(struct node *node, struct error *error)
     return store_visit(node->ports.store, STORE_JOBS, where, consider, node, error);
 }
 
+/* ---- announcing ----------------------------------------------------------------- */
+
+enum status node_panel_announce(struct node *node, const struct action *action, struct error *error)
+{
+    const struct game_bytes bytes = contact_of(node);
+
+    return ledger_announce(node->ports.ledger, action->name, &action->job, &bytes, error);
+}
+
+/* The name follows from what is said and from the word before it: each change is said once. */
+static enum status announce(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_job *job = row;
+    const struct database_blob key = {job->key.bytes, HASH32_SIZE};
+    const struct database_blob own = {ledger_get_own(node->ports.ledger)->bytes, ADDRESS_SIZE};
+    struct action action = {.kind = ACTION_ANNOUNCE, .job = job->key, .late_s = GAME_TIME_MAX};
+    struct action before;
+    char about[GAME_CONTACT_MAX + 32];
+    struct hash32 hash;
+    int64_t said = 0;
+    enum status status;
+
+    TRY(database_number(&node->ports.store->sql, &said, 0, error,
+                        "SELECT count(*) FROM contacts WHERE job = ? AND owner = ? AND url = ?",
+                        "bbt", &key, &own, node->options.contact));
+    if (said != 0) {
+        return STATUS_OK;
+    }
+    TRY(database_number(&node->ports.store->sql, &said, 0, error,
+                        "SELECT number FROM contacts WHERE job = ? AND owner = ?", "bb", &key,
+                        &own));
+    (void)snprintf(about, sizeof(about), "%lld %s", (long long)said, node->options.contact);
+    hash = verdict_db_derive(node->ports.verdicts, "a contact", about, strlen(about));
+    node_name(action.name, ACTION_ANNOUNCE, &job->key, endian_load_be32(hash.bytes));
+    status = action_find(node->ports.store, &before, action.name, error);
+    return status == STATUS_NOT_FOUND ? action_plan(node->ports.store, &action, error) : status;
+}
+
 /* ---- leaving -------------------------------------------------------------------- */
 
 /* The terms stay, but what a replay takes here changes. */
@@ -208,6 +254,12 @@ enum status node_panel_round(struct node *node, struct error *error)
             "j.phase <> :job_closed AND coalesce(w.wish, 0) <> :to_leave AND EXISTS (SELECT 1 FROM"
             " entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)",
             reconsider, node, error));
+    }
+    if (node->options.mode == NODE_ACT && !node->options.by_hand && node->options.contact != NULL) {
+        TRY(store_visit(store, STORE_JOBS,
+                        "j.phase <> :job_closed AND EXISTS (SELECT 1 FROM entries e WHERE"
+                        " e.job = j.key AND e.ours AND NOT e.gone)",
+                        announce, node, error));
     }
     TRY(store_visit(store, STORE_ENTRIES,
                     "e.ours AND NOT e.gone AND e.left_s = 0 AND j.phase <> :job_closed AND EXISTS"

@@ -150,6 +150,8 @@ static enum status send(struct node *node, const struct action *action, struct e
         return ledger_release(ledger, action->name, &action->job, error);
     case ACTION_EXPIRE:
         return ledger_expire(ledger, action->name, &action->job, error);
+    case ACTION_ANNOUNCE:
+        return node_panel_announce(node, action, error);
     case ACTION_WITHDRAW:
         return ledger_withdraw(ledger, action->name, ledger_get_own(ledger), error);
     case ACTION_QUERY:

@@ -42,8 +42,9 @@ enum action_kind {
     ACTION_RELEASE,
     ACTION_EXPIRE,
     ACTION_WITHDRAW,
+    ACTION_ANNOUNCE, /* where the node is found now */
 };
-#define ACTION_KINDS 20
+#define ACTION_KINDS 21
 
 enum action_state {
     ACTION_PLANNED = 0,

@@ -1,0 +1,26 @@
+/*
+ * check_keep.h - leaves the state that a segment ends in behind a check that proved it, so that its
+ * node can keep it (verifier/node/node_keep.h) and nobody has to send it.
+ *
+ * A check may write to its cache alone: there the files lie under the root of the state until the
+ * node takes them. A failure to leave them is no failure of the check.
+ */
+#ifndef VERIFIER_CHECK_CHECK_KEEP_H
+#define VERIFIER_CHECK_CHECK_KEEP_H
+
+#include "proofs/mirror/kept.h"
+#include "verifier/check/check_inputs.h"
+
+/* The machine has run the last step of the segment, and its state has the committed root. Sets
+ * `kept` or `keep_trouble` of the result; neither, where nothing is to be kept. */
+void check_keep(struct checker *checker);
+
+/* Where the parts lie in the cache. */
+MUST_CHECK enum status check_keep_path(char path[FILE_PATH_MAX], const char *cache,
+                                       const struct digest *root, enum kept_part part,
+                                       struct error *error);
+
+/* The root of the state that the segment to check ends in. */
+const struct digest *check_keep_root(const struct check_request *request);
+
+#endif /* VERIFIER_CHECK_CHECK_KEEP_H */

@@ -1,0 +1,138 @@
+/* keep.c - see keep.h. */
+#include "verifier/store/keep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/hex.h"
+#include "verifier/check/check_keep.h"
+
+/* ---- what a state is worth -------------------------------------------------- */
+
+enum worth {
+    WORTH_NOTHING, /* its jobs are delivered, or nobody knows them */
+    WORTH_PASSED,  /* a later end is final */
+    WORTH_NEXT,    /* not final yet: the next segment begins with it */
+    WORTH_FINAL,   /* the last end that is final; of a closed job it is the model */
+};
+
+struct ranking {
+    struct store *store;
+    struct kept_state *state;
+};
+
+/* One id may be in several jobs of the ledger: the one that needs the state most counts. */
+static enum status rank_job(void *context, const void *row, struct error *error)
+{
+    const struct ranking *ranking = context;
+    const struct store_job *job = row;
+    struct kept_state *state = ranking->state;
+    uint64_t final = (uint64_t)job->finalized * job->terms.segment_steps;
+    uint32_t worth;
+    int64_t delivered = 0;
+
+    final = final < job->terms.steps ? final : job->terms.steps;
+    TRY(database_number(&ranking->store->sql, &delivered, 0, error,
+                        "SELECT delivered FROM jobs WHERE key = ?", "b",
+                        &(struct database_blob){job->key.bytes, HASH32_SIZE}));
+    worth = delivered != 0                    ? WORTH_NOTHING
+            : state->step == final            ? WORTH_FINAL
+            : job->phase == GAME_PHASE_CLOSED ? WORTH_NOTHING
+            : state->step < final             ? WORTH_PASSED
+                                              : WORTH_NEXT;
+    state->rank = worth > state->rank ? worth : state->rank;
+    return STATUS_OK;
+}
+
+static enum status rank(void *context, struct kept_state *state, struct error *error)
+{
+    struct ranking ranking = {.store = context, .state = state};
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char where[HEX_SIZE(DIGEST_SIZE) + 16];
+
+    hex_encode(id, state->job.bytes, DIGEST_SIZE);
+    (void)snprintf(where, sizeof(where), "j.id = x'%s'", id);
+    return store_visit(ranking.store, STORE_JOBS, where, rank_job, &ranking, error);
+}
+
+static enum status bound(const struct keep *keep, struct store *store, struct error *error)
+{
+    const char *url = kept_url(keep->folder);
+    char text[STORE_REASON_MAX];
+    uint32_t count = 0;
+    uint64_t size = 0;
+
+    TRY(kept_bound(keep->folder, &count, &size, keep->bytes_max, rank, store, error));
+    (void)snprintf(text, sizeof(text), "%" PRIu32 " end states, %.1f of %.1f MB%s%.150s", count,
+                   (double)size / 1e6, (double)keep->bytes_max / 1e6,
+                   url[0] == '\0' ? "; not served" : ", served at ", url);
+    return store_set_text(store, "keeps", text, error);
+}
+
+/* ---- keeping ---------------------------------------------------------------- */
+
+enum status keep_open(struct keep *keep, struct store *store, const char *folder, const char *place,
+                      uint64_t bytes_max, struct error *error)
+{
+    keep->bytes_max = bytes_max;
+    TRY(kept_open(&keep->folder, folder, place, error));
+    return bound(keep, store, error);
+}
+
+void keep_close(struct keep *keep)
+{
+    kept_close(keep->folder);
+    *keep = (struct keep){0};
+}
+
+static uint64_t step_of(const struct check_request *request)
+{
+    return (uint64_t)request->index * request->segment_steps +
+           request->segments[request->segment_count - 1].steps;
+}
+
+uint64_t keep_wants(const struct keep *keep, const struct check_request *request)
+{
+    return keep->folder == NULL || kept_has(keep->folder, &request->job_id, step_of(request))
+               ? 0
+               : keep->bytes_max;
+}
+
+static enum status take_part(const struct keep *keep, const struct check_request *request,
+                             enum kept_part part, struct error *error)
+{
+    char from[FILE_PATH_MAX];
+    char to[FILE_PATH_MAX];
+
+    TRY(check_keep_path(from, request->cache, check_keep_root(request), part, error));
+    TRY(kept_path(to, keep->folder, &request->job_id, step_of(request), part, error));
+    return rename(from, to) == 0 ? STATUS_OK : error_set_errno(error, "cannot keep %s", to);
+}
+
+/* The state appears last: who finds it finds the rest. */
+static enum status take(const struct keep *keep, struct store *store,
+                        const struct check_request *request, struct error *error)
+{
+    TRY(take_part(keep, request, KEPT_JOB, error));
+    TRY(take_part(keep, request, KEPT_PIECES, error));
+    TRY(take_part(keep, request, KEPT_STATE, error));
+    return bound(keep, store, error);
+}
+
+void keep_take(const struct keep *keep, struct store *store, const struct check_request *request,
+               const struct check_result *result, const struct log *log)
+{
+    struct error why;
+
+    error_init(&why);
+    if (keep->folder == NULL || request->keep_max == 0 || result->outcome != CHECK_PROVEN) {
+        return;
+    }
+    if (result->keep_trouble[0] != '\0') {
+        log_warn(log, "verifier", "the state before step %" PRIu64 " is not kept: %s",
+                 step_of(request), result->keep_trouble);
+    } else if (result->kept && take(keep, store, request, &why) != STATUS_OK) {
+        log_warn(log, "verifier", "the state before step %" PRIu64 " is not kept: %s",
+                 step_of(request), why.text);
+    }
+}

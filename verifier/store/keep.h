@@ -1,0 +1,32 @@
+/*
+ * keep.h - the end states of segments that a node has replayed and keeps, and which of them go
+ * first when room is short.
+ *
+ * What is kept is on disk and known by its names alone. The store says what it is worth: least a
+ * state of a job that needs none any more, most the final state of a job that is not delivered.
+ */
+#ifndef VERIFIER_STORE_KEEP_H
+#define VERIFIER_STORE_KEEP_H
+
+#include "base/io/log.h"
+#include "proofs/mirror/kept.h"
+#include "verifier/store/store.h"
+
+struct keep {
+    struct kept *folder; /* owned; NULL: nothing is kept */
+    uint64_t bytes_max;
+};
+
+/* Makes the folder, and serves it at place, unless that is NULL; drops what is over the bound. */
+MUST_CHECK enum status keep_open(struct keep *keep, struct store *store, const char *folder,
+                                 const char *place, uint64_t bytes_max, struct error *error);
+void keep_close(struct keep *keep); /* a zero-filled one is fine */
+
+/* How many bytes of the state behind the segment to check are wanted; 0: it is there already. */
+uint64_t keep_wants(const struct keep *keep, const struct check_request *request);
+
+/* Takes what a check has left. Trouble is logged: it is none of the check. */
+void keep_take(const struct keep *keep, struct store *store, const struct check_request *request,
+               const struct check_result *result, const struct log *log);
+
+#endif /* VERIFIER_STORE_KEEP_H */
