@@ -182,12 +182,17 @@ def keeps(here, who):
             here.ask(who, "verifier", "status")["facts"]}.get("keeps", "")
 
 
+def knows_the_end(here, who):
+    return [job["phase"] for job in here.ask(who, "verifier", "status")["jobs"]] == ["closed"]
+
+
 def store_of(here, who):
     return here.path(who + "/state/lockstep/verifier/kept")
 
 
 def a_smaller_bound_leaves_the_model(here, node, size):
     """The state of the last final segment goes last, though there is no room for the others."""
+    here.until(lambda: knows_the_end(here, "auditor"), "the auditor knows what is final")
     assert node.stop() == 0, node.said()
     small = here.verifier("--mode", "observe", "--keep-bytes", str(size * 3 // 2), "--serve",
                           "127.0.0.1:0", who="auditor")

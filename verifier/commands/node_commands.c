@@ -173,8 +173,7 @@ static enum status open_keep(struct running_node *running, struct error *error)
                                "--serve serves what is kept, and --no-keep keeps nothing");
     }
     TRY(node_setup_path(folder, given, NODE_FILE_KEPT, error));
-    TRY(keep_open(&setup->keep, &setup->store, folder, place, options_number(given, "keep-bytes"),
-                  error));
+    TRY(keep_open(&setup->keep, folder, place, options_number(given, "keep-bytes"), error));
     if (place == NULL) {
         return STATUS_OK;
     }

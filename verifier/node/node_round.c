@@ -13,6 +13,7 @@
 #include "verifier/node/node_disputes.h"
 #include "verifier/node/node_plan.h"
 #include "verifier/node/signing_guard.h"
+#include "verifier/store/keep.h"
 
 enum {
     EVENTS_MAX = 512, /* of one round */
@@ -167,6 +168,9 @@ static enum status sweep(struct node *node, struct error *error)
     }
     node->swept_ms = node->now_ms;
     sweep_cache(node);
+    if (node->ports.keep != NULL) {
+        TRY(keep_sweep(node->ports.keep, node->ports.store, error));
+    }
     return store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);
 }
 

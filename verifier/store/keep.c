@@ -55,13 +55,17 @@ static enum status rank(void *context, struct kept_state *state, struct error *e
     return store_visit(ranking.store, STORE_JOBS, where, rank_job, &ranking, error);
 }
 
-static enum status bound(const struct keep *keep, struct store *store, struct error *error)
+enum status keep_sweep(const struct keep *keep, struct store *store, struct error *error)
 {
-    const char *url = kept_url(keep->folder);
     char text[STORE_REASON_MAX];
+    const char *url;
     uint32_t count = 0;
     uint64_t size = 0;
 
+    if (keep->folder == NULL) {
+        return store_set_text(store, "keeps", "nothing", error);
+    }
+    url = kept_url(keep->folder);
     TRY(kept_bound(keep->folder, &count, &size, keep->bytes_max, rank, store, error));
     (void)snprintf(text, sizeof(text), "%" PRIu32 " end states, %.1f of %.1f MB%s%.150s", count,
                    (double)size / 1e6, (double)keep->bytes_max / 1e6,
@@ -71,12 +75,11 @@ static enum status bound(const struct keep *keep, struct store *store, struct er
 
 /* ---- keeping ---------------------------------------------------------------- */
 
-enum status keep_open(struct keep *keep, struct store *store, const char *folder, const char *place,
-                      uint64_t bytes_max, struct error *error)
+enum status keep_open(struct keep *keep, const char *folder, const char *place, uint64_t bytes_max,
+                      struct error *error)
 {
     keep->bytes_max = bytes_max;
-    TRY(kept_open(&keep->folder, folder, place, error));
-    return bound(keep, store, error);
+    return kept_open(&keep->folder, folder, place, error);
 }
 
 void keep_close(struct keep *keep)
@@ -116,7 +119,7 @@ static enum status take(const struct keep *keep, struct store *store,
     TRY(take_part(keep, request, KEPT_JOB, error));
     TRY(take_part(keep, request, KEPT_PIECES, error));
     TRY(take_part(keep, request, KEPT_STATE, error));
-    return bound(keep, store, error);
+    return keep_sweep(keep, store, error);
 }
 
 void keep_take(const struct keep *keep, struct store *store, const struct check_request *request,

@@ -17,10 +17,14 @@ struct keep {
     uint64_t bytes_max;
 };
 
-/* Makes the folder, and serves it at place, unless that is NULL; drops what is over the bound. */
-MUST_CHECK enum status keep_open(struct keep *keep, struct store *store, const char *folder,
-                                 const char *place, uint64_t bytes_max, struct error *error);
+/* Makes the folder, and serves it at place, unless that is NULL. */
+MUST_CHECK enum status keep_open(struct keep *keep, const char *folder, const char *place,
+                                 uint64_t bytes_max, struct error *error);
 void keep_close(struct keep *keep); /* a zero-filled one is fine */
+
+/* Drops what is over the bound, by what the store knows now; and says there what is kept. */
+MUST_CHECK enum status keep_sweep(const struct keep *keep, struct store *store,
+                                  struct error *error);
 
 /* How many bytes of the state behind the segment to check are wanted; 0: it is there already. */
 uint64_t keep_wants(const struct keep *keep, const struct check_request *request);

@@ -143,8 +143,8 @@ static bool is_there(const struct scene *scene, uint8_t id, uint64_t step)
 static void bound(struct scene *scene, uint64_t bytes_max)
 {
     keep_close(&scene->keep);
-    must(scene,
-         keep_open(&scene->keep, &scene->store, scene->folder, NULL, bytes_max, &scene->error));
+    must(scene, keep_open(&scene->keep, scene->folder, NULL, bytes_max, &scene->error));
+    must(scene, keep_sweep(&scene->keep, &scene->store, &scene->error));
 }
 
 static void test_what_is_needed_most_goes_last(void **state)
