@@ -62,7 +62,7 @@ struct policy policy_quick(void);
 
 /* What an account has, and what its bonds lock already. */
 struct policy_locked {
-    wei means; /* purse, owed and locked */
+    wei means; /* purse, owed, and what is locked and not lost; nothing of it twice */
     wei all;
     wei job;
     wei client; /* in jobs of this job's client, and */

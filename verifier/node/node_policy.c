@@ -11,19 +11,26 @@
 /* Job, terms, client, solver, entries, outsiders that a claim pays for, bond (or NULL). */
 #define ROWS "SELECT j.key, j.terms, j.client, coalesce(j.solver, j.client), "
 
-/* Bonds in panels; entries that are sent and not seen yet; claims that are open, or were lost since
- * a time; claims that are sent and not seen yet. */
-static const char *const lock_texts[] = {
-    ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND NOT e.gone"
-         " AND ? IS NOT NULL GROUP BY j.key",
-    ROWS "1, 0, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :enlist AND"
-         " a.state = :action_sent AND ? IS NOT NULL AND (SELECT count(*) FROM entries e WHERE"
-         " e.job = a.job AND e.ours) <= a.number",
-    ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE (d.ours AND"
-         " d.phase <> :claim_closed) OR (d.lost AND d.lost_s > ?)",
-    ROWS "0, a.number, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :claim AND"
-         " a.state = :action_sent AND ? IS NOT NULL AND NOT EXISTS (SELECT 1 FROM disputes d WHERE"
-         " d.subject = a.claim AND (d.ours OR d.lost))",
+/* What locks money, with a time since which it counts. */
+static const struct {
+    bool is_ours; /* else it is lost, or the purse still has it */
+    const char *text;
+} locks[] = {
+    /* Bonds in panels, and of claims that are open. */
+    {true, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND"
+                " NOT e.gone AND ? IS NOT NULL GROUP BY j.key"},
+    {true, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.ours AND"
+                " d.phase <> :claim_closed AND ? IS NOT NULL"},
+    /* Bonds of claims that were lost lately. */
+    {false, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.lost AND"
+                 " d.lost_s > ?"},
+    /* Entries and claims that are sent and not seen yet. */
+    {false, ROWS "1, 0, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :enlist"
+                 " AND a.state = :action_sent AND ? IS NOT NULL AND (SELECT count(*) FROM entries e"
+                 " WHERE e.job = a.job AND e.ours) <= a.number"},
+    {false, ROWS "0, a.number, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE"
+                 " a.kind = :claim AND a.state = :action_sent AND ? IS NOT NULL AND NOT EXISTS"
+                 " (SELECT 1 FROM disputes d WHERE d.subject = a.claim AND (d.ours OR d.lost))"},
 };
 
 struct parties {
@@ -98,7 +105,7 @@ out:
     return status;
 }
 
-/* The purse is read once in a round: what is sent in the same round is in `locked` instead. */
+/* Once in a round. It still has what is sent in the same round, or is in no block yet. */
 static enum status read_purse(struct node *node, struct error *error)
 {
     wei purse = 0;
@@ -118,11 +125,13 @@ static enum status read_locked(struct policy_locked *locked, struct node *node,
 {
     *locked = (struct policy_locked){0};
     TRY(read_purse(node, error));
-    for (size_t i = 0; i < sizeof(lock_texts) / sizeof(lock_texts[0]); i++) {
-        TRY(add_locks(locked, parties, node, lock_texts[i], error));
-    }
     locked->means = node->purse;
-    add(&locked->means, locked->all);
+    for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++) {
+        const wei before = locked->all;
+
+        TRY(add_locks(locked, parties, node, locks[i].text, error));
+        add(&locked->means, locks[i].is_ours ? locked->all - before : 0);
+    }
     return STATUS_OK;
 }
 

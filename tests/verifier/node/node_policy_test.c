@@ -1,6 +1,6 @@
 /*
- * Goal: what a node's bonds lock is counted as it is: entries that are sent and on the ledger,
- * claims; and a bond that has come back makes room for another. Method: the real node on an
+ * Goal: what a node's bonds lock is counted once: entries that are sent and on the ledger, claims,
+ * also where the limit is a share of what the account has; and a bond that has come back makes room for another. Method: the real node on an
  * embedded ledger, with room for two bonds of an entry, or for one of a claim, and with jobs that
  * want more. tests/attacks/honeypot_test.c has what is lost.
  */
@@ -159,6 +159,43 @@ static void test_jobs_of_one_party_share_its_limit(void **state)
     see_entries_of_two_jobs("one-party", &party, 2);
 }
 
+static wei quarter; /* of all that the node has */
+
+static void dear(struct game_terms *terms)
+{
+    terms->bond = quarter;
+    terms->fee = quarter / 10;
+    terms->stake = 2 * quarter;
+}
+
+/* A share of what the account has is exactly enough for two bonds, while they are sent and when the
+ * ledger has them: neither is in the account twice, and a third finds no room. */
+static void test_bonds_that_are_sent_make_nobody_richer(void **state)
+{
+    const struct policy half = {
+        .lock_all = {.set = true, .is_share = true, .share_ppm = POLICY_WHOLE_PPM / 2}};
+    struct job *job = some_job(6);
+    struct market_node node;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "half");
+    quarter = market_money(&market, MARKET_VERIFIER) / 4;
+    market.retouch = dear;
+    for (int i = 0; i < 4; i++) {
+        (void)market_open_job(&market, job);
+    }
+    market_node_defaults(&node, &market, NULL);
+    node.options.entries = 1;
+    node.options.policy = half;
+    market_node_open(&node);
+    some_rounds(&node);
+    assert_int_equal(market_count(&market, GAME_ENLISTED, verifier(&market)), 2);
+    market_node_close(&node);
+    market_close(&market);
+    job_free(job);
+}
+
 /* ---- claims -------------------------------------------------------------------------- */
 
 /* Two false steps, and room for the bond of one claim: the second is claimed when the first has
@@ -252,6 +289,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bonds_that_come_back_make_room),
         cmocka_unit_test(test_jobs_of_one_party_share_its_limit),
+        cmocka_unit_test(test_bonds_that_are_sent_make_nobody_richer),
         cmocka_unit_test(test_a_claim_that_finds_no_room_is_made_later),
         cmocka_unit_test(test_a_node_leaves_where_it_is_too_slow),
     };
