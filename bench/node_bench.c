@@ -9,7 +9,7 @@
  *
  *     NODE_THREADS=1       of solver and verifier
  *     NODE_SEGMENTS=7      segments of up to 50 steps; of longer ones as many as take that long
- *     NODE_LENGTH=         segments of this length alone
+ *     NODE_LENGTH=         segments of this length alone, of at most 256 steps
  *     NODE_WIDTH=128       of the GPT: the wider, the smaller the trace's share of the cost
  *     NODE_JOBS=200        small jobs at once
  *     NODE_CLAIMS=9        cheats
@@ -38,7 +38,8 @@ enum {
     TOKENS = 4 << 20,
     SEGMENTS_MOST = 1000,
     NUMBERS_MAX = 4096,
-    LONG_STEPS = 200,   /* of a segment beside which a cold start is nothing */
+    LONG_STEPS = 200, /* of a segment beside which a cold start is nothing */
+    LENGTHS = 3,
     CHILD_NICENESS = 5, /* as of checks: neighbours treat both alike */
     IDLE_MS = 500,      /* as `lockstep verifier run` waits */
 };
@@ -557,17 +558,20 @@ static bool is_wanted(const char *part)
 
 int main(int argc, char **argv)
 {
-    static const uint64_t lengths[] = {50, 200, 1000, 8};
+    static const uint64_t lengths[LENGTHS] = {50, 200, 8};
     uint64_t only = setting("NODE_LENGTH", 0);
     struct bench bench;
     const char *data;
 
+    if (only > GAME_STATES_MAX) {
+        (void)fprintf(stderr, "node: a segment has at most %u steps\n", GAME_STATES_MAX);
+        return 2;
+    }
     bench_init(&bench, "node", "", argc, argv);
     (void)setpriority(PRIO_PROCESS, 0, CHILD_NICENESS);
     data = write_data();
-    for (size_t i = 0; i < 4 && is_wanted("costs"); i++) {
+    for (size_t i = 0; i < (only > 0 ? 1 : LENGTHS) && is_wanted("costs"); i++) {
         compare_costs(&bench, data, only > 0 ? only : lengths[i]);
-        i += only > 0 ? 4 : 0;
     }
     if (is_wanted("jobs")) {
         many_jobs(&bench);
