@@ -302,22 +302,25 @@ static bool has_a_say(const struct watch *watch, const struct group *group, uint
     return !frozen || is_frozen(watch, group->at[i]);
 }
 
-/* The shifts of a group, for each head; *gained: they are worth it. */
-static enum status find_shift(int16_t *c, bool *gained, const struct watch *watch,
-                              const struct group *group, struct error *error)
+/* What the products of a group are off by; c as in error_of(). */
+static double error_of_group(const struct watch *watch, const struct group *group, const int16_t *c)
 {
-    const struct op *first = &watch->tape->ops[group->at[0]];
-    const struct measured *a = &watch->operands[place_of(watch, quantize_of(watch, first, 0))];
-    const uint64_t count = a->heads * a->k;
-    struct channel *both = calloc(count, sizeof(*both));
-    enum status status = STATUS_OK;
-    double before = 0.0;
-    double after = 0.0;
-    bool any = false;
+    double all = 0.0;
 
-    if (both == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to calibrate a product");
+    for (uint32_t i = 0; i < group->count; i++) {
+        if (has_a_say(watch, group, i)) {
+            const struct product_error sum = error_of(watch, &watch->tape->ops[group->at[i]], c);
+
+            all += relative(&sum);
+        }
     }
+    return all;
+}
+
+/* The second operands of a group, as if they were one. */
+static void join_channels(struct channel *both, const struct watch *watch,
+                          const struct group *group, uint64_t count)
+{
     for (uint32_t i = 0; i < group->count; i++) {
         const struct op *op = &watch->tape->ops[group->at[i]];
         const struct measured *b = &watch->operands[place_of(watch, quantize_of(watch, op, 1))];
@@ -327,22 +330,50 @@ static enum status find_shift(int16_t *c, bool *gained, const struct watch *watc
             both[k].squares += b->channels[k].squares;
         }
     }
-    for (uint64_t head = 0; head < a->heads && status == STATUS_OK; head++) {
-        bool worth = false;
+}
 
-        status = channel_rule(c + head * a->k, &worth, a->channels + head * a->k,
-                              both + head * a->k, a->k, error);
-        any = any || worth;
-    }
-    for (uint32_t i = 0; i < group->count && any && status == STATUS_OK; i++) {
-        const struct product_error plain = error_of(watch, &watch->tape->ops[group->at[i]], NULL);
-        const struct product_error even = error_of(watch, &watch->tape->ops[group->at[i]], c);
+/* The shifts of a group, for each head, the better of two; *gained: they are worth it. */
+static enum status find_shift(int16_t *c, bool *gained, const struct watch *watch,
+                              const struct group *group, struct error *error)
+{
+    const struct op *first = &watch->tape->ops[group->at[0]];
+    const struct measured *a = &watch->operands[place_of(watch, quantize_of(watch, first, 0))];
+    const uint64_t count = a->heads * a->k;
+    struct channel *both = calloc(count, sizeof(*both));
+    int16_t *tried = calloc(count, sizeof(*tried));
+    enum status status = STATUS_OK;
+    double least = -1.0;
 
-        before += has_a_say(watch, group, i) ? relative(&plain) : 0.0;
-        after += has_a_say(watch, group, i) ? relative(&even) : 0.0;
+    *gained = false;
+    if (both == NULL || tried == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to calibrate a product");
+        goto out;
     }
-    *gained = any && after < GAIN * GAIN * before;
+    join_channels(both, watch, group, count);
+    for (int h_alone = 0; h_alone < 2; h_alone++) {
+        bool any = false;
+
+        for (uint64_t head = 0; head < a->heads; head++) {
+            bool worth = false;
+
+            TRY_OUT(channel_rule(tried + head * a->k, &worth, a->channels + head * a->k,
+                                 both + head * a->k, a->k, h_alone == 1, error));
+            any = any || worth;
+        }
+        if (any && least < 0.0) {
+            least = GAIN * GAIN * error_of_group(watch, group, NULL);
+        }
+        const double left = any ? error_of_group(watch, group, tried) : 0.0;
+
+        if (any && left < least) {
+            memcpy(c, tried, count * sizeof(*c));
+            least = left;
+            *gained = true;
+        }
+    }
+out:
     free(both);
+    free(tried);
     return status;
 }
 

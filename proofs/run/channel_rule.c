@@ -54,7 +54,7 @@ static int choose(double d, double r)
 }
 
 enum status channel_rule(int16_t *c, bool *worth, const struct channel *a, const struct channel *b,
-                         uint64_t count, struct error *error)
+                         uint64_t count, bool h_alone, struct error *error)
 {
     double *apart = calloc((size_t)count * 3 + 1, sizeof(*apart));
     double *roots = apart + count;
@@ -74,9 +74,9 @@ enum status channel_rule(int16_t *c, bool *worth, const struct channel *a, const
     *worth = false;
     for (uint64_t k = 0; k < count; k++) {
         double d = apart[k] - middle_d;
-        double r = roots[k] - middle_r;
+        double r = h_alone ? 0.0 : roots[k] - middle_r;
 
-        c[k] = isfinite(d) && isfinite(r) ? (int16_t)choose(d, r) : 0;
+        c[k] = isfinite(d) && isfinite(roots[k]) ? (int16_t)choose(d, r) : 0;
         *worth = *worth || abs(c[k]) >= SHIFT_WORTH;
     }
     free(apart);

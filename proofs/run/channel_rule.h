@@ -8,6 +8,9 @@
  * of the mean square of the second operand's channel: w = -round(r - median(r)), 0 where that is
  * below 2. c is the larger of both where h is 0 or the signs agree, else h; at most 24. Channels of
  * zeros have no part in a median, and c = 0. The first operand is divided by 2^c.
+ *
+ * The two medians may stand on different sides where half of the channels are larger: then h and w
+ * shift both halves, one against the other. So c may also be h alone, and whoever chooses compares.
  */
 #ifndef PROOFS_RUN_CHANNEL_RULE_H
 #define PROOFS_RUN_CHANNEL_RULE_H
@@ -25,7 +28,8 @@ struct channel {
 
 /* *worth: is a channel shifted so far that a shift may be worth its time? */
 MUST_CHECK enum status channel_rule(int16_t *c, bool *worth, const struct channel *a,
-                                    const struct channel *b, uint64_t count, struct error *error);
+                                    const struct channel *b, uint64_t count, bool h_alone,
+                                    struct error *error);
 
 /* How far the products of rows of numbers are from their true values. */
 struct product_error {

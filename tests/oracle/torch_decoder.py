@@ -244,7 +244,7 @@ def rotate(x, inverse):
     angles = torch.arange(x.shape[2]).double()[:, None] * inverse
     angles = torch.cat((angles, angles), dim=-1)
     half = torch.cat((-x[..., d // 2:], x[..., : d // 2]), dim=-1)
-    return x * angles.cos() + half * angles.sin()
+    return x * angles.cos().to(x) + half * angles.sin().to(x)
 
 
 def attention(q, k, v):

@@ -71,7 +71,7 @@ static void test_outlying_channels_cost_nothing(void **context)
     error_init(&error);
     draw(product, 0, 1.0);
     assert_int_equal(
-        channel_rule(product->c, &worth, product->sizes[0], product->sizes[1], K, &error),
+        channel_rule(product->c, &worth, product->sizes[0], product->sizes[1], K, false, &error),
         STATUS_OK);
     assert_false(worth);
     const struct product_error even = error_of(product, NULL);
@@ -79,9 +79,9 @@ static void test_outlying_channels_cost_nothing(void **context)
     assert_true(even.ours < 0.1 * even.bfloat16);
     for (int power = 3; power <= 20; power++) {
         draw(product, 15, ldexp(1.0, power));
-        assert_int_equal(
-            channel_rule(product->c, &worth, product->sizes[0], product->sizes[1], K, &error),
-            STATUS_OK);
+        assert_int_equal(channel_rule(product->c, &worth, product->sizes[0], product->sizes[1], K,
+                                      false, &error),
+                         STATUS_OK);
         assert_true(worth);
         assert_int_equal(product->c[K - 1], 0);
         assert_in_range(product->c[0], power - 1, power + 1);
@@ -94,9 +94,34 @@ static void test_outlying_channels_cost_nothing(void **context)
     test_free(product);
 }
 
+/* Half of the channels larger in one operand and as much smaller in the other: the medians stand on
+ * different sides, and what both rules shift is shifted twice. */
+static void test_half_of_the_channels_may_be_larger(void **context)
+{
+    const struct channel a[4] = {{100.0, 1e4}, {1.0, 1.0}, {100.0, 1e4}, {1.0, 1.0}};
+    const struct channel b[4] = {{0.01, 1e-4}, {1.0, 1.0}, {0.01, 1e-4}, {1.0, 1.0}};
+    struct error error;
+    int16_t c[4];
+    bool worth = false;
+
+    (void)context;
+    error_init(&error);
+    assert_int_equal(channel_rule(c, &worth, a, b, 4, false, &error), STATUS_OK);
+    assert_int_equal(c[0] - c[1], 13);
+    worth = false;
+    assert_int_equal(channel_rule(c, &worth, a, b, 4, true, &error), STATUS_OK);
+    assert_true(worth);
+    assert_in_range(c[0] - c[1], 6, 7);
+    assert_int_equal(c[2], c[0]);
+    assert_int_equal(c[3], c[1]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_outlying_channels_cost_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outlying_channels_cost_nothing),
+        cmocka_unit_test(test_half_of_the_channels_may_be_larger),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
