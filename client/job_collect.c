@@ -225,7 +225,7 @@ static int report(struct collector *collector)
                                "withdrawn_wei", withdrawn));
     }
     terms_time(time, collector->clock.time_s);
-    fprintf(context->out, "job %.18s...: %s, %u of %u segments final; it is %s UTC there\n", key,
+    fprintf(context->out, "job %.18s...: %s, %u of %u segments final; it is %s there\n", key,
             job_status_phase(record), record->finalized, record->segment_count, time);
     if (waits) {
         fprintf(context->out, "waits for %s\n", left.text);

@@ -123,7 +123,7 @@ static void print_rate(FILE *out, bool known, wei amount)
 {
     char text[TERMS_AMOUNT_SIZE];
 
-    terms_amount(text, amount);
+    terms_amount_about(text, amount);
     fprintf(out, "%16.16s  ", known ? text : "not measured");
 }
 
@@ -137,8 +137,8 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     char segments[32];
 
     hex_write(key, listed->key.bytes, HASH32_SIZE, true);
-    terms_amount(reward, reward_now(listed, now_s) * listed->job.segments);
-    terms_amount(stake, listed->terms.stake);
+    terms_amount_about(reward, reward_now(listed, now_s) * listed->job.segments);
+    terms_amount_about(stake, listed->terms.stake);
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
                    listed->job.segments);
@@ -453,7 +453,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
         fprintf(out, "solver       %s\n", text);
     }
     terms_time(time, terms->deadline_s);
-    fprintf(out, "is           %s, deadline %s UTC\n", phase_word(listed, now_s), time);
+    fprintf(out, "is           %s, deadline %s\n", phase_word(listed, now_s), time);
     fprintf(out, "segments     %u of %u steps: %u committed, %u final\n", listed->job.segments,
             terms->segment_steps, listed->job.committed, listed->job.finalized);
     print_amount(out, "a segment", reward_now(listed, now_s));

@@ -509,7 +509,7 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
     economy = job_terms_economy(terms, cost);
     terms_period(period, terms->segment_period_s);
     terms_time(deadline, terms->deadline_s);
-    fprintf(out, "%-16s %u of %u steps, one at least every %s, all by %s UTC\n", "segments",
+    fprintf(out, "%-16s %u of %u steps, one at least every %s, all by %s\n", "segments",
             game_segment_count(terms), terms->segment_steps, period, deadline);
     show_reward(out, terms, options);
     show_panel(out, terms, &economy);

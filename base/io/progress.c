@@ -71,28 +71,35 @@ static void bar_text(char bar[BAR_CELLS + 5], double share, int cells)
     }
 }
 
+void progress_number(char text[PROGRESS_NUMBER_MAX], double number)
+{
+    (void)snprintf(text, PROGRESS_NUMBER_MAX, number >= 1000 && number < 1e15 ? "%.0f" : "%.4g",
+                   number);
+}
+
 static size_t progress_head(char *line, size_t size, const struct progress *progress,
                             uint64_t count, int cells)
 {
     char bar[BAR_CELLS + 5];
     char eta[PROGRESS_TIME_MAX] = "?";
+    char pace[PROGRESS_NUMBER_MAX];
     double rate = progress->rate < RATE_LEAST ? 0 : progress->rate;
     double share;
     int length;
 
+    progress_number(pace, rate);
     if (progress->total == 0) {
-        length = snprintf(line, size, "%s  %llu %s  %.4g %s/s", progress->title,
-                          (unsigned long long)count, progress->unit, rate, progress->unit);
+        length = snprintf(line, size, "%s  %llu %s  %s %s/s", progress->title,
+                          (unsigned long long)count, progress->unit, pace, progress->unit);
     } else {
         share = count >= progress->total ? 1 : (double)count / (double)progress->total;
         bar_text(bar, share, cells);
         if (share >= 1 || rate > 0) {
             progress_time(eta, share >= 1 ? 0 : (double)(progress->total - count) / rate);
         }
-        length =
-            snprintf(line, size, "%s%s  %llu/%llu  %.1f %%  %.4g %s/s  eta %s", progress->title,
-                     bar, (unsigned long long)count, (unsigned long long)progress->total,
-                     share * 100, rate, progress->unit, eta);
+        length = snprintf(line, size, "%s%s  %llu/%llu  %.1f %%  %s %s/s  eta %s", progress->title,
+                          bar, (unsigned long long)count, (unsigned long long)progress->total,
+                          share * 100, pace, progress->unit, eta);
     }
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }

@@ -51,6 +51,10 @@ void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress
 #define PROGRESS_TIME_MAX 32
 void progress_time(char text[PROGRESS_TIME_MAX], double seconds);
 
+/* Four digits, and all that stand before the point: "3.21", "43214". */
+#define PROGRESS_NUMBER_MAX 32
+void progress_number(char text[PROGRESS_NUMBER_MAX], double number);
+
 /* Monotonic seconds. */
 double progress_now(void);
 

@@ -1,6 +1,6 @@
 /*
- * web_page.h - the frame of a page for people: style for light and dark, for wide and narrow, and
- * the script that refreshes it; text and times as pages have them.
+ * web_page.h - the frame of every page for people: style for light and dark, for wide and narrow,
+ * and the script that refreshes it; text and times as pages have them.
  *
  * The page holds all that it needs: a browser requests nothing else. Without scripts it is the same
  * page, and stands still.
@@ -15,10 +15,11 @@
 /* Up to and with the beginning of <main>. title is escaped. */
 void web_page_begin(struct buffer *page, const char *title);
 
-/* A footer with the moment, the version and words, which are HTML; then the rest. */
-void web_page_end(struct buffer *page, uint64_t now_s, const char *words);
+/* A footer with the moment, the version and a remark, which is HTML; then the rest. now_s 0: a page
+ * to keep, without moment and script. */
+void web_page_end(struct buffer *page, uint64_t now_s, const char *remark);
 
-/* Text of others: escaped for HTML, with "?" for what is not printable ASCII. */
+/* Text of others: escaped for HTML, and by log_escape(); cut after some thousand bytes. */
 void web_page_text(struct buffer *page, const char *text);
 
 /* The first digits of a hash, with all of them as its title. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/web/web_clients.h"
+
 #define FRESH_MS         1000
 #define REQUEST_SIZE_MAX (16u << 10) /* line and headers */
 
@@ -25,6 +27,7 @@ struct web_server {
     struct web_site site;
     struct buffer answer;
     uint64_t looked_ms; /* of the steady clock; 0: not yet */
+    struct web_clients clients;
 };
 
 static uint64_t clock_ms(clockid_t clock)
@@ -55,8 +58,16 @@ static enum status look(struct web_server *server, struct error *error)
     return STATUS_OK;
 }
 
-static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int code, const char *type,
-                             const void *bytes, size_t size)
+static struct web_client *client_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info == NULL ? NULL : info->socket_context;
+}
+
+static enum MHD_Result reply(struct web_server *server, struct MHD_Connection *connection,
+                             unsigned int code, const char *type, const void *bytes, size_t size)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_MUST_COPY);
@@ -73,17 +84,21 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int cod
     if (code == MHD_HTTP_METHOD_NOT_ALLOWED) {
         (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
     }
+    if (client_of(connection) != NULL) {
+        web_clients_answer(&server->clients, client_of(connection), size);
+    }
     result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
     return result;
 }
 
-static enum MHD_Result say(struct MHD_Connection *connection, unsigned int code, const char *words)
+static enum MHD_Result say(struct web_server *server, struct MHD_Connection *connection,
+                           unsigned int code, const char *words)
 {
     char line[256];
 
     (void)snprintf(line, sizeof(line), "%s\n", words);
-    return reply(connection, code, "text/plain; charset=utf-8", line, strlen(line));
+    return reply(server, connection, code, "text/plain; charset=utf-8", line, strlen(line));
 }
 
 static enum MHD_Result say_what_there_is(struct web_server *server,
@@ -96,7 +111,7 @@ static enum MHD_Result say_what_there_is(struct web_server *server,
 
         (void)snprintf(words + size, sizeof(words) - size, ", %s", server->site.routes[i].url);
     }
-    return say(connection, MHD_HTTP_NOT_FOUND, words);
+    return say(server, connection, MHD_HTTP_NOT_FOUND, words);
 }
 
 static const struct web_route *find_route(const struct web_server *server, const char *url)
@@ -117,9 +132,10 @@ static enum MHD_Result show(struct web_server *server, struct MHD_Connection *co
     buffer_clear(&server->answer);
     route->write(&server->answer, server->site.context, &query);
     if (buffer_check(&server->answer, NULL, "the page") != STATUS_OK) {
-        return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the page is too large");
+        return say(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the page is too large");
     }
-    return reply(connection, MHD_HTTP_OK, route->type, server->answer.data, server->answer.size);
+    return reply(server, connection, MHD_HTTP_OK, route->type, server->answer.data,
+                 server->answer.size);
 }
 
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
@@ -134,7 +150,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     (void)upload;
     /* A reply before the end of the request closes the connection: wanted here. */
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+        return say(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     }
     if (*state == NULL) {
         *state = server;
@@ -147,14 +163,45 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
         return say_what_there_is(server, connection);
     }
     if (look(server, NULL) != STATUS_OK) {
-        return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "what is shown cannot be read now");
+        return say(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                   "what is shown cannot be read now");
     }
     if (route != NULL) {
         return show(server, connection, route);
     }
     trouble = server->site.trouble(server->site.context);
-    return say(connection, trouble == NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+    return say(server, connection, trouble == NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
                trouble == NULL ? "well" : trouble);
+}
+
+/* ---- connections -------------------------------------------------------------------- */
+
+static void notice(void *context, struct MHD_Connection *connection, void **socket_context,
+                   enum MHD_ConnectionNotificationCode code)
+{
+    struct web_server *server = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *socket_context =
+            info == NULL ? NULL : web_clients_come(&server->clients, info->connect_fd);
+    } else if (*socket_context != NULL) {
+        web_clients_go(&server->clients, *socket_context);
+    }
+}
+
+/* An answer was read, or never will be. */
+static void complete(void *context, struct MHD_Connection *connection, void **state,
+                     enum MHD_RequestTerminationCode code)
+{
+    struct web_server *server = context;
+
+    (void)state;
+    (void)code;
+    if (client_of(connection) != NULL) {
+        web_clients_answer(&server->clients, client_of(connection), 0);
+    }
 }
 
 /* ---- the server ------------------------------------------------------------------------ */
@@ -171,7 +218,8 @@ static enum status start(struct web_server *server, const struct listen_place *p
     }
     server->daemon = MHD_start_daemon(
         flags, place->port, NULL, NULL, answer, server, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)WEB_SERVER_CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)WEB_CLIENTS_MAX, MHD_OPTION_NOTIFY_CONNECTION,
+        notice, server, MHD_OPTION_NOTIFY_COMPLETED, complete, server,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)WEB_SERVER_TIMEOUT_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX, MHD_OPTION_END);
     if (server->daemon == NULL) {

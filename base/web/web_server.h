@@ -5,8 +5,9 @@
  *     GET /health    200 or 503, and one line that says why
  *
  * What is shown is looked at once a second at most: many readers do not slow down what they look
- * at. Connections, requests, answers and time are bounded. There is no password: bind it to this
- * machine or a network of your own, or show nothing that is not public.
+ * at. Connections, requests, answers and time are bounded, and who is slow or silent keeps nobody
+ * out (web_clients.h). There is no password: bind it to this machine or a network of your own, or
+ * show nothing that is not public.
  */
 #ifndef BASE_WEB_WEB_SERVER_H
 #define BASE_WEB_WEB_SERVER_H
@@ -14,9 +15,8 @@
 #include "base/buffer.h"
 #include "base/io/listen.h"
 
-#define WEB_SERVER_CONNECTIONS_MAX 64
-#define WEB_SERVER_TIMEOUT_S       10
-#define WEB_SERVER_PAGE            "text/html; charset=utf-8"
+#define WEB_SERVER_TIMEOUT_S 10
+#define WEB_SERVER_PAGE      "text/html; charset=utf-8"
 
 /* The words behind the "?" of a URL. */
 struct web_query;

@@ -64,18 +64,41 @@ enum status terms_check(const struct game_terms *terms, const struct job *job, s
 
 /* ---- for people --------------------------------------------------------------- */
 
+static const struct amount_unit {
+    wei least; /* that is told in it */
+    wei size;
+    int places;
+    const char *name;
+} amount_units[] = {{WEI_PER_ETHER / 100000, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"},
+                    {WEI_PER_GWEI, WEI_PER_GWEI, WEI_GWEI_PLACES, "gwei"},
+                    {1, 1, 0, "wei"},
+                    {0, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"}};
+
+static const struct amount_unit *unit_of(wei amount)
+{
+    const struct amount_unit *unit = amount_units;
+
+    while (amount < unit->least) {
+        unit++;
+    }
+    return unit;
+}
+
 void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount)
 {
-    bool is_small = amount != 0 && amount < WEI_PER_ETHER / 100000;
-    bool is_tiny = amount != 0 && amount < WEI_PER_GWEI;
-    int places = is_tiny ? 0 : is_small ? WEI_GWEI_PLACES : WEI_ETHER_PLACES;
+    const struct amount_unit *unit = unit_of(amount);
     char number[WEI_TEXT_SIZE];
 
-    wei_print_number(number, amount, places);
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.50s %s", number,
-                   is_tiny    ? "wei"
-                   : is_small ? "gwei"
-                              : "eth");
+    wei_print_number(number, amount, unit->places);
+    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.50s %s", number, unit->name);
+}
+
+void terms_amount_about(char text[TERMS_AMOUNT_SIZE], wei amount)
+{
+    const struct amount_unit *unit = unit_of(amount);
+
+    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.5g %s", (double)amount / (double)unit->size,
+                   unit->name);
 }
 
 void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds)
@@ -99,7 +122,7 @@ void terms_time(char text[TERMS_TIME_SIZE], uint64_t time_s)
     struct tm parts;
 
     if (gmtime_r(&time, &parts) == NULL ||
-        strftime(text, TERMS_TIME_SIZE, "%Y-%m-%d %H:%M", &parts) == 0) {
+        strftime(text, TERMS_TIME_SIZE, "%Y-%m-%d %H:%M UTC", &parts) == 0) {
         (void)snprintf(text, TERMS_TIME_SIZE, "%" PRIu64, time_s);
     }
 }

@@ -18,6 +18,8 @@ MUST_CHECK enum status terms_check(const struct game_terms *terms, const struct 
 /* An amount for people, in wei, gwei or eth, without rounding: "0.25 eth". */
 #define TERMS_AMOUNT_SIZE WEI_TEXT_SIZE
 void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount);
+/* Its first five digits, for people who compare. */
+void terms_amount_about(char text[TERMS_AMOUNT_SIZE], wei amount);
 
 /* "2h", "7d", "90s", in whole units where it can be. */
 #define TERMS_PERIOD_SIZE 24

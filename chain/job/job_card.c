@@ -194,3 +194,51 @@ void job_card_address(char address[GAME_CONTACT_MAX + 1], const struct game_byte
     }
     address[size] = '\0';
 }
+
+/* ---- for people ---------------------------------------------------------------------- */
+
+#define NUMBER_MAX 32
+
+/* "170560", "124.4 million", "1.24 billion" */
+static void print_number(char text[NUMBER_MAX], uint64_t number)
+{
+    if (number < 10000000) {
+        (void)snprintf(text, NUMBER_MAX, "%" PRIu64, number);
+    } else {
+        (void)snprintf(text, NUMBER_MAX, "%.4g %s", (double)number / (number < 1e9 ? 1e6 : 1e9),
+                       number < 1e9 ? "million" : "billion");
+    }
+}
+
+static void print_size(char text[NUMBER_MAX], uint64_t bytes)
+{
+    double size = (double)bytes / 1048576;
+
+    (void)snprintf(text, NUMBER_MAX, "%.2f %s", size < 1024 ? size : size / 1024,
+                   size < 1024 ? "MiB" : "GiB");
+}
+
+void job_card_words(char words[JOB_CARD_WORDS_MAX], const struct job_card *card)
+{
+    uint64_t learned = card->tokens + card->samples;
+    char number[NUMBER_MAX];
+    char checkpoint[NUMBER_MAX];
+    size_t size = 0;
+
+    words[0] = '\0';
+    if (card->model[0] != '\0') {
+        print_number(number, card->parameters);
+        size += (size_t)snprintf(words, JOB_CARD_WORDS_MAX, "%.80s; %s parameters", card->model,
+                                 number);
+    }
+    if (learned > 0) {
+        print_number(number, learned);
+        size += (size_t)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "%slearns from %s %s",
+                                 size == 0 ? "" : "; ", number,
+                                 card->tokens > 0 ? "tokens" : "samples");
+        print_size(number, card->data_bytes);
+        print_size(checkpoint, card->checkpoint_bytes);
+        (void)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "; %s of data, checkpoints of %s",
+                       number, checkpoint);
+    }
+}

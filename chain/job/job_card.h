@@ -41,4 +41,9 @@ void job_card_read(struct job_card *card, const struct game_bytes *contact);
 /* The contact without the card. */
 void job_card_address(char address[GAME_CONTACT_MAX + 1], const struct game_bytes *contact);
 
+/* "gpt2, 3 layers; 170560 parameters; learns from 204800 tokens; 0.21 MiB of data, checkpoints of
+ * 1.95 MiB", without the title; "" where the card says nothing. */
+#define JOB_CARD_WORDS_MAX 320
+void job_card_words(char words[JOB_CARD_WORDS_MAX], const struct job_card *card);
+
 #endif /* CHAIN_JOB_JOB_CARD_H */

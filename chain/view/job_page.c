@@ -11,10 +11,13 @@
 #include "base/io/strict_json.h"
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
+#include "base/web/web_plot.h"
+#include "chain/codec/hex_data.h"
 #include "chain/game/terms.h"
 #include "chain/view/job_text.h"
 
 #define PAGE_SIZE_MAX ((size_t)1 << 20)
+#define TITLE_MAX     100
 
 struct job_page {
     struct web_server *web;
@@ -26,12 +29,11 @@ struct job_page {
 
 /* ---- parts --------------------------------------------------------------------------- */
 
-static void add_number_card(struct buffer *page, const char *format, double number,
-                            const char *words)
+static void add_number_card(struct buffer *page, double number, const char *words)
 {
-    char figure[32];
+    char figure[PROGRESS_NUMBER_MAX];
 
-    (void)snprintf(figure, sizeof(figure), "%.4g%s", number, format);
+    progress_number(figure, number);
     web_parts_card(page, figure, words);
 }
 
@@ -39,20 +41,54 @@ static void add_amount_card(struct buffer *page, wei amount, const char *words)
 {
     char figure[TERMS_AMOUNT_SIZE];
 
-    terms_amount(figure, amount);
+    terms_amount_about(figure, amount);
     web_parts_card(page, figure, words);
+}
+
+static bool is_ill(const struct job_view *view)
+{
+    return view->trouble[0] != '\0' || view->standing.claims > 0;
+}
+
+/* "70 % Lockstep job": of several windows it is seen which one needs a look. */
+static void print_title(char title[TITLE_MAX], const struct job_page *shown)
+{
+    const struct job_view *view = &shown->view;
+
+    (void)snprintf(
+        title, TITLE_MAX, "%s%.0f %% %s", is_ill(view) ? "! " : "",
+        view->steps == 0 ? 0 : floor(100 * (double)job_view_done(view) / (double)view->steps),
+        shown->source.title);
+}
+
+static void add_names(struct buffer *page, const struct job_page *shown)
+{
+    const struct job_view *view = &shown->view;
+    char words[JOB_CARD_WORDS_MAX];
+
+    buffer_add_format(page, "<h1>%s", shown->source.title);
+    if (view->card.title[0] != '\0') {
+        buffer_add_text(page, ": ");
+        web_page_text(page, view->card.title);
+    }
+    buffer_add_text(page, "</h1>\n<p class=\"dim\">");
+    job_card_words(words, &view->card);
+    web_page_text(page, words);
+    buffer_add_text(page, "</p>\n");
+    if (view->standing.read) {
+        char key[HEX_DATA_SIZE(HASH32_SIZE)];
+
+        hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
+        buffer_add_format(page, "<p class=\"dim\"><code>%s</code></p>\n", key);
+    }
 }
 
 static void add_top(struct buffer *page, const struct job_page *shown)
 {
     const struct job_view *view = &shown->view;
-    bool is_ill = view->trouble[0] != '\0' || view->standing.claims > 0;
 
-    buffer_add_format(page, "<h1>%s</h1>\n<p class=\"dim\">", shown->source.title);
-    if (view->standing.read) {
-        web_page_key(page, view->standing.key.bytes, HASH32_SIZE);
-    }
-    buffer_add_format(page, "</p>\n<p class=\"word %s\"><b>", is_ill ? "ill" : "well");
+    add_names(page, shown);
+    buffer_add_format(page, "<p class=\"word %s\"><b>", is_ill(view) ? "ill" : "well");
     web_page_text(page, view->standing.read ? view->standing.phase : "training");
     buffer_add_text(page, "</b>");
     if (view->standing.waits) {
@@ -65,9 +101,8 @@ static void add_top(struct buffer *page, const struct job_page *shown)
         }
     }
     if (view->trouble[0] != '\0') {
-        buffer_add_text(page, " <span class=\"own\">");
+        buffer_add_text(page, ". ");
         web_page_text(page, view->trouble);
-        buffer_add_text(page, "</span>");
     }
     buffer_add_text(page, "</p>\n");
 }
@@ -80,19 +115,19 @@ static void add_figures(struct buffer *page, const struct job_view *view)
     char text[64];
 
     buffer_add_text(page, "<div class=\"cards\">\n");
-    (void)snprintf(text, sizeof(text), "%" PRIu64, job_view_done(view));
-    web_parts_card(page, text, "steps done");
+    (void)snprintf(text, sizeof(text), "of %" PRIu64 " steps done", view->steps);
+    web_parts_count(page, job_view_done(view), text);
     if (curve->loss.end > 0) {
-        add_number_card(page, "", curve->loss.newest, "loss");
+        add_number_card(page, curve->loss.newest, "loss");
     }
     if (curve->held_out.end > 0) {
-        add_number_card(page, "", curve->held_out.newest, "held-out loss");
+        add_number_card(page, curve->held_out.newest, "held-out loss");
     }
     if (isfinite(curve->accuracy)) {
-        add_number_card(page, " %", curve->accuracy * 100, "held-out accuracy");
+        add_number_card(page, curve->accuracy * 100, "% held-out accuracy");
     }
     if (pace > 0) {
-        add_number_card(page, "", view->tokens > 0 ? pace * (double)view->tokens : pace,
+        add_number_card(page, view->tokens > 0 ? pace * (double)view->tokens : pace,
                         view->tokens > 0 ? "tokens a second" : "steps a second");
     }
     if (left_s > 0) {
@@ -108,13 +143,8 @@ static void add_figures(struct buffer *page, const struct job_view *view)
 
 static void add_curve(struct buffer *page, const struct job_view *view)
 {
-    static const char *const both[] = {NULL, NULL, NULL, "loss", "held-out loss"};
-
     buffer_add_text(page, "<h2>Training</h2>\n");
-    if (view->curve.held_out.end > 0) {
-        web_parts_key(page, both, sizeof(both) / sizeof(both[0]));
-    }
-    web_parts_curve(page, &view->curve.loss, &view->curve.held_out);
+    web_plot_curve(page, &view->curve.loss, &view->curve.held_out);
     buffer_add_text(page, "<p class=\"dim own\">");
     web_page_text(page, view->curve_words);
     buffer_add_text(page, "</p>\n");
@@ -122,17 +152,17 @@ static void add_curve(struct buffer *page, const struct job_view *view)
 
 static void add_segments(struct buffer *page, const struct job_view *view)
 {
-    const char *words[JOB_VIEW_MARKS];
-    const char *used[JOB_VIEW_MARKS];
-    const struct web_squares squares = {.marks = view->standing.cells,
+    const char *words[WEB_SQUARES_MARKS];
+    const struct web_squares squares = {.name = "segments by state",
+                                        .unit = "segment",
+                                        .marks = view->standing.cells,
                                         .count = view->standing.cell_count,
                                         .each = view->standing.cell_segments,
-                                        .words = words,
-                                        .word_count = JOB_VIEW_MARKS};
+                                        .total = view->standing.segments,
+                                        .words = words};
 
     for (int i = 0; i < JOB_VIEW_MARKS; i++) {
         words[i] = job_view_mark_word((enum job_view_mark)i);
-        used[i] = view->standing.marks[i] > 0 ? words[i] : NULL;
     }
     buffer_add_format(page, "<h2>Segments</h2>\n<p>%u of %u committed, %u final; %u claims open.",
                       view->standing.committed, view->standing.segments, view->standing.finalized,
@@ -144,14 +174,6 @@ static void add_segments(struct buffer *page, const struct job_view *view)
     }
     buffer_add_text(page, "</p>\n");
     web_parts_squares(page, &squares);
-    web_parts_key(page, used, JOB_VIEW_MARKS);
-}
-
-static void add_fact(struct buffer *page, const char *name, const char *text)
-{
-    buffer_add_format(page, "<tr><td>%s</td><td class=\"own\">", name);
-    web_page_text(page, text);
-    buffer_add_text(page, "</td></tr>\n");
 }
 
 static void add_amount_fact(struct buffer *page, const char *name, wei amount)
@@ -159,7 +181,7 @@ static void add_amount_fact(struct buffer *page, const char *name, wei amount)
     char text[TERMS_AMOUNT_SIZE];
 
     terms_amount(text, amount);
-    add_fact(page, name, text);
+    web_parts_value(page, name, text);
 }
 
 static void add_party(struct buffer *page, const char *name, const struct address *address)
@@ -167,14 +189,16 @@ static void add_party(struct buffer *page, const char *name, const struct addres
     char text[ADDRESS_TEXT_SIZE];
 
     address_print(text, address);
-    add_fact(page, name, text);
+    web_parts_value_begin(page, name);
+    buffer_add_format(page, "<code>%s</code>", text);
+    web_parts_value_end(page);
 }
 
 static void add_money(struct buffer *page, const struct job_view *view)
 {
     static const struct address nobody;
 
-    buffer_add_text(page, "<h2>Money</h2>\n<table>\n");
+    buffer_add_text(page, "<h2>Money</h2>\n<table class=\"values\">\n");
     add_amount_fact(page, "Escrow, with fees", view->standing.escrow);
     add_amount_fact(page, "Earned by solvers", view->standing.earned);
     add_amount_fact(page, "Held until delivery", view->standing.held);
@@ -193,31 +217,31 @@ static void add_copies(struct buffer *page, const struct job_view *view)
         view->served == 0) {
         return;
     }
-    buffer_add_text(page, "<h2>Mirrors and downloads</h2>\n<table>\n");
+    buffer_add_text(page, "<h2>Mirrors and downloads</h2>\n<table class=\"values\">\n");
     if (view->copies[0] != '\0') {
-        add_fact(page, "Copies", view->copies);
+        web_parts_value(page, "Copies", view->copies);
     }
     if (view->download[0] != '\0') {
-        add_fact(page, "Coming now", view->download);
+        web_parts_value(page, "Coming now", view->download);
     }
     if (view->served > 0) {
         char text[80];
 
         (void)snprintf(text, sizeof(text), "%" PRIu64 " requests, %.1f MB", view->served,
                        (double)view->served_bytes / 1e6);
-        add_fact(page, "Downloaded from here", text);
+        web_parts_value(page, "Downloaded from here", text);
     }
     for (uint32_t i = 0; i < view->mirrors.count; i++) {
         const struct mirror *mirror = &view->mirrors.mirrors[i];
 
-        buffer_add_format(page,
-                          "<tr><td>%s<br><span class=\"dim\">%.1f MB</span></td>"
-                          "<td class=\"own\"><code>",
-                          mirror->dropped ? "Dropped" : "Mirror", (double)mirror->bytes / 1e6);
+        web_parts_value_begin(page, mirror->dropped ? "Dropped mirror" : "Mirror");
+        buffer_add_text(page, "<code>");
         web_page_text(page, mirror->url);
-        buffer_add_text(page, "</code> <span class=\"dim\">");
+        buffer_add_format(page, "</code> <span class=\"dim\">%.1f MB fetched. ",
+                          (double)mirror->bytes / 1e6);
         web_page_text(page, mirror->trouble);
-        buffer_add_text(page, "</span></td></tr>\n");
+        buffer_add_text(page, "</span>");
+        web_parts_value_end(page);
     }
     buffer_add_text(page, "</table>\n");
 }
@@ -228,9 +252,11 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
 {
     const struct job_page *page = context;
     const struct job_view *view = &page->view;
+    char title[TITLE_MAX];
 
     (void)query;
-    web_page_begin(answer, page->source.title);
+    print_title(title, page);
+    web_page_begin(answer, title);
     add_top(answer, page);
     add_figures(answer, view);
     add_curve(answer, view);

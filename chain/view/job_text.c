@@ -51,13 +51,12 @@ static void add_wrapped(struct buffer *text, const char *label, const char *word
 static void print_rate(char text[48], const struct job_view *view)
 {
     double pace = job_view_pace(view);
+    char number[PROGRESS_NUMBER_MAX];
 
+    progress_number(number, view->tokens > 0 ? pace * (double)view->tokens : pace);
+    (void)snprintf(text, 48, "%s %s/s", number, view->tokens > 0 ? "tokens" : "steps");
     if (pace <= 0) {
         text[0] = '\0';
-    } else if (view->tokens > 0) {
-        (void)snprintf(text, 48, "%.4g tokens/s", pace * (double)view->tokens);
-    } else {
-        (void)snprintf(text, 48, "%.4g steps/s", pace);
     }
 }
 
@@ -300,8 +299,7 @@ static json_t *money_json(const struct job_view *view)
                      amount_json(view->standing.stake));
 }
 
-/* Means of equal parts, each with the step in its middle. */
-static json_t *curve_json(const struct curve *curve)
+json_t *job_text_curve(const struct curve *curve)
 {
     uint32_t parts = curve->total < COLUMNS_MAX ? (uint32_t)curve->total : COLUMNS_MAX;
     json_t *points = json_array();
@@ -329,8 +327,8 @@ static json_t *training_json(const struct job_view *view)
                      number_or_null(pace > 0, pace), "tokens_per_second",
                      number_or_null(pace > 0 && view->tokens > 0, pace * (double)view->tokens),
                      "seconds_left", number_or_null(pace > 0, job_view_left_s(view)), "losses",
-                     curve_json(&curve->loss), "held_out_losses", curve_json(&curve->held_out),
-                     "curve_is",
+                     job_text_curve(&curve->loss), "held_out_losses",
+                     job_text_curve(&curve->held_out), "curve_is",
                      view->curve_words[0] == '\0' ? json_null() : json_string(view->curve_words),
                      "curve_proven", 0);
 }

@@ -22,4 +22,8 @@ void job_text_line(struct buffer *text, const struct job_view *view);
 /* The caller's; NULL without memory. */
 json_t *job_text_json(const struct job_view *view);
 
+/* Points of a curve, at most a hundred: the means of equal parts, each with the step in its
+ * middle. */
+json_t *job_text_curve(const struct curve *curve);
+
 #endif /* CHAIN_VIEW_JOB_TEXT_H */

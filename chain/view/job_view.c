@@ -5,7 +5,8 @@
 
 /* ---- segments ------------------------------------------------------------------------ */
 
-enum job_view_mark job_view_mark_of(const struct job_record *record, uint32_t index, uint64_t now_s)
+/* What a segment's square shows. */
+static enum job_view_mark mark_of(const struct job_record *record, uint32_t index, uint64_t now_s)
 {
     if (index >= record->committed) {
         return JOB_VIEW_TO_COME;
@@ -42,23 +43,21 @@ uint32_t job_view_each(uint32_t segments, uint32_t squares)
     return segments <= squares ? 1 : (segments + squares - 1) / squares;
 }
 
-/* A square shows the first of its segments, unless a later one is disputed. */
-static void take_cells(struct job_standing *standing, const struct job_record *record,
-                       uint64_t now_s)
+uint32_t job_view_squares(uint8_t *squares, uint32_t most, uint32_t marks[JOB_VIEW_MARKS],
+                          const struct job_record *record, uint64_t now_s)
 {
-    standing->cell_segments = job_view_each(record->segment_count, JOB_VIEW_CELLS_MAX);
-    standing->cell_count =
-        (record->segment_count + standing->cell_segments - 1) / standing->cell_segments;
-    memset(standing->marks, 0, sizeof(standing->marks));
-    for (uint32_t i = 0; i < record->segment_count; i++) {
-        enum job_view_mark mark = job_view_mark_of(record, i, now_s);
-        uint8_t *cell = &standing->cells[i / standing->cell_segments];
+    uint32_t each = job_view_each(record->segment_count, most);
 
-        standing->marks[mark]++;
-        if (i % standing->cell_segments == 0 || mark == JOB_VIEW_DISPUTED) {
-            *cell = (uint8_t)mark;
+    memset(marks, 0, JOB_VIEW_MARKS * sizeof(marks[0]));
+    for (uint32_t i = 0; i < record->segment_count; i++) {
+        enum job_view_mark mark = mark_of(record, i, now_s);
+
+        marks[mark]++;
+        if (i % each == 0 || mark == JOB_VIEW_DISPUTED) {
+            squares[i / each] = (uint8_t)mark;
         }
     }
+    return (record->segment_count + each - 1) / each;
 }
 
 void job_standing_mark_trained(struct job_standing *standing, uint32_t trained)
@@ -129,7 +128,9 @@ void job_standing_take(struct job_standing *standing, const struct job_record *r
     for (uint32_t i = 0; i < record->committed; i++) {
         standing->steps_committed += record->segments[i].committed.steps;
     }
-    take_cells(standing, record, now_s);
+    standing->cell_segments = job_view_each(record->segment_count, JOB_VIEW_CELLS_MAX);
+    standing->cell_count =
+        job_view_squares(standing->cells, JOB_VIEW_CELLS_MAX, standing->marks, record, now_s);
     take_money(standing, record);
     standing->pace = pace_of(record);
     standing->forecast_s = record->finalized < record->committed

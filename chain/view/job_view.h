@@ -56,6 +56,7 @@ struct job_standing {
 
 struct job_view {
     struct job_standing standing;
+    struct job_card card; /* what its client says of it */
 
     /* Of the training. */
     uint64_t steps;
@@ -92,9 +93,10 @@ double job_view_left_s(const struct job_view *view);
 /* How many segments share one of at most so many squares. */
 uint32_t job_view_each(uint32_t segments, uint32_t squares);
 
-/* What a segment's square shows. */
-enum job_view_mark job_view_mark_of(const struct job_record *record, uint32_t index,
-                                    uint64_t now_s);
+/* At most so many squares, and how many segments have each mark; returns the number of squares. A
+ * square shows the first of its segments, unless a later one is disputed. */
+uint32_t job_view_squares(uint8_t *squares, uint32_t most, uint32_t marks[JOB_VIEW_MARKS],
+                          const struct job_record *record, uint64_t now_s);
 const char *job_view_mark_word(enum job_view_mark mark); /* "being verified" */
 
 #endif /* CHAIN_VIEW_JOB_VIEW_H */

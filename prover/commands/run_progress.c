@@ -49,6 +49,7 @@ enum status run_sight_open(struct run_sight **sight, struct command_context *con
     (void)pthread_mutex_init(&made->lock, NULL);
     made->poster = poster;
     made->view.steps = job->steps;
+    job_card_of(&made->view.card, job);
     made->view.tokens = step_time_tokens(job->tape);
     (void)snprintf(made->view.curve_words, sizeof(made->view.curve_words),
                    "As this run computes it.");
@@ -91,6 +92,7 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
     struct solver_view view = {0};
     double spent_s = 0.0;
     const struct curve *held_out = &run->sight->view.curve.held_out;
+    char number[PROGRESS_NUMBER_MAX];
     char pace[64] = "";
     int size = 0;
 
@@ -98,8 +100,8 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
         size = snprintf(pace, sizeof(pace), "  held-out %.4f", held_out->newest);
     }
     if (run->tokens > 0 && run->progress.rate > 0) {
-        (void)snprintf(pace + size, sizeof(pace) - (size_t)size, "  %.4g tokens/s",
-                       run->progress.rate * (double)run->tokens);
+        progress_number(number, run->progress.rate * (double)run->tokens);
+        (void)snprintf(pace + size, sizeof(pace) - (size_t)size, "  %s tokens/s", number);
     }
     if (run->session == NULL) {
         (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f%s  committing %.1f %%", loss, pace,

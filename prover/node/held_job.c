@@ -3,7 +3,6 @@
 
 #include <ftw.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,12 +147,14 @@ enum status held_job_open(struct held_job *job, const struct held_terms *terms,
     memset(job, 0, sizeof(*job));
     job->key = *key;
     job->pace = *pace;
-    job->loss = NAN;
     session_share(&job->session, terms->account, terms->ledger, key);
     TRY(folder_of(job->folder, terms->jobs, key, "", error));
     TRY(file_path_join(job->run, sizeof(job->run), error, job->folder, "run"));
     TRY(file_path_join(job->log, sizeof(job->log), error, job->folder, "train.log"));
     TRY(bundle_open(&job->bundle, job->run, BUNDLE_READ, error));
+    loss_curve_init(&job->curve, bundle_job(job->bundle)->steps);
+    TRY(bundle_step_count(&job->steps_drawn, job->bundle, error));
+    TRY(loss_curve_recall(&job->curve, job->bundle, error));
     return begin(job, terms, error);
 }
 
@@ -169,16 +170,15 @@ void held_job_close(struct held_job *job)
 static enum status read_journal(struct held_job *job, bool *whole, struct error *error)
 {
     uint64_t diverged = UINT64_MAX;
-    struct bundle_step last;
-    float loss;
 
     TRY(bundle_step_count(&job->steps, job->bundle, error));
     TRY(bundle_diverged(&diverged, job->bundle, error));
     *whole = job->steps >= bundle_job(job->bundle)->steps || diverged != UINT64_MAX;
-    if (job->steps > 0) {
-        TRY(bundle_step_read(&last, job->bundle, job->steps - 1, error));
-        memcpy(&loss, &last.loss_bits, sizeof(loss));
-        job->loss = (double)loss;
+    for (; job->steps_drawn < job->steps; job->steps_drawn++) {
+        struct bundle_step step;
+
+        TRY(bundle_step_read(&step, job->bundle, job->steps_drawn, error));
+        loss_curve_add(&job->curve, &step);
     }
     return STATUS_OK;
 }
@@ -202,6 +202,7 @@ static enum status go_round(struct held_job *job, struct error *error)
     TRY(read_journal(job, &trained, error));
     TRY(session_add(&job->session, error));
     TRY(session_round(&job->session, error));
+    solver_show(&job->standing, job->session.solver);
     job->was_ours |= job->session.view.ours;
     if (job->session.view.read) {
         job->state = state_of(job, trained);

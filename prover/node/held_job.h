@@ -11,6 +11,7 @@
 #ifndef PROVER_NODE_HELD_JOB_H
 #define PROVER_NODE_HELD_JOB_H
 
+#include "chain/view/job_view.h"
 #include "prover/node/shelf.h"
 #include "prover/post/session.h"
 
@@ -31,13 +32,15 @@ struct held_job {
     struct bundle *bundle; /* read only: a child writes it */
     struct session session;
     struct policy_pace pace;
-    uint64_t steps;     /* trained */
-    double loss;        /* of the last of them; NaN: none */
-    bool was_ours;      /* some time */
-    uint32_t failures;  /* of the child, in a row, without one more step */
-    uint64_t failed_at; /* steps that there were then */
-    bool given_up;      /* it fails again and again */
-    uint64_t again_ms;  /* no child before that */
+    uint64_t steps;       /* trained */
+    uint64_t steps_drawn; /* of them in the curve */
+    struct loss_curve curve;
+    struct job_standing standing; /* as the last round found it */
+    bool was_ours;                /* some time */
+    uint32_t failures;            /* of the child, in a row, without one more step */
+    uint64_t failed_at;           /* steps that there were then */
+    bool given_up;                /* it fails again and again */
+    uint64_t again_ms;            /* no child before that */
     char trouble[SOLVER_VIEW_TROUBLE_MAX];
 };
 

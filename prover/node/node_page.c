@@ -10,15 +10,16 @@
 #include "base/io/strict_json.h"
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
+#include "base/web/web_plot.h"
 #include "chain/view/job_view.h"
 #include "prover/node/node_view.h"
-
-#define SQUARES_MAX 200 /* of a job: more segments share one */
 
 struct node_page {
     struct web_server *web;
     json_t *view; /* NULL: there is none yet */
     uint64_t now_s;
+    struct curve loss; /* of the job that is drawn */
+    struct curve held_out;
     char path[FILE_PATH_MAX];
 };
 
@@ -35,14 +36,6 @@ static int64_t number_of(const json_t *object, const char *name)
 }
 
 /* ---- parts of the page ---------------------------------------------------------------- */
-
-static void add_number_card(struct buffer *page, int64_t number, const char *words)
-{
-    char text[24];
-
-    (void)snprintf(text, sizeof(text), "%" PRId64, number);
-    web_parts_card(page, text, words);
-}
 
 static void add_money_card(struct buffer *page, const json_t *view, const char *name,
                            const char *words)
@@ -79,21 +72,22 @@ static void add_top(struct buffer *page, const struct node_page *shown)
     buffer_add_text(page, " <span class=\"dim\">Started ");
     web_page_when(page, (uint64_t)number_of(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
-    add_number_card(page, number_of(shown->view, "paid"), "jobs paid");
+    web_parts_count(page, (uint64_t)number_of(shown->view, "paid"), "jobs paid");
     add_money_card(page, shown->view, "earned_wei", "earned by them");
     add_money_card(page, shown->view, "purse_wei", "in the account");
     add_money_card(page, shown->view, "owed_wei", "owed to it");
-    add_number_card(page, number_of(shown->view, "lost"), "jobs lost");
+    web_parts_count(page, (uint64_t)number_of(shown->view, "lost"), "jobs lost");
     buffer_add_text(page, "</div>\n");
 }
 
 static void add_slots(struct buffer *page, const json_t *slots)
 {
+    static const char *const headings[] = {"Device", "Does", "Job"};
     const json_t *slot;
     size_t at;
 
-    buffer_add_text(page, "<h2>Devices</h2>\n<table><tr><th>Device</th><th>Does</th><th>Job</th>"
-                          "</tr>\n");
+    buffer_add_text(page, "<h2>Devices</h2>\n");
+    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
     json_array_foreach(slots, at, slot)
     {
         buffer_add_text(page, "<tr><td>");
@@ -110,29 +104,56 @@ static void add_slots(struct buffer *page, const json_t *slots)
     buffer_add_text(page, "</table>\n");
 }
 
-static const char *const mark_words[] = {"to come", "committed", "final"};
-#define MARK_COUNT (sizeof(mark_words) / sizeof(mark_words[0]))
-
+/* One digit of "squares" for each square: its mark. */
 static void add_squares(struct buffer *page, const json_t *job)
 {
-    uint32_t segments = (uint32_t)number_of(job, "segments");
-    uint8_t marks[SQUARES_MAX];
-    struct web_squares squares = {.marks = marks,
-                                  .each = job_view_each(segments, SQUARES_MAX),
-                                  .words = mark_words,
-                                  .word_count = MARK_COUNT};
+    const char *words[WEB_SQUARES_MARKS];
+    uint8_t marks[JOB_VIEW_CELLS_MAX];
+    const char *digits = text_of(job, "squares");
+    struct web_squares squares = {.name = "segments by state",
+                                  .unit = "segment",
+                                  .marks = marks,
+                                  .total = (uint64_t)number_of(job, "segments"),
+                                  .words = words};
 
-    squares.count = (segments + squares.each - 1) / squares.each;
-    for (uint32_t i = 0; i < squares.count; i++) {
-        int64_t first = (int64_t)i * squares.each;
-
-        marks[i] = first < number_of(job, "final") ? 2 : first < number_of(job, "committed");
+    squares.each = job_view_each((uint32_t)squares.total, JOB_VIEW_CELLS_MAX);
+    for (int i = 0; i < JOB_VIEW_MARKS; i++) {
+        words[i] = job_view_mark_word((enum job_view_mark)i);
+    }
+    while (squares.count < JOB_VIEW_CELLS_MAX && digits[squares.count] >= '0' &&
+           digits[squares.count] < '0' + JOB_VIEW_MARKS) {
+        marks[squares.count] = (uint8_t)(digits[squares.count] - '0');
+        squares.count++;
     }
     web_parts_squares(page, &squares);
 }
 
-static void add_jobs(struct buffer *page, const json_t *jobs)
+/* From points of a step and its value. */
+static void take_points(struct curve *curve, const json_t *job, const char *name)
 {
+    const json_t *point;
+    size_t at;
+
+    curve_init(curve, (uint64_t)number_of(job, "steps"));
+    json_array_foreach(json_object_get(job, name), at, point)
+    {
+        curve_add(curve, (uint64_t)json_integer_value(json_array_get(point, 0)),
+                  json_number_value(json_array_get(point, 1)));
+    }
+}
+
+static void add_curve(struct buffer *page, struct node_page *shown, const json_t *job)
+{
+    take_points(&shown->loss, job, "losses");
+    take_points(&shown->held_out, job, "held_out_losses");
+    if (shown->loss.end > 0) {
+        web_plot_curve(page, &shown->loss, &shown->held_out);
+    }
+}
+
+static void add_jobs(struct buffer *page, struct node_page *shown)
+{
+    const json_t *jobs = json_object_get(shown->view, "jobs");
     const json_t *job;
     size_t at;
 
@@ -141,7 +162,6 @@ static void add_jobs(struct buffer *page, const json_t *jobs)
         buffer_add_text(page, "<p class=\"dim\">It holds none now.</p>\n");
         return;
     }
-    web_parts_key(page, mark_words, MARK_COUNT);
     json_array_foreach(jobs, at, job)
     {
         const json_t *loss = json_object_get(job, "loss");
@@ -163,24 +183,29 @@ static void add_jobs(struct buffer *page, const json_t *jobs)
         if (json_is_real(loss)) {
             buffer_add_format(page, ", loss %.4g", json_real_value(loss));
         }
-        buffer_add_text(page, "</p>\n<p>");
-        web_page_text(page, text_of(job, "trouble"));
         buffer_add_text(page, "</p>\n");
+        if (text_of(job, "trouble")[0] != '\0') {
+            buffer_add_text(page, "<p class=\"word ill\">");
+            web_page_text(page, text_of(job, "trouble"));
+            buffer_add_text(page, "</p>\n");
+        }
         add_squares(page, job);
+        add_curve(page, shown, job);
         buffer_add_text(page, "</section>\n");
     }
 }
 
 static void add_offers(struct buffer *page, const json_t *offers)
 {
+    static const char *const headings[] = {"Job", "An hour earns"};
     const json_t *offer;
     size_t at;
 
     if (json_array_size(offers) == 0) {
         return;
     }
-    buffer_add_text(page,
-                    "<h2>Open jobs</h2>\n<table><tr><th>Job</th><th>An hour earns</th></tr>\n");
+    buffer_add_text(page, "<h2>Open jobs</h2>\n");
+    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
     json_array_foreach(offers, at, offer)
     {
         bool refused = json_is_true(json_object_get(offer, "refused"));
@@ -201,7 +226,7 @@ static void add_offers(struct buffer *page, const json_t *offers)
 
 static void write_page(struct buffer *answer, void *context, const struct web_query *query)
 {
-    const struct node_page *page = context;
+    struct node_page *page = context;
 
     (void)query;
     web_page_begin(answer, node_view_trouble(page->view, page->now_s) == NULL
@@ -209,7 +234,7 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
                                : "! Lockstep solver");
     add_top(answer, page);
     add_slots(answer, json_object_get(page->view, "slots"));
-    add_jobs(answer, json_object_get(page->view, "jobs"));
+    add_jobs(answer, page);
     add_offers(answer, json_object_get(page->view, "offers"));
     web_page_end(answer, page->now_s,
                  "A job is paid when every segment is final and the money is "

@@ -2,12 +2,12 @@
 #include "prover/node/node_view.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 #include "chain/game/terms.h"
+#include "chain/view/job_text.h"
 
 #define SILENT_S 120
 
@@ -49,17 +49,33 @@ static json_t *slots_json(const struct solver_node *node)
     return list;
 }
 
+/* A digit for the mark of each square. */
+static json_t *squares_json(const struct job_standing *standing)
+{
+    char digits[JOB_VIEW_CELLS_MAX + 1];
+    uint32_t count = standing->read ? standing->cell_count : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        digits[i] = (char)('0' + standing->cells[i]);
+    }
+    return json_stringn(digits, count);
+}
+
 static json_t *held_json(const struct held_job *job)
 {
     const struct solver_view *view = &job->session.view;
     const struct job *file = bundle_job(job->bundle);
+    const struct curve *loss = &job->curve.loss;
 
-    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, s:s}", "job",
-                     key_json(&job->key), "state", held_state_word(job->state), "trained",
+    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, "
+                     "s:s}",
+                     "job", key_json(&job->key), "state", held_state_word(job->state), "trained",
                      (json_int_t)job->steps, "steps", (json_int_t)file->steps, "loss",
-                     isfinite(job->loss) ? json_real(job->loss) : json_null(), "segments",
-                     (int)view->segments, "committed", (int)view->committed, "final",
-                     (int)view->finalized, "open_claims", (int)view->disputed, "segment_reward_wei",
+                     loss->end > 0 ? json_real(loss->newest) : json_null(), "losses",
+                     job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
+                     "squares", squares_json(&job->standing), "segments", (int)view->segments,
+                     "committed", (int)view->committed, "final", (int)view->finalized,
+                     "open_claims", (int)view->disputed, "segment_reward_wei",
                      amount_json(view->reward), "stake_wei", amount_json(view->stake), "trouble",
                      job->trouble, "bundle", job->run);
 }
@@ -142,7 +158,7 @@ void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, co
     (void)snprintf(plain, sizeof(plain), "%.60swei", text_of(object, name));
     (void)snprintf(text, TERMS_AMOUNT_SIZE, "-");
     if (wei_parse(&amount, plain) == STATUS_OK) {
-        terms_amount(text, amount);
+        terms_amount_about(text, amount);
     }
 }
 

@@ -3,20 +3,8 @@
 
 #include <inttypes.h>
 
-static const char beginning[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<title>Lockstep: bundles of a solver</title>\n<style>\n"
-    "body { font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 "
-    "1em; }\n"
-    "table { border-collapse: collapse; } th, td { text-align: left; padding: .2em 1.2em .2em 0; "
-    "}\n"
-    "code { overflow-wrap: anywhere; }\n</style>\n</head>\n<body>\n"
-    "<h1>Bundles of a Lockstep solver</h1>\n"
-    "<p>This server gives verifiers what they check: jobs, the roots of every step, checkpoints, "
-    "data and replies about any step. Nobody has to trust it: each name stands for bytes that a "
-    "root fixes. A node uses this address as a mirror:</p>\n"
-    "<pre>lockstep verifier run --ledger LEDGER --mirror THIS_ADDRESS</pre>\n";
+#include "base/web/web_page.h"
+#include "base/web/web_parts.h"
 
 static int64_t number_of(const json_t *job, const char *name)
 {
@@ -29,7 +17,8 @@ static void write_job(struct buffer *page, const json_t *job)
     int64_t steps = number_of(job, "steps");
 
     buffer_add_format(page,
-                      "<tr><td><a href=\"/v1/jobs/%s/job\"><code>%.16s...</code></a></td>"
+                      "<tr class=\"more\"><td class=\"own\" colspan=\"5\">"
+                      "<a href=\"/v1/jobs/%s/job\"><code>%s</code></a></td></tr>\n<tr>"
                       "<td>%" PRId64 " of %" PRId64 "</td><td>%" PRId64 "</td><td>%zu</td>"
                       "<td>%s</td><td>%s</td></tr>\n",
                       id, id, number_of(job, "steps_done"), steps, number_of(job, "segments"),
@@ -40,17 +29,23 @@ static void write_job(struct buffer *page, const json_t *job)
 
 void content_page_write(struct buffer *page, const json_t *list)
 {
+    static const char *const headings[] = {"Steps", "Segments", "Checkpoints", "Data", "Replies"};
     const json_t *jobs = json_object_get(list, "jobs");
     const json_t *job;
     size_t i;
 
-    buffer_add_text(page, beginning);
-    buffer_add_text(page, "<table>\n<tr><th>Job</th><th>Steps</th><th>Segments</th>"
-                          "<th>Checkpoints</th><th>Data</th><th>Replies about</th></tr>\n");
+    web_page_begin(page, "Lockstep: bundles of a solver");
+    buffer_add_text(
+        page, "<h1>Bundles of a Lockstep solver</h1>\n<p>This server gives verifiers what they "
+              "check: jobs, the roots of every step, checkpoints, data and replies about any step. "
+              "Nobody has to trust it: each name stands for bytes that a root fixes. A node uses "
+              "this address as a mirror:</p>\n<p><code>lockstep verifier run --ledger LEDGER "
+              "--mirror THIS_ADDRESS</code></p>\n");
+    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
     json_array_foreach(jobs, i, job)
     {
         write_job(page, job);
     }
-    buffer_add_text(page, "</table>\n<p>The same for scripts: <a href=\"/v1/jobs.json\">"
-                          "/v1/jobs.json</a></p>\n</body>\n</html>\n");
+    buffer_add_text(page, "</table>\n");
+    web_page_end(page, 0, "The same for scripts: <a href=\"/v1/jobs.json\">/v1/jobs.json</a>");
 }

@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 from town import BOND, DATA, ETHER, PERIOD_S, Town, main  # noqa: E402
+import browser  # noqa: E402
 
 JOBS = 10
 SMALL = ETHER // 100
@@ -93,6 +94,7 @@ def see_page(one):
     assert "http" not in page.replace("http-equiv", ""), "a page asks for nothing outside"
     assert json.load(ask(url + "node.json", timeout=60))["slots"][0]["does"] == "idle"
     assert ask(url + "health", timeout=60).read() == b"well\n"
+    browser.see(url)
 
 
 def empty_the_board(on_chain):

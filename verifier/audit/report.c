@@ -11,18 +11,12 @@
 #include "base/buffer.h"
 #include "base/hex.h"
 #include "base/io/file.h"
-#include "base/version.h"
+#include "base/web/web_page.h"
+#include "base/web/web_parts.h"
+#include "base/web/web_plot.h"
 #include "verifier/audit/citation.h"
 
 #define PAGE_SIZE_MAX (UINT64_C(64) << 20)
-#define PLOT_WIDTH    720
-#define PLOT_HEIGHT   180
-#define PLOT_LEFT     64
-#define PLOT_BOTTOM   24
-#define MAP_COLUMNS   60
-#define MAP_CELL      12
-#define SPIKE         4  /* values so many times above most others are left out of the plot */
-#define SPIKES_IN     20 /* "most": all but one in so many */
 
 /* ---- gathering ---------------------------------------------------------- */
 
@@ -62,6 +56,7 @@ enum status report_journal(struct report *report, struct bundle *bundle, struct 
         struct report_cell *cell = &report->cells[step / report->cell_steps];
         struct bundle_step entry;
         float loss;
+        float held_out;
 
         if (step / report->cell_steps >= report->cell_count) {
             break;
@@ -77,6 +72,11 @@ enum status report_journal(struct report *report, struct bundle *bundle, struct 
         if (!entry.hidden && isfinite(loss)) {
             cell->losses++;
             cell->loss = next_mean(cell->loss, loss, cell->losses);
+        }
+        memcpy(&held_out, &entry.held_out_bits, sizeof(held_out));
+        if (!entry.hidden && entry.evaluated && isfinite(held_out)) {
+            cell->held_outs++;
+            cell->held_out = next_mean(cell->held_out, held_out, cell->held_outs);
         }
     }
     return status;
@@ -117,84 +117,28 @@ enum report_mark report_mark(const struct report_cell *cell)
 
 /* ---- text --------------------------------------------------------------- */
 
-static void add_escaped(struct buffer *page, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-
-        if (byte == '<' || byte == '>' || byte == '&' || byte == '"' || byte == '\'') {
-            buffer_add_format(page, "&#%u;", byte);
-        } else if (byte < ' ' || byte == 0x7f) {
-            buffer_add_text(page, "?");
-        } else {
-            buffer_add_u8(page, byte);
-        }
-    }
-}
-
-static void add_digest(struct buffer *page, const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    buffer_add_format(page, "<code>%s</code>", text);
-}
-
-static void add_style(struct buffer *page)
-{
-    buffer_add_text(
-        page,
-        "<style>\n"
-        ":root{color-scheme:light dark;--ink:#1c2024;--dim:#667079;--line:#d9dee3;--ground:#fff;"
-        "--good:#1a7f4b;--bad:#c0271d;--open:#b7791f;--loss:#2f6fd6}\n"
-        "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--dim:#97a1aa;--line:#363d44;"
-        "--ground:#15181b;--good:#4cc38a;--bad:#ff6369;--open:#f0b455;--loss:#7aa7f5}}\n"
-        "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);"
-        "max-width:46rem;margin:2rem auto;padding:0 1rem}\n"
-        "h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.5rem}h3{font-size:.95rem;"
-        "margin:1.4rem 0 .3rem}\n"
-        "a{color:inherit}code{font:.8em ui-monospace,monospace;overflow-wrap:anywhere}\n"
-        ".verdict{border-left:6px solid;padding:.4rem 1rem;margin:1rem 0;font-size:1.1rem}\n"
-        ".proven{border-color:var(--good)}.refuted{border-color:var(--bad)}"
-        ".cannot-tell{border-color:var(--open)}\n"
-        "table{border-collapse:collapse;width:100%}td{border-bottom:1px solid var(--line);"
-        "padding:.25rem .5rem;vertical-align:top}td:first-child{color:var(--dim);width:13rem}\n"
-        "svg{width:100%;height:auto;overflow:visible}"
-        "svg text{font:11px system-ui,sans-serif;fill:var(--dim)}"
-        "svg path{vector-effect:non-scaling-stroke}\n"
-        ".axis{stroke:var(--line)}.a{stroke:var(--loss)}.b{stroke:var(--open)}"
-        ".m0{fill:var(--line);opacity:.45}.m1{fill:var(--dim);opacity:.55}.m2{fill:var(--good)}"
-        ".m3{fill:var(--bad)}.word{display:inline-block;margin:0 1em 0 0}"
-        ".key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 0}"
-        "\nh3 .word{margin:0 0 0 "
-        "1em}.k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
-        ".k2{background:var(--good)}.k3{background:var(--bad)}.ka{background:var(--loss)}"
-        ".kb{background:var(--open)}\n"
-        "footer{color:var(--dim);margin-top:3rem;font-size:.85rem}\n"
-        /* Small screens: values below their names, and plots with words of full size. */
-        "@media(max-width:36rem){body{margin:1rem auto}td{display:block;padding:.1rem 0 .4rem}"
-        "td:first-child{width:auto;border:0;padding:.4rem 0 0}svg text{font-size:20px}}\n"
-        "</style>\n");
-}
-
 /* ---- plots -------------------------------------------------------------- */
 
-struct series {
-    const char *class;
-    bool (*value)(double *value, const struct report_cell *cell);
-};
-
-struct plot {
-    const char *name;
-    bool from_zero; /* and without the few highest: single steps take long on a busy machine */
-    const struct series *series;
-    size_t series_count;
+struct report_plot {
+    const char *unit;
+    bool from_zero;
+    struct report_series {
+        const char *words;
+        enum web_plot_form form;
+        bool (*value)(double *value, const struct report_cell *cell);
+    } series[WEB_PLOT_SERIES_MAX];
 };
 
 static bool loss_of(double *value, const struct report_cell *cell)
 {
     *value = cell->loss;
     return cell->losses > 0;
+}
+
+static bool held_loss_of(double *value, const struct report_cell *cell)
+{
+    *value = cell->held_out;
+    return cell->held_outs > 0;
 }
 
 static bool solver_time_of(double *value, const struct report_cell *cell)
@@ -209,170 +153,71 @@ static bool replay_time_of(double *value, const struct report_cell *cell)
     return cell->checked > 0;
 }
 
-static int by_size(const void *a, const void *b)
+static void add_plot(struct buffer *page, const struct report *report,
+                     const struct report_plot *shown)
 {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
+    double values[WEB_PLOT_SERIES_MAX][REPORT_POINTS_MAX];
+    char last[40];
+    struct web_plot plot = {.unit = shown->unit,
+                            .first = "step 0",
+                            .last = last,
+                            .from_zero = shown->from_zero,
+                            .count = report->cell_count,
+                            .series_count = WEB_PLOT_SERIES_MAX};
 
-    return (left > right) - (left < right);
-}
-
-/*
- * The range of the values; *most is the highest of all. A few very long times would flatten the
- * plot: the range ends below them, and the page says how many are left out.
- */
-static bool plot_range(double *low, double *high, double *most, const struct report *report,
-                       const struct plot *plot)
-{
-    double values[2 * REPORT_POINTS_MAX];
-    size_t count = 0;
-
-    for (uint32_t i = 0; i < report->cell_count; i++) {
-        for (size_t s = 0; s < plot->series_count; s++) {
-            count += plot->series[s].value(&values[count], &report->cells[i]);
+    (void)snprintf(last, sizeof(last), "step %" PRIu64, report->result.steps_of_job - 1);
+    for (uint32_t s = 0; s < WEB_PLOT_SERIES_MAX; s++) {
+        plot.series[s] =
+            (struct web_series){shown->series[s].words, shown->series[s].form, values[s]};
+        for (uint32_t i = 0; i < report->cell_count; i++) {
+            if (!shown->series[s].value(&values[s][i], &report->cells[i])) {
+                values[s][i] = NAN;
+            }
         }
     }
-    if (count == 0) {
-        return false;
-    }
-    qsort(values, count, sizeof(values[0]), by_size);
-    *low = plot->from_zero ? 0 : values[0];
-    *most = *high = values[count - 1];
-    if (plot->from_zero && *most > SPIKE * values[count - 1 - count / SPIKES_IN]) {
-        *high = 1.5 * values[count - 1 - count / SPIKES_IN];
-    }
-    if (*high - *low < 1e-9 * fmax(1, fabs(*high))) {
-        *high = *low + fmax(1, fabs(*low)) * 1e-3;
-    }
-    return true;
-}
-
-static double place_x(const struct report *report, uint32_t cell)
-{
-    uint32_t last = report->cell_count > 1 ? report->cell_count - 1 : 1;
-
-    return PLOT_LEFT + (PLOT_WIDTH - PLOT_LEFT - 8) * (double)cell / last;
-}
-
-static double place_y(double value, double low, double high)
-{
-    value = value < high ? value : high;
-    return 8 + (PLOT_HEIGHT - PLOT_BOTTOM - 8) * (1 - (value - low) / (high - low));
-}
-
-static void add_line(struct buffer *page, const struct report *report, const struct series *series,
-                     double low, double high)
-{
-    bool drawing = false;
-
-    buffer_add_format(page, "<path class=\"%s\" fill=\"none\" stroke-width=\"1.5\" d=\"",
-                      series->class);
-    for (uint32_t i = 0; i < report->cell_count; i++) {
-        double value;
-
-        if (!series->value(&value, &report->cells[i])) {
-            drawing = false;
-            continue;
-        }
-        /* A lone point is drawn as a short stroke: otherwise nobody sees it. */
-        buffer_add_format(page, "%s%.1f %.1f%s", drawing ? "L" : "M", place_x(report, i),
-                          place_y(value, low, high), drawing ? "" : "h1");
-        drawing = true;
-    }
-    buffer_add_text(page, "\"/>\n");
-}
-
-static void add_plot(struct buffer *page, const struct report *report, const struct plot *plot)
-{
-    double low;
-    double high;
-    double most;
-
-    if (!plot_range(&low, &high, &most, report, plot)) {
-        buffer_add_text(page, "<p>There is nothing to plot.</p>\n");
-        return;
-    }
-    buffer_add_format(page, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n",
-                      PLOT_WIDTH, PLOT_HEIGHT, plot->name);
-    for (int tick = 0; tick <= 4; tick++) {
-        double value = low + (high - low) * tick / 4;
-        double y = place_y(value, low, high);
-
-        buffer_add_format(page,
-                          "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                          "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>\n",
-                          PLOT_LEFT, PLOT_WIDTH - 8, y, y, PLOT_LEFT - 6, y + 4, value);
-    }
-    buffer_add_format(page,
-                      "<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" "
-                      "text-anchor=\"end\">step %" PRIu64 "</text>\n",
-                      PLOT_LEFT, PLOT_HEIGHT - 6, PLOT_WIDTH - 8, PLOT_HEIGHT - 6,
-                      report->result.steps_of_job - 1);
-    for (size_t s = 0; s < plot->series_count; s++) {
-        add_line(page, report, &plot->series[s], low, high);
-    }
-    buffer_add_text(page, "</svg>\n");
-    if (most > high) {
-        buffer_add_format(page, "<p>A few are above the plot, the highest at %.3g ms.</p>\n", most);
-    }
-}
-
-/* A square is paler when only a part of it was run again. */
-static double shade(const struct report_cell *cell)
-{
-    return report_mark(cell) == REPORT_CHECKED && cell->checked < cell->count
-               ? 0.3 + 0.5 * (double)cell->checked / (double)cell->count
-               : 1;
-}
-
-static void add_squares(struct buffer *page, const struct report *report)
-{
-    for (uint32_t i = 0; i < report->cell_count; i++) {
-        const struct report_cell *cell = &report->cells[i];
-        char paler[40] = "";
-
-        if (shade(cell) < 1) {
-            (void)snprintf(paler, sizeof(paler), " fill-opacity=\"%.2f\"", shade(cell));
-        }
-        buffer_add_format(page,
-                          "<rect class=\"m%d\"%s x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" "
-                          "rx=\"2\"><title>steps %" PRIu64 " to %" PRIu64 ": %" PRIu64
-                          " of %" PRIu64 " checked</title></rect>\n",
-                          report_mark(cell), paler, i % MAP_COLUMNS * MAP_CELL,
-                          i / MAP_COLUMNS * MAP_CELL, MAP_CELL - 2, MAP_CELL - 2, cell->first,
-                          cell->first + cell->count - 1, cell->checked, cell->count);
-    }
+    web_plot_write(page, &plot);
 }
 
 static void add_map(struct buffer *page, const struct report *report)
 {
-    static const char *const words[] = {"not run", "not checked", "run again: the same bits",
-                                        "run again: other bits"};
-    uint32_t rows = (report->cell_count + MAP_COLUMNS - 1) / MAP_COLUMNS;
+    enum { NOT_RUN, NOT_CHECKED, SAME, SOME_SAME, OTHER = 5 };
+    static const uint8_t signs[] = {[REPORT_NOT_RUN] = NOT_RUN,
+                                    [REPORT_NOT_CHECKED] = NOT_CHECKED,
+                                    [REPORT_CHECKED] = SAME,
+                                    [REPORT_WRONG] = OTHER};
+    static const char *const words[WEB_SQUARES_MARKS] = {
+        [NOT_RUN] = "not run",
+        [NOT_CHECKED] = "not checked",
+        [SAME] = "run again: the same bits",
+        [SOME_SAME] = "some of them run again: the same bits",
+        [OTHER] = "run again: other bits"};
+    uint8_t marks[REPORT_POINTS_MAX];
+    const struct web_squares squares = {.name = "steps by what the audit did",
+                                        .unit = "step",
+                                        .marks = marks,
+                                        .count = report->cell_count,
+                                        .each = report->cell_steps,
+                                        .total = report->result.steps_of_job,
+                                        .words = words};
 
-    buffer_add_format(page,
-                      "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"Which steps were run "
-                      "again\">\n",
-                      MAP_COLUMNS * MAP_CELL, rows * MAP_CELL);
-    add_squares(page, report);
-    buffer_add_text(page, "</svg>\n<p>");
-    for (int mark = REPORT_NOT_RUN; mark <= REPORT_WRONG; mark++) {
-        buffer_add_format(page, "<span class=\"word\"><span class=\"key k%d\"></span>%s</span> ",
-                          mark, words[mark]);
+    for (uint32_t i = 0; i < report->cell_count; i++) {
+        const struct report_cell *cell = &report->cells[i];
+        enum report_mark mark = report_mark(cell);
+
+        marks[i] = mark == REPORT_CHECKED && cell->checked < cell->count ? SOME_SAME : signs[mark];
     }
-    buffer_add_format(page, "</p>\n<p>A square is %" PRIu64 " step%s%s</p>\n", report->cell_steps,
-                      report->cell_steps == 1 ? "" : "s",
-                      report->cell_steps == 1 ? "."
-                                              : "; paler, where only some of them were run again.");
+    web_parts_squares(page, &squares);
 }
 
 /* ---- sections ----------------------------------------------------------- */
 
 static void add_verdict(struct buffer *page, const struct report *report)
 {
+    static const char *const classes[] = {
+        [AUDIT_PROVEN] = "well", [AUDIT_REFUTED] = "ill", [AUDIT_CANNOT_TELL] = "open"};
     const struct audit_result *result = &report->result;
 
-    buffer_add_format(page, "<p class=\"verdict %s\">", audit_answer_name(result->answer));
+    buffer_add_format(page, "<p class=\"word %s\">", classes[result->answer]);
     switch (result->answer) {
     case AUDIT_PROVEN:
         buffer_add_format(page,
@@ -391,11 +236,11 @@ static void add_verdict(struct buffer *page, const struct report *report)
         break;
     case AUDIT_CANNOT_TELL:
         buffer_add_text(page, "<b>Cannot tell.</b> ");
-        add_escaped(page, result->reason.text);
+        web_page_text(page, result->reason.text);
         buffer_add_text(page, ".");
         if (result->reason.advice[0] != '\0') {
             buffer_add_text(page, " Try: ");
-            add_escaped(page, result->reason.advice);
+            web_page_text(page, result->reason.advice);
             buffer_add_text(page, ".");
         }
         break;
@@ -403,53 +248,60 @@ static void add_verdict(struct buffer *page, const struct report *report)
     buffer_add_text(page, "</p>\n");
 }
 
-static void add_value(struct buffer *page, const char *whose, const struct fault_location *location,
-                      uint32_t bits)
+static void add_element(struct buffer *page, const char *whose,
+                        const struct fault_location *location, uint32_t bits)
 {
     char value[FAULT_LOCATION_VALUE_MAX];
     char hex[FAULT_LOCATION_VALUE_MAX];
 
     fault_location_value(value, location->dtype, bits);
     fault_location_bits(hex, location->dtype, bits);
-    buffer_add_format(page, "<tr><td>%s</td><td>%s <code>%s</code></td></tr>\n", whose, value, hex);
+    web_parts_value_begin(page, whose);
+    buffer_add_format(page, "%s <code>%s</code>", value, hex);
+    web_parts_value_end(page);
+}
+
+static void add_evidence(struct buffer *page, const struct report *report)
+{
+    const struct fault_location *location = &report->result.location;
+
+    web_parts_value_begin(page, "Evidence");
+    buffer_add_text(page, "<code>");
+    web_page_text(page, report->evidence);
+    buffer_add_format(page,
+                      "</code> (%s, %zu bytes), to be judged by anybody: <code>lockstep audit "
+                      "--evidence</code>; on the ledger: <code>lockstep verifier claim "
+                      "--evidence</code>",
+                      fault_location_kind_name(location->kind), location->evidence_size);
+    web_parts_value_end(page);
 }
 
 /* What differs, and the evidence. */
 static void add_difference(struct buffer *page, const struct report *report)
 {
     const struct fault_location *location = &report->result.location;
-    char place[FAULT_LOCATION_TEXT_MAX];
+    char text[FAULT_LOCATION_TEXT_MAX];
 
     if (location->tensor_known) {
-        fault_location_place(place, location);
-        buffer_add_text(page, "<tr><td>First difference</td><td>");
-        add_escaped(page, place);
-        buffer_add_text(page, "</td></tr>\n");
+        fault_location_place(text, location);
+        web_parts_value(page, "First difference", text);
     }
     if (location->op_known) {
-        buffer_add_format(page, "<tr><td>Made by operation</td><td>%u (%s)%s%s</td></tr>\n",
-                          location->op, location->op_name,
-                          location->instance[0] == '\0' ? "" : ", ", location->instance);
+        (void)snprintf(text, sizeof(text), "%u (%s)%s%s", location->op, location->op_name,
+                       location->instance[0] == '\0' ? "" : ", ", location->instance);
+        web_parts_value(page, "Made by operation", text);
     }
     if (location->element_known) {
-        add_value(page, "The solver's value", location, location->found);
+        add_element(page, "The solver's value", location, location->found);
         if (location->wanted_known) {
-            add_value(page, "The true value", location, location->wanted);
+            add_element(page, "The true value", location, location->wanted);
         }
     }
     if (report->evidence[0] != '\0') {
-        buffer_add_text(page, "<tr><td>Evidence</td><td><code>");
-        add_escaped(page, report->evidence);
-        buffer_add_format(page,
-                          "</code> (%s, %zu bytes), to be judged by anybody: <code>lockstep audit "
-                          "--evidence</code>; on the ledger: <code>lockstep verifier claim "
-                          "--evidence</code></td></tr>\n",
-                          fault_location_kind_name(location->kind), location->evidence_size);
+        add_evidence(page, report);
     }
     if (location->lacking[0] != '\0') {
-        buffer_add_text(page, "<tr><td>What is lacking</td><td>");
-        add_escaped(page, location->lacking);
-        buffer_add_text(page, "</td></tr>\n");
+        web_parts_value(page, "What is lacking", location->lacking);
     }
 }
 
@@ -461,35 +313,47 @@ static void add_about(struct buffer *page, const json_t *about)
 
     for (size_t i = 0; about != NULL && citation_line(&label, value, about, i); i++) {
         if (label != NULL && strcmp(label, "Job") != 0) { /* which is there already */
-            buffer_add_format(page, "<tr><td>%s</td><td>", label);
-            add_escaped(page, value);
-            buffer_add_text(page, "</td></tr>\n");
+            web_parts_value(page, label, value);
         }
     }
+}
+
+static void add_digest(struct buffer *page, const char *name, const struct digest *digest)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+    web_parts_value_begin(page, name);
+    buffer_add_format(page, "<code>%s</code>", text);
+    web_parts_value_end(page);
+}
+
+static void add_number(struct buffer *page, const char *name, uint64_t number)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof(text), "%" PRIu64, number);
+    web_parts_value(page, name, text);
 }
 
 static void add_facts(struct buffer *page, const struct report *report)
 {
     const struct audit_result *result = &report->result;
+    char text[64];
 
-    buffer_add_text(page, "<table>\n<tr><td>Job</td><td>");
-    add_digest(page, &report->job_id);
-    buffer_add_format(page,
-                      "</td></tr>\n<tr><td>Steps of the job</td><td>%" PRIu64
-                      "</td></tr>\n<tr><td>Steps in the journal</td><td>%" PRIu64
-                      "</td></tr>\n<tr><td>Steps run again</td><td>%" PRIu64
-                      "</td></tr>\n<tr><td>Replayed on</td><td>",
-                      result->steps_of_job, result->steps_journaled, result->steps_checked);
-    add_escaped(page, report->device);
-    buffer_add_format(page, "</td></tr>\n<tr><td>Time of the audit</td><td>%.1f s</td></tr>\n",
-                      report->seconds);
+    buffer_add_text(page, "<table class=\"values\">\n");
+    add_digest(page, "Job", &report->job_id);
+    add_number(page, "Steps of the job", result->steps_of_job);
+    add_number(page, "Steps in the journal", result->steps_journaled);
+    add_number(page, "Steps run again", result->steps_checked);
+    web_parts_value(page, "Replayed on", report->device);
+    (void)snprintf(text, sizeof(text), "%.1f s", report->seconds);
+    web_parts_value(page, "Time of the audit", text);
     if (result->answer == AUDIT_REFUTED) {
-        buffer_add_format(page, "<tr><td>State after step %" PRIu64 ", journal</td><td>",
-                          result->wrong_step);
-        add_digest(page, &result->wrong_root);
-        buffer_add_text(page, "</td></tr>\n<tr><td>and as two replays gave it</td><td>");
-        add_digest(page, &result->true_root);
-        buffer_add_text(page, "</td></tr>\n");
+        (void)snprintf(text, sizeof(text), "State after step %" PRIu64 ", journal",
+                       result->wrong_step);
+        add_digest(page, text, &result->wrong_root);
+        add_digest(page, "and as two replays gave it", &result->true_root);
         add_difference(page, report);
     }
     add_about(page, report->about);
@@ -526,9 +390,9 @@ static void add_broken(struct buffer *page, const char *what,
                        const struct broken_checkpoint *broken)
 {
     buffer_add_format(page, "<li>%s <code>", what);
-    add_escaped(page, broken->name);
+    web_page_text(page, broken->name);
     buffer_add_text(page, "</code> is broken: ");
-    add_escaped(page, broken->why);
+    web_page_text(page, broken->why);
     buffer_add_text(page, "</li>\n");
 }
 
@@ -558,12 +422,14 @@ static void add_checkpoints(struct buffer *page, const struct checkpoint_audit *
 /* A table of all audits, with links to each. */
 static void add_list(struct buffer *page, const struct report *reports, size_t count)
 {
-    buffer_add_text(page, "<table>\n");
+    static const char *const headings[] = {"Verdict", "Bundle"};
+
+    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
     for (size_t i = 0; i < count; i++) {
         const char *answer = audit_answer_name(reports[i].result.answer);
 
-        buffer_add_format(page, "<tr><td>%s</td><td><a href=\"#b%zu\">", answer, i);
-        add_escaped(page, reports[i].title);
+        buffer_add_format(page, "<tr><td>%s</td><td class=\"own\"><a href=\"#b%zu\">", answer, i);
+        web_page_text(page, reports[i].title);
         buffer_add_text(page, "</a></td></tr>\n");
     }
     buffer_add_text(page, "</table>\n");
@@ -571,16 +437,18 @@ static void add_list(struct buffer *page, const struct report *reports, size_t c
 
 static void add_report(struct buffer *page, const struct report *report, size_t number)
 {
-    static const struct series loss[] = {{"a", loss_of}};
-    static const struct series times[] = {{"a", solver_time_of}, {"b", replay_time_of}};
-    const struct plot loss_plot = {.name = "Loss by step", .series = loss, .series_count = 1};
-    const struct plot time_plot = {.name = "Time of a step, in milliseconds",
-                                   .from_zero = true,
-                                   .series = times,
-                                   .series_count = 2};
+    static const struct report_plot losses = {
+        .unit = "",
+        .series = {{"loss", WEB_PLOT_LINE, loss_of},
+                   {"held-out loss", WEB_PLOT_POINTS, held_loss_of}}};
+    static const struct report_plot times = {
+        .unit = " ms",
+        .from_zero = true,
+        .series = {{"solver", WEB_PLOT_LINE, solver_time_of},
+                   {"replay", WEB_PLOT_POINTS, replay_time_of}}};
 
     buffer_add_format(page, "<section>\n<h2 id=\"b%zu\">", number);
-    add_escaped(page, report->title);
+    web_page_text(page, report->title);
     buffer_add_text(page, "</h2>\n");
     add_verdict(page, report);
     add_facts(page, report);
@@ -591,12 +459,9 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
     buffer_add_text(page, "<h3>Where it was checked</h3>\n");
     add_map(page, report);
     buffer_add_text(page, "<h3>Loss, as journaled</h3>\n");
-    add_plot(page, report, &loss_plot);
-    buffer_add_text(page,
-                    "<h3>Time of a step, ms <span class=\"word\"><span class=\"key ka\"></span>"
-                    "solver</span> <span class=\"word\"><span class=\"key kb\"></span>"
-                    "replay</span></h3>\n");
-    add_plot(page, report, &time_plot);
+    add_plot(page, report, &losses);
+    buffer_add_text(page, "<h3>Time of a step, in milliseconds</h3>\n");
+    add_plot(page, report, &times);
     add_checkpoints(page, &report->result.checkpoints);
     add_unchecked(page, report);
     buffer_add_text(page, "</section>\n");
@@ -609,21 +474,17 @@ enum status report_write(const char *path, const struct report *reports, size_t 
     enum status status;
 
     buffer_init(&page, PAGE_SIZE_MAX);
-    buffer_add_text(&page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                           "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                           "<title>Lockstep audit</title>\n");
-    add_style(&page);
-    buffer_add_text(&page, "</head>\n<body>\n<h1>Lockstep audit</h1>\n");
+    web_page_begin(&page, "Lockstep audit");
+    buffer_add_text(&page, "<h1>Lockstep audit</h1>\n");
     if (count > 1) {
         add_list(&page, reports, count);
     }
     for (size_t i = 0; i < count; i++) {
         add_report(&page, &reports[i], i);
     }
-    buffer_add_text(&page, "<footer>Made by lockstep " LOCKSTEP_VERSION
-                           ". A step is called checked only where it was run again, whole, and "
-                           "every bit of the state after it was compared.</footer>\n"
-                           "</body>\n</html>\n");
+    web_page_end(&page, 0,
+                 "A step is called checked only where it was run again, whole, and every bit of "
+                 "the state after it was compared.");
     status = buffer_check(&page, error, "the report");
     if (status == STATUS_OK) {
         status = file_write(path, error, page.data, page.size, 0644);

@@ -29,6 +29,8 @@ struct report_cell {
     bool wrong;
     uint64_t losses; /* number of finite losses in the mean */
     double loss;
+    uint64_t held_outs; /* the same of the held-out loss */
+    double held_out;
     double solver_time;
     double replay_time; /* of the checked ones */
 };

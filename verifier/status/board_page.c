@@ -21,6 +21,7 @@
 #define SILENT_S      300
 #define SQUARES_MAX   160 /* of a job: more segments share one */
 #define WORDS_MAX     100 /* of a search */
+#define ALARMS_MAX    8   /* that are shown */
 
 struct board_page {
     struct web_server *web;
@@ -37,6 +38,12 @@ struct shown_job {
     uint64_t number; /* in the order of opening */
 };
 
+/* Under the lock. */
+static bool is_silent(const struct board_page *page)
+{
+    return page->view->followed_s + SILENT_S < page->now_s;
+}
+
 /* ---- choosing ------------------------------------------------------------------------- */
 
 static bool has_words(const char *text, const char *words)
@@ -51,12 +58,15 @@ static bool has_words(const char *text, const char *words)
     return false;
 }
 
-/* Words are the first digits, or any, of a key, a job id or an address. */
+/* Words are a part of the title, the model, a key, a job id or an address. */
 static bool is_found(const struct job_record *job, const char *words)
 {
     char text[HEX_SIZE(HASH32_SIZE)];
     char address[ADDRESS_TEXT_SIZE];
 
+    if (has_words(job->card.title, words) || has_words(job->card.model, words)) {
+        return true;
+    }
     words += strncmp(words, "0x", 2) == 0 ? 2 : 0;
     hex_encode(text, job->key.bytes, HASH32_SIZE);
     if (has_words(text, words)) {
@@ -200,16 +210,6 @@ static void add_fact(struct buffer *page, const char *what, const char *is)
     buffer_add_text(page, "</div>\n");
 }
 
-/* People compare the first digits; who wants all of them asks 'lockstep job show'. */
-static void print_amount(char text[TERMS_AMOUNT_SIZE], wei amount)
-{
-    if (amount < WEI_PER_ETHER / 100000) {
-        terms_amount(text, amount);
-    } else {
-        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.6g eth", (double)amount / (double)WEI_PER_ETHER);
-    }
-}
-
 static void add_reward(struct buffer *page, const struct shown_job *shown)
 {
     const struct job_record *job = shown->job;
@@ -217,8 +217,8 @@ static void add_reward(struct buffer *page, const struct shown_job *shown)
     char to[TERMS_AMOUNT_SIZE];
     char text[2 * TERMS_AMOUNT_SIZE + 32];
 
-    print_amount(now, shown->reward * job->segment_count);
-    print_amount(to, job->terms.reward_to * job->segment_count);
+    terms_amount_about(now, shown->reward * job->segment_count);
+    terms_amount_about(to, job->terms.reward_to * job->segment_count);
     if (job->phase == GAME_PHASE_OPEN && shown->reward < job->terms.reward_to) {
         (void)snprintf(text, sizeof(text), "%s today, rising to %s", now, to);
     } else {
@@ -226,11 +226,11 @@ static void add_reward(struct buffer *page, const struct shown_job *shown)
     }
     add_fact(page, "Reward", text);
     if (shown->hour > 0) {
-        print_amount(text, shown->hour);
+        terms_amount_about(text, shown->hour);
         add_fact(page, "An hour of this machine", text);
     }
     if (shown->million > 0) {
-        print_amount(text, shown->million);
+        terms_amount_about(text, shown->million);
         add_fact(page, "A million tokens", text);
     }
 }
@@ -242,7 +242,7 @@ static void add_terms(struct buffer *page, const struct job_record *job)
     char clock[TERMS_PERIOD_SIZE];
     char text[3 * TERMS_AMOUNT_SIZE];
 
-    print_amount(text, terms->stake);
+    terms_amount_about(text, terms->stake);
     add_fact(page, "Stake", text);
     (void)snprintf(text, sizeof(text), "%" PRIu64 " in %u segments", terms->steps,
                    job->segment_count);
@@ -261,31 +261,30 @@ static void add_terms(struct buffer *page, const struct job_record *job)
     add_fact(page, "Time", text);
 }
 
-static const char *const mark_words[JOB_VIEW_MARKS] = {
-    "to come", "committed", "final", "being verified", NULL, "disputed or lost"};
-
 static void add_squares(struct buffer *page, const struct job_record *job, uint64_t now_s)
 {
-    uint8_t marks[SQUARES_MAX];
-    struct web_squares squares = {.marks = marks,
-                                  .each = job_view_each(job->segment_count, SQUARES_MAX),
-                                  .words = mark_words,
-                                  .word_count = JOB_VIEW_MARKS};
+    /* What is trained and not committed is not known here. */
+    static const char *const words[WEB_SQUARES_MARKS] = {
+        "to come", "committed", "final", "being verified", NULL, "disputed or lost"};
+    uint8_t squares[SQUARES_MAX];
+    uint32_t marks[JOB_VIEW_MARKS];
+    const struct web_squares shown = {.name = "segments by state",
+                                      .unit = "segment",
+                                      .marks = squares,
+                                      .count =
+                                          job_view_squares(squares, SQUARES_MAX, marks, job, now_s),
+                                      .each = job_view_each(job->segment_count, SQUARES_MAX),
+                                      .total = job->segment_count,
+                                      .words = words};
 
-    squares.count = (job->segment_count + squares.each - 1) / squares.each;
-    for (uint32_t i = 0; i < squares.count; i++) {
-        marks[i] = (uint8_t)job_view_mark_of(job, i * squares.each, now_s);
-    }
-    web_parts_squares(page, &squares);
+    web_parts_squares(page, &shown);
 }
 
 static void add_progress(struct buffer *page, const struct job_record *job, uint64_t now_s)
 {
     uint64_t forecast_s =
         job->finalized < job->committed ? job_status_forecast(job, job->finalized, now_s) : 0;
-    char solver[ADDRESS_TEXT_SIZE];
 
-    address_print(solver, &job->solver);
     buffer_add_format(
         page, "<p class=\"dim\">%u of %u segments committed, %u final; %u claims open. ",
         job->committed, job->segment_count, job->finalized, job_record_open_claims(job));
@@ -303,21 +302,45 @@ static void add_progress(struct buffer *page, const struct job_record *job, uint
             buffer_add_text(page, " at the earliest. ");
         }
     }
-    buffer_add_text(page, "Solver ");
-    web_page_text(page, solver);
     buffer_add_text(page, "</p>\n");
     add_squares(page, job, now_s);
+}
+
+/* What its client says of it. */
+static void add_card(struct buffer *page, const struct job_card *card)
+{
+    char words[JOB_CARD_WORDS_MAX];
+
+    job_card_words(words, card);
+    if (card->title[0] != '\0') {
+        buffer_add_text(page, "<p class=\"own\"><b>");
+        web_page_text(page, card->title);
+        buffer_add_text(page, "</b></p>\n");
+    }
+    if (words[0] != '\0') {
+        buffer_add_text(page, "<p class=\"own\">");
+        web_page_text(page, words);
+        buffer_add_text(page, "</p>\n");
+    }
+}
+
+static void add_party(struct buffer *page, const char *name, const struct address *party)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    address_print(text, party);
+    buffer_add_format(page, "<p class=\"dim\">%s <code>%s</code></p>\n", name, text);
 }
 
 static void add_job(struct buffer *page, const struct shown_job *shown, uint64_t now_s)
 {
     const struct job_record *job = shown->job;
-    char client[ADDRESS_TEXT_SIZE];
 
-    address_print(client, &job->client);
     buffer_add_text(page, "<section class=\"job\"><h3>");
     web_page_key(page, job->key.bytes, HASH32_SIZE);
-    buffer_add_format(page, " %s</h3>\n<div class=\"facts\">\n", board_phase(job, now_s));
+    buffer_add_format(page, " %s</h3>\n", board_phase(job, now_s));
+    add_card(page, &job->card);
+    buffer_add_text(page, "<div class=\"facts\">\n");
     add_reward(page, shown);
     add_terms(page, job);
     if (job->phase == GAME_PHASE_OPEN) {
@@ -325,10 +348,10 @@ static void add_job(struct buffer *page, const struct shown_job *shown, uint64_t
         web_page_when(page, job->terms.deadline_s, now_s);
         buffer_add_text(page, "</div>\n");
     }
-    buffer_add_text(page, "</div>\n<p class=\"dim\">Client ");
-    web_page_text(page, client);
-    buffer_add_text(page, "</p>\n");
+    buffer_add_text(page, "</div>\n");
+    add_party(page, "Client", &job->client);
     if (job->phase == GAME_PHASE_RUNNING || job->committed > 0) {
+        add_party(page, "Solver", &job->solver);
         add_progress(page, job, now_s);
     }
     buffer_add_text(page, "</section>\n");
@@ -338,60 +361,67 @@ static void add_job(struct buffer *page, const struct shown_job *shown, uint64_t
 
 static void add_choices(struct buffer *page, const struct wish *wish)
 {
-    buffer_add_text(page, "<form method=\"get\" class=\"ask\"><input type=\"search\" name=\"q\" "
-                          "placeholder=\"key, job id or address\" aria-label=\"search\" value=\"");
+    buffer_add_text(page, "<form method=\"get\"><label>Title, model, key, job id or address<input "
+                          "type=\"search\" name=\"q\" value=\"");
     web_page_text(page, wish->words);
-    buffer_add_text(page, "\"> <select name=\"is\" aria-label=\"which\">");
+    buffer_add_text(page, "\"></label><label>Which jobs<select name=\"is\">");
     for (size_t i = 0; i < KIND_COUNT; i++) {
         buffer_add_format(page, "<option value=\"%s\"%s>%s</option>", kinds[i].name,
                           i == wish->kind ? " selected" : "", kinds[i].words);
     }
-    buffer_add_text(page, "</select> <select name=\"sort\" aria-label=\"order\">");
+    buffer_add_text(page, "</select></label><label>Order<select name=\"sort\">");
     for (size_t i = 0; i < SORT_COUNT; i++) {
         buffer_add_format(page, "<option value=\"%s\"%s>%s</option>", sorts[i].name,
                           i == wish->sort ? " selected" : "", sorts[i].words);
     }
-    buffer_add_text(page, "</select> <button>Show</button></form>\n");
+    buffer_add_text(page, "</select></label><button>Show</button></form>\n");
 }
 
-static void add_card(struct buffer *page, uint64_t number, const char *words)
+static void add_top(struct buffer *page, const struct board_page *shown)
 {
-    char figure[24];
+    const struct board_view *view = shown->view;
 
-    (void)snprintf(figure, sizeof(figure), "%" PRIu64, number);
-    web_parts_card(page, figure, words);
-}
-
-static void add_top(struct buffer *page, const struct board_view *view)
-{
-    uint64_t counts[4] = {0};
-
-    for (uint32_t i = 0; i < view->board->count; i++) {
-        const struct job_record *job = &view->board->jobs[i];
-
-        counts[0] += strcmp(board_phase(job, view->clock.time_s), "open") == 0;
-        counts[1] += job->phase == GAME_PHASE_RUNNING;
-        counts[2] += job->phase == GAME_PHASE_CLOSED;
+    buffer_add_text(page, "<h1>Lockstep jobs</h1>\n");
+    if (is_silent(shown)) {
+        buffer_add_text(page, "<p class=\"word ill\">The ledger cannot be followed. It was read "
+                              "last ");
+        web_page_when(page, view->followed_s, shown->now_s);
+        buffer_add_text(page, ".</p>\n");
     }
-    buffer_add_text(page, "<h1>Lockstep jobs</h1>\n<div class=\"cards\">\n");
-    add_card(page, counts[0], "open");
-    add_card(page, counts[1], "running");
-    add_card(page, counts[2], "over");
-    add_card(page, view->alarm_count, "alarms");
+    buffer_add_text(page, "<div class=\"cards\">\n");
+    for (size_t kind = 1; kind < KIND_COUNT; kind++) {
+        uint64_t count = 0;
+
+        for (uint32_t i = 0; i < view->board->count; i++) {
+            count += is_wanted(&view->board->jobs[i], kinds[kind].name, view->clock.time_s);
+        }
+        web_parts_count(page, count, kinds[kind].words);
+    }
+    web_parts_count(page, view->alarm_count, "alarms");
     buffer_add_text(page, "</div>\n");
 }
 
 static void add_alarms(struct buffer *page, const struct board_view *view)
 {
-    for (uint32_t i = 0; i < view->alarm_count && i < BOARD_PAGE_JOBS_MAX; i++) {
+    if (view->alarm_count == 0) {
+        return;
+    }
+    buffer_add_text(page, "<div class=\"word ill\"><b>Alarms</b>\n<ul>\n");
+    for (uint32_t i = 0; i < view->alarm_count && i < ALARMS_MAX; i++) {
         const struct watch_alarm *alarm = &view->alarms[i];
 
-        buffer_add_text(page, "<p class=\"word ill\">");
+        buffer_add_text(page, "<li>");
         web_page_key(page, alarm->job.bytes, HASH32_SIZE);
         buffer_add_format(page, " segment %u: ", alarm->index);
         web_page_text(page, alarm->text);
-        buffer_add_text(page, "</p>\n");
+        buffer_add_text(page, "</li>\n");
     }
+    buffer_add_text(page, "</ul>\n");
+    if (view->alarm_count > ALARMS_MAX) {
+        buffer_add_format(page, "<p>and %u others, which 'lockstep watch' prints</p>\n",
+                          view->alarm_count - ALARMS_MAX);
+    }
+    buffer_add_text(page, "</div>\n");
 }
 
 static void add_jobs(struct buffer *page, const struct board_view *view, const struct wish *wish,
@@ -429,10 +459,9 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
     (void)pthread_mutex_lock(&page->view->lock);
     shown = calloc((size_t)page->view->board->count + 1, sizeof(*shown));
     web_page_begin(answer, "Lockstep jobs");
-    add_top(answer, page->view);
+    add_top(answer, page);
     add_alarms(answer, page->view);
     add_choices(answer, &wish);
-    web_parts_key(answer, mark_words, JOB_VIEW_MARKS);
     if (shown != NULL) {
         add_jobs(answer, page->view, &wish, shown);
     }
@@ -456,12 +485,12 @@ static enum status look(void *context, uint64_t now_ms, struct error *error)
 static const char *trouble(void *context)
 {
     const struct board_page *page = context;
-    uint64_t followed_s;
+    bool silent;
 
     (void)pthread_mutex_lock(&page->view->lock);
-    followed_s = page->view->followed_s;
+    silent = is_silent(page);
     (void)pthread_mutex_unlock(&page->view->lock);
-    return followed_s + SILENT_S < page->now_s ? "the ledger is not followed" : NULL;
+    return silent ? "the ledger is not followed" : NULL;
 }
 
 static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page}};

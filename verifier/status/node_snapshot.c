@@ -295,7 +295,6 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
     cell = &job->cells[index / job->cell_segments];
     cell->mark = mark > cell->mark ? mark : cell->mark;
-    cell->proven += mark == NODE_SNAPSHOT_PROVEN;
     if (mark == NODE_SNAPSHOT_PROVEN && sqlite3_column_type(row, 4) == SQLITE_INTEGER) {
         uint32_t bits = (uint32_t)column(row, 4);
         float loss;

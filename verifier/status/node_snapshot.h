@@ -37,7 +37,6 @@ enum node_snapshot_mark {
 
 struct node_snapshot_cell {
     enum node_snapshot_mark mark;
-    uint32_t proven; /* segments */
     bool has_loss;
     double loss; /* of its last segment that has one */
 };

@@ -737,7 +737,7 @@ static void test_amounts_are_exact_and_times_short(void **state)
     terms_period(text, 0);
     assert_string_equal(text, "0s");
     terms_time(text, 1795262936);
-    assert_string_equal(text, "2026-11-21 12:08");
+    assert_string_equal(text, "2026-11-21 12:08 UTC");
 }
 
 int main(void)

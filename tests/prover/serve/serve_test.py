@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 sys.dont_write_bytecode = True
 
+import browser  # noqa: E402
 import processes  # noqa: E402
 import tap  # noqa: E402
 
@@ -159,9 +160,10 @@ def a_browser_finds_a_page():
         page = content.decode()
         assert code == 200 and headers["Content-Type"] == "text/html; charset=utf-8", headers
         assert "--mirror" in page and "22 of 22" in page and "<script" not in page, page
-        links = re.findall('href="([^"]*)"', page)
+        links = re.findall('<a href="([^"]*)"', page)
         assert links == ["/v1/jobs/%s/job" % job, "/v1/jobs.json"], links
         assert all(server.get(link)[0] == 200 for link in links)
+        browser.see("http://127.0.0.1:%d/" % server.port, refreshes=False)
 
 
 def what_is_not_there_is_not_found():

@@ -270,7 +270,7 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     assert_int_equal(snapshot->job[0].cells[17].mark, NODE_SNAPSHOT_UNTOLD);
     buffer_init(&page, STATUS_PAGE_SIZE_MAX);
     status_page_write(&page, snapshot);
-    assert_non_null(strstr(buffer_text(&page), "></span>being checked</span>"));
+    assert_non_null(strstr(buffer_text(&page), "></i>being checked</span>"));
     assert_non_null(strstr(buffer_text(&page), "1 being checked"));
     buffer_release(&page);
     free(snapshot);
@@ -632,7 +632,7 @@ static void test_page_stands_alone_and_escapes_foreign_text(void **state)
     }
     assert_non_null(strstr(buffer_text(&page), "<title>Lockstep verifier</title>"));
     assert_non_null(strstr(buffer_text(&page), "&#60;script&#62;alert(1)&#60;/script&#62;"));
-    assert_non_null(strstr(buffer_text(&page), "aria-label=\"loss\""));
+    assert_non_null(strstr(buffer_text(&page), "aria-label=\"loss after the segments"));
     assert_non_null(strstr(buffer_text(&page), "28 proven here, 1 refuted, 12 final"));
     buffer_release(&page);
     free(snapshot);
@@ -760,7 +760,7 @@ static void test_server_the_page_works_in_chromium(void **state)
     /* Errors of the page, its script and its policy would be lines of the console. */
     assert_null(strstr(buffer_text(&reply), "CONSOLE"));
     assert_non_null(strstr(buffer_text(&reply), "<title>Lockstep verifier</title>"));
-    assert_non_null(strstr(buffer_text(&reply), "aria-label=\"loss\""));
+    assert_non_null(strstr(buffer_text(&reply), "aria-label=\"loss after the segments"));
     buffer_release(&reply);
     status_server_close(server);
 }
