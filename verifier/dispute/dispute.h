@@ -1,6 +1,6 @@
 /*
- * dispute.h - one dispute that we lead: what is claimed, what was replied, whose turn it is, and
- * what was tried in it.
+ * dispute.h - one dispute that we lead, or wait to lead: what is claimed, what was replied, whose
+ * turn it is, and what was tried in it.
  *
  * A dispute has a folder. Each file in it is written once, whole, under its final name. So whoever
  * dies at any instant leaves a dispute that the next process reads back:
@@ -41,6 +41,7 @@ struct dispute {
     /* Whose turn it is. */
     uint32_t turn;
     bool ours;
+    bool follows;   /* it is another claimant's: where that one sleeps, we are next */
     bool late;      /* the clock of whose turn it is has run out */
     bool overtaken; /* another claim convicted the accused before it answered this one */
 
@@ -60,7 +61,8 @@ MUST_CHECK enum status dispute_path(char path[FILE_PATH_MAX], const struct dispu
 /* "move-3", and "move-3-1" after one refusal. */
 void dispute_move_name(char name[DISPUTE_NAME_MAX], uint32_t turn, uint32_t attempt);
 
-/* Makes the folder and writes the dispute. Of a turn that is ours, in time and free. */
+/* Makes the folder and writes the dispute. Of a turn that is ours or that we follow, in time and
+ * free. */
 MUST_CHECK enum status dispute_save(const struct dispute *dispute, struct error *error);
 /* Reads it back. STATUS_NOT_FOUND: there is none. */
 MUST_CHECK enum status dispute_load(struct dispute *dispute, const char *folder,

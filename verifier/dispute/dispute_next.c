@@ -226,6 +226,9 @@ static enum status find_made(enum dispute_kind *kind, const struct dispute *disp
     dispute_move_name(name, dispute->turn, dispute->attempt);
     TRY(dispute_path(path, dispute, name, error));
     *kind = dispute_move_load(&move, &bytes, path, &none) == STATUS_OK ? move.kind : DISPUTE_RUN;
+    if (dispute->follows && *kind != DISPUTE_RUN) {
+        *kind = DISPUTE_WAIT; /* it is found, and not ours to make */
+    }
     file_bytes_release(&bytes);
     return STATUS_OK;
 }
@@ -245,7 +248,7 @@ enum status dispute_next(enum dispute_kind *kind, struct buffer *payload,
         *kind = dispute->ours ? DISPUTE_MISSED : DISPUTE_TIMEOUT;
         return STATUS_OK;
     }
-    if (!dispute->ours || dispute->under_way) {
+    if ((!dispute->ours && !dispute->follows) || dispute->under_way) {
         return STATUS_OK;
     }
     if (step == NULL) {

@@ -102,10 +102,11 @@ static enum status read_dispute(const struct dispute_ports *ports, struct disput
     dispute->trace_root = claim->trace_root;
     dispute->turn = claim->turns;
     dispute->ours = dispute_is_ours_to_move(ports, claim);
+    dispute->follows = dispute_is_followed(ports, claim);
     dispute->late = claim->deadline_s > 0 && ports->time_s > claim->deadline_s;
     dispute->overtaken = claim->overtaken;
     dispute->move_max = ports->move_max;
-    if (!dispute->ours || dispute->late || dispute->overtaken) {
+    if ((!dispute->ours && !dispute->follows) || dispute->late || dispute->overtaken) {
         return STATUS_OK;
     }
     TRY(dispute_folder(dispute->folder, ports->cache, &claim->key, error));
@@ -113,7 +114,7 @@ static enum status read_dispute(const struct dispute_ports *ports, struct disput
         dispute->under_way = true;
         return STATUS_OK;
     }
-    return find_attempts(ports, dispute, error);
+    return dispute->ours ? find_attempts(ports, dispute, error) : STATUS_OK;
 }
 
 /* ---- doing what comes next --------------------------------------------------------- */

@@ -115,6 +115,12 @@ bool dispute_is_ours_to_move(const struct dispute_ports *ports, const struct sto
            address_equal(&claim->lead, ledger_get_own(ports->ledger));
 }
 
+bool dispute_is_followed(const struct dispute_ports *ports, const struct store_dispute *claim)
+{
+    return claim->ours && claim->phase == GAME_CLAIM_TRIED && claim->turn == GAME_TURN_CLAIMANT &&
+           !address_equal(&claim->lead, ledger_get_own(ports->ledger));
+}
+
 /* ---- planning ------------------------------------------------------------------- */
 
 enum status dispute_plan(const struct dispute_ports *ports, const struct store_dispute *claim,

@@ -56,6 +56,10 @@ void dispute_drop(const char *cache, const struct hash32 *claim, const char *nam
 /* Do we lead, and is it the claimant's turn? */
 bool dispute_is_ours_to_move(const struct dispute_ports *ports, const struct store_dispute *claim);
 
+/* Does another claimant lead, whose turn it is, and we wait to take over? Whoever is ready then has
+ * its whole clock for the moves. */
+bool dispute_is_followed(const struct dispute_ports *ports, const struct store_dispute *claim);
+
 /* Plans to send the move of a turn. */
 MUST_CHECK enum status dispute_plan(const struct dispute_ports *ports,
                                     const struct store_dispute *claim, enum dispute_kind kind,

@@ -43,8 +43,13 @@ static enum status run_step(void *context, const struct dispute *dispute,
 {
     struct node *node = context;
     struct check_request *request = NULL;
-    enum status status = node_request(node, &request, segment, error);
+    enum status status;
 
+    /* The place beside those of checks is kept for turns that are ours. */
+    if (dispute->follows && node->running_count >= node->options.checks_max) {
+        return STATUS_NOT_FOUND;
+    }
+    status = node_request(node, &request, segment, error);
     if (status == STATUS_OK) {
         request->disputed = true;
         request->disputed_step = dispute->step;

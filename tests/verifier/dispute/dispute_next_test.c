@@ -65,7 +65,7 @@ static void write_move(const struct dispute *dispute, enum dispute_kind kind)
 static void test_what_comes_next_follows_from_the_turn(void **state)
 {
     (void)state;
-    for (unsigned bits = 0; bits < 16; bits++) {
+    for (unsigned bits = 0; bits < 32; bits++) {
         struct dispute dispute = make_dispute("turn");
         enum dispute_kind wanted = DISPUTE_WAIT;
 
@@ -73,11 +73,12 @@ static void test_what_comes_next_follows_from_the_turn(void **state)
         dispute.ours = (bits & 2) != 0;
         dispute.late = (bits & 4) != 0;
         dispute.overtaken = (bits & 8) != 0;
+        dispute.follows = !dispute.ours && (bits & 16) != 0;
         if (dispute.overtaken) {
             wanted = DISPUTE_LAPSE;
         } else if (dispute.late) {
             wanted = dispute.ours ? DISPUTE_MISSED : DISPUTE_TIMEOUT;
-        } else if (dispute.ours && !dispute.under_way) {
+        } else if ((dispute.ours || dispute.follows) && !dispute.under_way) {
             wanted = DISPUTE_RUN;
         }
         assert_int_equal(next_of(&dispute), wanted);
@@ -94,6 +95,9 @@ static void test_a_move_that_was_found_is_not_looked_for_again(void **state)
     dispute.attempt++; /* it was refused */
     assert_int_equal(next_of(&dispute), DISPUTE_RUN);
     dispute.attempt--;
+    dispute.ours = false;
+    dispute.follows = true; /* whose turn it is makes the move, not we */
+    assert_int_equal(next_of(&dispute), DISPUTE_WAIT);
     dispute.turn++;
     assert_int_equal(next_of(&dispute), DISPUTE_RUN);
 }

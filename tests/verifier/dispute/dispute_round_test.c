@@ -15,6 +15,8 @@
 #include "base/hex.h"
 #include "proofs/commit/state_root.h"
 #include "tests/support/dispute/defendant.h"
+#include "verifier/dispute/dispute_case.h"
+#include "verifier/dispute/dispute_send.h"
 
 enum {
     ROUNDS_MAX = 20000,
@@ -271,6 +273,101 @@ static void test_a_node_that_crashes_again_and_again_convicts(void **state)
     market_close(&market);
 }
 
+/* ---- a claim that another leads ------------------------------------------------ */
+
+/* The rival claims what the node is about to find: it has read the commits, and checks. */
+static struct hash32 claim_first(struct market *market, struct market_node *node,
+                                 const struct hash32 *job, const struct defendant *accused)
+{
+    struct ledger *ledger = market->ledgers[MARKET_RIVAL];
+    const struct hash32 salt = {{7}};
+    struct store_segment segment;
+    struct game_case shown;
+    struct hash32 subject;
+    struct error error;
+
+    error_init(&error);
+    check(store_set_header(&node->store, job, bundle_job(accused->bundle)->header, &error), &error);
+    check(store_segment(&node->store, &segment, job,
+                        (uint32_t)accused->lie.step / DEFENDANT_SEGMENT, &error),
+          &error);
+    check(
+        dispute_case(&shown, &node->store, &segment, accused->lie.step % DEFENDANT_SEGMENT, &error),
+        &error);
+    subject = game_subject_hash(&segment.hash, shown.step, &shown.pre_state, &shown.post_state);
+    check(ledger_seal_claim(ledger, "seal", &subject, &salt, &error), &error);
+    market_pass_time(market, 1);
+    check(ledger_claim(ledger, "claim", job, &shown, &salt, CLAIM_BOND, &error), &error);
+    return game_claim_key(&subject, 0);
+}
+
+static bool has_trace(const struct market_node *node, const struct hash32 *claim)
+{
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    struct error error;
+
+    error_init(&error);
+    check(dispute_folder(folder, node->cache, claim, &error), &error);
+    check(file_path_join(path, sizeof(path), &error, folder, DISPUTE_FILE_TRACE), &error);
+    return file_exists(path);
+}
+
+/* Rounds of the node, and of the accused, in which the market's time stands. */
+static void rounds(struct market_node *node, struct defendant *accused)
+{
+    for (int i = 0, idle = 0; i < ROUNDS_MAX && idle < 20; i++) {
+        round_of_node(node);
+        defendant_round(accused);
+        idle = node->node.running_count > 0 ? 0 : idle + 1;
+    }
+}
+
+/* It joins, and has run the step before the leader's clock is over; then it leads, and convicts. */
+static void test_who_waits_behind_a_leader_is_ready_when_that_one_sleeps(void **state)
+{
+    const struct address *verifier;
+    struct job *job = defendant_job(MODEL_MLP, 4000);
+    uint64_t random = 4000;
+    const struct defendant_lie cheat = defendant_choose(job, 5, &random);
+    const char *path = small_path("followed");
+    struct market_node node;
+    struct defendant accused;
+    struct market market;
+    struct hash32 claim;
+    struct hash32 key;
+
+    (void)state;
+    market_open(&market, true, "followed-market");
+    market.seats = 0;
+    verifier = signer_address(market.signers[MARKET_VERIFIER]);
+    defendant_write(path, job, &cheat);
+    key = market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.mode = NODE_DEFEND;
+    defendant_open(&accused, &market, MARKET_SOLVER, &key, path, &cheat);
+    market_node_open(&node);
+    round_of_node(&node);
+    claim = claim_first(&market, &node, &key, &accused);
+    for (int i = 0; i < ROUNDS_MAX && market_count(&market, GAME_CLAIMED, verifier) == 0; i++) {
+        round_of_node(&node);
+        market_pass_time(&market, node.node.running_count == 0);
+    }
+    rounds(&node, &accused);
+    assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
+    assert_int_equal(market_count(&market, GAME_QUERIED, NULL), 0);
+    assert_true(has_trace(&node, &claim));
+    market_pass_time(&market, MARKET_CLOCK_S + 1);
+    for (int i = 0; i < ROUNDS_MAX && market_count(&market, GAME_CONVICTED, NULL) == 0; i++) {
+        rounds(&node, &accused);
+    }
+    assert_int_equal(market_count(&market, GAME_DEFAULTED, NULL), 1);
+    assert_int_equal(market_count(&market, GAME_CONVICTED, NULL), 1);
+    market_node_close(&node);
+    defendant_close(&accused);
+    market_close(&market);
+}
+
 /* The first step after which the state is not finite. */
 static uint64_t find_divergence(const struct job *job)
 {
@@ -332,6 +429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_served_is_not_queried),
         cmocka_unit_test(test_a_liar_that_falls_silent_is_convicted_by_the_clock),
         cmocka_unit_test(test_a_node_that_crashes_again_and_again_convicts),
+        cmocka_unit_test(test_who_waits_behind_a_leader_is_ready_when_that_one_sleeps),
         cmocka_unit_test(test_a_training_that_went_on_after_an_infinity_is_convicted),
         cmocka_unit_test(test_a_liar_is_convicted_on_a_chain),
     };
