@@ -25,6 +25,7 @@ library Evidence {
     uint256 internal constant OUTPUTS_MAX = 8;
     uint256 internal constant OPERAND_SIZE = 46; // of an operand in a descriptor
     uint256 internal constant LEAF_SIZE = 1024;
+    uint256 internal constant RANGE_SIZE = 28; // of an axis, with what was replied of it
     uint256 internal constant ELEMENTS_MAX = 2 ** 40; // of a tensor
 
     uint256 internal constant F32 = 0; // element types
@@ -101,6 +102,8 @@ library Evidence {
         uint256 output; // the accused element
         uint256 element;
         uint256 part; // of kind PART: number
+        uint256 range; // offset of the range that the parts are of
+        uint256 rangeSize; // 0: they are those of the whole axis
         uint256 replied; // offset of the accused's reply about the parts
         uint256 repliedSize;
         Operand[] operands;
@@ -172,12 +175,17 @@ library Evidence {
         shown.element = _uint(offset + 1, 8);
         offset += 9;
         if (head.kind == PART) {
-            _need(head, offset, 6);
+            _need(head, offset, 5);
             shown.part = _uint(offset, 4);
-            shown.repliedSize = _uint(offset + 4, 2);
-            shown.replied = offset + 6;
+            shown.rangeSize = _uint(offset + 4, 1);
+            shown.range = offset + 5;
+            offset = shown.range + shown.rangeSize;
+            _need(head, offset, 2);
+            shown.repliedSize = _uint(offset, 2);
+            shown.replied = offset + 2;
             offset = shown.replied + shown.repliedSize;
             _need(head, offset, 2);
+            if (shown.rangeSize != 0 && shown.rangeSize != RANGE_SIZE) badTarget(shown);
         }
         uint256 used = _uint(offset, 2);
         offset += 2;

@@ -20,6 +20,7 @@ contract Examiner is IExaminer {
     uint256 internal constant LABEL_TYPE = 56; // where a label has the element type
     uint256 internal constant EXPONENT_BITS = 0x7f800000;
     uint256 internal constant FOLD_SUM = 1;
+    uint256 internal constant PARTS_QUERIED = 56; // bytes of what is queried of a whole axis
     int256 internal constant REPLIED_EXPONENT_MAX = 2 ** 17; // of no sum: they are less
 
     // The family of each kind of engine/ops/op.h, four bits each: kind 0 stands last.
@@ -67,7 +68,8 @@ contract Examiner is IExaminer {
         return Walk.check(context, ledgerQuery);
     }
 
-    /// @dev Evidence follows the query; it need show only the element.
+    /// @dev Evidence follows the query: of an element, whose parts are queried, or of a part of the
+    /// last reply, whose own parts are. It need show only the element.
     function _queryParts(Context calldata context, bytes calldata proof)
         internal
         view
@@ -77,10 +79,45 @@ contract Examiner is IExaminer {
         _programItem(evidence, context.programRoot);
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
-        if (shown.head.kind != Evidence.ELEMENT || !_hasParts(shown.operation)) revert BadQuery();
-        (uint256 fold, uint256 count) = CONTRACTION.partsOf(evidence);
-        queried = _queriedParts(shown, Evidence.accused(shown), fold, count);
-        if (count < 2 || keccak256(proof[:Walk.QUERY_SIZE]) != _queryOf(queried)) revert BadQuery();
+        if (!_hasParts(shown.operation)) revert BadQuery();
+        IParts.Axis memory axis = CONTRACTION.axisOf(evidence);
+        bytes memory range;
+        if (shown.head.kind == Evidence.PART) {
+            bytes calldata values = _requireReplied(context, shown, axis.fold, axis.count);
+            range = abi.encodePacked(
+                uint64(axis.from), uint64(axis.length), _repliedOf(shown.part, values)
+            );
+        }
+        queried = _queriedParts(shown, axis.fold, axis.parts, range);
+        if (axis.parts < 2 || keccak256(proof[:Walk.QUERY_SIZE]) != _queryOf(queried)) {
+            revert BadQuery();
+        }
+    }
+
+    /// @dev What a reply says of a part: exponent (4), value (8). Of an element that is a NaN it
+    /// names the part that makes it one, and says nothing of others.
+    function _repliedOf(uint256 part, bytes calldata values) internal pure returns (bytes memory) {
+        if (values.length == 4) {
+            if (part != uint32(bytes4(values))) revert BadQuery();
+            return abi.encodePacked(uint96(0));
+        }
+        uint256 place = 4 + 8 * part;
+        return abi.encodePacked(values[:4], values[place:place + 8]);
+    }
+
+    /// @dev The accused's last reply, which must be about the range that evidence names.
+    function _requireReplied(
+        Context calldata context,
+        Evidence.Exhibit memory shown,
+        uint256 fold,
+        uint256 count
+    ) internal pure returns (bytes calldata values) {
+        uint256 offset = shown.range;
+        bytes memory queried =
+            _queriedParts(shown, fold, count, msg.data[offset:offset + shown.rangeSize]);
+        offset = shown.replied;
+        values = msg.data[offset:offset + shown.repliedSize];
+        if (sha256(abi.encodePacked(queried, values)) != context.replied) revert NotReplied();
     }
 
     /// @dev The hash of the query at the start of `queried`.
@@ -92,12 +129,12 @@ contract Examiner is IExaminer {
     }
 
     /// @dev What a query of the parts of an element asks for: query, subject (32), bits (4), fold
-    /// (1), number of parts (4).
+    /// (1), number of parts (4); of a part from (8), length (8), exponent (4), value (8).
     function _queriedParts(
         Evidence.Exhibit memory shown,
-        uint256 bits,
         uint256 fold,
-        uint256 count
+        uint256 count,
+        bytes memory range
     ) internal pure returns (bytes memory) {
         uint256 offset = shown.head.descriptor;
         bytes calldata descriptor = msg.data[offset:offset + shown.head.descriptorSize];
@@ -106,12 +143,17 @@ contract Examiner is IExaminer {
         uint256 place = shown.operands[shown.inputs + shown.output].place;
         return abi.encodePacked(
             abi.encodePacked(
-                uint8(Walk.PARTS), uint8(0), uint32(place), uint8(0), uint64(shown.element)
+                uint8(Walk.PARTS),
+                uint8(0),
+                uint32(place),
+                uint8(range.length == 0 ? 0 : 1),
+                uint64(shown.element)
             ),
             subject,
-            uint32(bits),
+            uint32(Evidence.accused(shown)),
             uint8(fold),
-            uint32(count)
+            uint32(count),
+            range
         );
     }
 
@@ -137,8 +179,8 @@ contract Examiner is IExaminer {
         }
     }
 
-    /// @dev Do the parts come to the element? No sum is a NaN: if the element is one, the reply is
-    /// the part that makes it one.
+    /// @dev Do the parts come to the element, or to what was replied of the part that they are of?
+    /// No sum is a NaN: if the element is one, the reply is the part that makes it one.
     function _compareParts(bytes calldata queried, bytes calldata replied) internal view {
         uint256 bits = uint32(bytes4(queried[47:51]));
         uint256 fold = uint8(queried[51]);
@@ -150,9 +192,13 @@ contract Examiner is IExaminer {
         if (replied.length != 4 + 8 * count) revert BadReply();
         int256 exponent = int32(uint32(bytes4(replied)));
         int256 most = fold == FOLD_SUM ? REPLIED_EXPONENT_MAX : int256(0);
-        if (exponent < -most || exponent > most || CONTRACTION.join(fold, replied) != bits) {
-            revert BadReply();
+        (uint256 joined, int256 value) = CONTRACTION.join(fold, replied);
+        bool same = joined == bits && exponent >= -most && exponent <= most;
+        if (queried.length > PARTS_QUERIED) {
+            same = bytes4(replied) == bytes4(queried[PARTS_QUERIED + 16:])
+                && value == int64(uint64(bytes8(queried[PARTS_QUERIED + 20:])));
         }
+        if (!same) revert BadReply();
     }
 
     ////////////////////////////////////////////////////////////////
@@ -160,7 +206,7 @@ contract Examiner is IExaminer {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IExaminer
-    function examine(Context calldata context, bytes32 replied, bytes calldata evidence)
+    function examine(Context calldata context, bytes calldata evidence)
         external
         view
         returns (Answer answer)
@@ -171,7 +217,7 @@ contract Examiner is IExaminer {
         if (kind == Evidence.ELEMENT) {
             guilty = _elementIsFalse(context, evidence);
         } else if (kind == Evidence.PART) {
-            guilty = _partIsFalse(context, replied, evidence);
+            guilty = _partIsFalse(context, evidence);
         } else if (kind == Evidence.FIRST_STATE) {
             guilty = _differs(program, context, context.preState, program.state());
         } else if (kind == Evidence.NEXT_STATE) {
@@ -205,7 +251,7 @@ contract Examiner is IExaminer {
 
     /// @dev A part differs from the accused's reply, or does not go with the exponent in it. An
     /// element that no part can change is judged by itself.
-    function _partIsFalse(Context calldata context, bytes32 replied, bytes calldata evidence)
+    function _partIsFalse(Context calldata context, bytes calldata evidence)
         internal
         view
         returns (bool)
@@ -214,12 +260,8 @@ contract Examiner is IExaminer {
         _checkOperands(context, shown);
         if (!_hasParts(shown.operation)) revert Evidence.BadKind(Evidence.PART);
         IParts.Part memory part = CONTRACTION.part(evidence);
-        uint256 bits = Evidence.accused(shown);
-        bytes memory queried = _queriedParts(shown, bits, part.fold, part.count);
-        uint256 offset = shown.replied;
-        bytes calldata values = msg.data[offset:offset + shown.repliedSize];
-        if (sha256(abi.encodePacked(queried, values)) != replied) revert NotReplied();
-        if (part.settled) return part.bits != bits;
+        bytes calldata values = _requireReplied(context, shown, part.fold, part.count);
+        if (part.settled) return part.bits != Evidence.accused(shown);
         if (values.length == 4) return shown.part == uint32(bytes4(values)); // it said: a NaN
         uint256 place = 4 + 8 * shown.part;
         return part.unfit || part.value != int64(uint64(bytes8(values[place:place + 8])));

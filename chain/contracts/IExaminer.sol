@@ -17,6 +17,7 @@ interface IExaminer {
         bytes32 traceRoot; // of the accused
         bytes32 batchRoot; // of the micro-batch that it committed to last
         bool diverged; // the training is said to have diverged at this step
+        bytes32 replied; // what compare() returned for the accused's last reply
     }
 
     /// @notice A verdict "right", which stands on eight leaves of the segment's states.
@@ -44,8 +45,7 @@ interface IExaminer {
     error BadTensor(uint256 operand);
     error NotReplied();
 
-    /// @param replied What compare() returned for the parts in the accused's last reply.
-    function examine(Context calldata context, bytes32 replied, bytes calldata evidence)
+    function examine(Context calldata context, bytes calldata evidence)
         external
         view
         returns (Answer answer);

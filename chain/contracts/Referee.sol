@@ -30,6 +30,7 @@ contract Referee is IReferee {
         uint24 generation;
         uint40 since; // whose turn it is, it is from here
         bool diverged;
+        Outcome outcome;
         uint64 rank;
         uint24 clock;
         uint24 solverLeft;
@@ -37,14 +38,13 @@ contract Referee is IReferee {
         uint16 first; // of the claimants that are left: the lead
         uint96 queryFee;
         uint8 queries; // of this lead
-        Outcome outcome;
         bytes32 job;
         bytes32 segment; // its hash
         bytes32 subject;
         bytes32 traceRoot;
         bytes32 batchRoot; // of the micro-batch that was queried last
         bytes32 said; // what was queried last, or what the examiner keeps of the reply
-        Claimant[] claimants;
+        mapping(uint256 => Claimant) claimants; // behind the last one: nobody
     }
 
     struct Claimant {
@@ -215,7 +215,7 @@ contract Referee is IReferee {
     function convict(bytes32 key, Subject calldata shown, bytes calldata evidence) external {
         Dispute storage dispute = _requireTried(key, Turn.Claimant);
         IExaminer.Context memory context = _context(dispute, shown);
-        try EXAMINER.examine(context, dispute.said, evidence) returns (IExaminer.Answer found) {
+        try EXAMINER.examine(context, evidence) returns (IExaminer.Answer found) {
             if (found == IExaminer.Answer.NotGuilty) revert NotGuilty();
         } catch {
             revert BadEvidence();
@@ -314,8 +314,8 @@ contract Referee is IReferee {
         found.generation = dispute.generation;
         found.rank = dispute.rank;
         found.solver = dispute.solver;
-        found.claimants = dispute.claimants.length - dispute.first;
-        if (found.claimants != 0) found.lead = _lead(dispute);
+        found.claimants = _claimantsEnd(dispute) - dispute.first;
+        found.lead = _lead(dispute);
         found.since = dispute.since;
         found.solverLeft = dispute.solverLeft;
         found.leadLeft = dispute.leadLeft;
@@ -372,10 +372,16 @@ contract Referee is IReferee {
 
     /// @dev The sender is no claimant yet.
     function _requireNew(Dispute storage dispute) internal view {
-        uint256 count = dispute.claimants.length;
-        for (uint256 i = dispute.first; i < count; i++) {
+        uint256 end = _claimantsEnd(dispute);
+        for (uint256 i = dispute.first; i < end; i++) {
             if (dispute.claimants[i].owner == msg.sender) revert ClaimExists();
         }
+    }
+
+    /// @dev The number behind the last claimant.
+    function _claimantsEnd(Dispute storage dispute) internal view returns (uint256 end) {
+        end = dispute.first;
+        while (dispute.claimants[end].owner != address(0)) end++;
     }
 
     /// @dev One more claimant: of a live dispute, or of a new one.
@@ -391,7 +397,7 @@ contract Referee is IReferee {
         Dispute storage dispute = _disputes[key];
         Docket storage docket = _dockets[job][standing.generation];
         isNew = dispute.phase == ClaimPhase.None;
-        dispute.claimants.push(claimant);
+        dispute.claimants[_claimantsEnd(dispute)] = claimant;
         if (isNew) {
             dispute.solver = shown.segment.solver;
             dispute.phase = ClaimPhase.Waiting;
@@ -421,8 +427,18 @@ contract Referee is IReferee {
             claimant.bond
         );
         if (!ahead || dispute.phase != ClaimPhase.Waiting) return isNew;
-        (claimant.seat ? docket.alarms : docket.others).push(key);
-        _startNext(docket);
+        if (_isIdle(docket)) {
+            _start(key, dispute, docket);
+        } else {
+            (claimant.seat ? docket.alarms : docket.others).push(key);
+            _startNext(docket);
+        }
+    }
+
+    /// @dev Nobody waits, and there is room: what comes now need not stand in a queue.
+    function _isIdle(Docket storage docket) internal view returns (bool) {
+        return !docket.convicted && docket.active < ACTIVE_MAX
+            && docket.alarm == docket.alarms.length && docket.other == docket.others.length;
     }
 
     ////////////////////////////////////////////////////////////////
@@ -502,12 +518,16 @@ contract Referee is IReferee {
                 lapses++;
                 continue;
             }
-            docket.active++;
-            dispute.phase = ClaimPhase.Called;
-            dispute.turn = Turn.Accused;
-            _windClocks(dispute);
-            _emitTurn(key, dispute);
+            _start(key, dispute, docket);
         }
+    }
+
+    function _start(bytes32 key, Dispute storage dispute, Docket storage docket) internal {
+        docket.active++;
+        dispute.phase = ClaimPhase.Called;
+        dispute.turn = Turn.Accused;
+        _windClocks(dispute);
+        _emitTurn(key, dispute);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -527,8 +547,8 @@ contract Referee is IReferee {
     function _end(bytes32 key, Dispute storage dispute, Docket storage docket, Outcome outcome)
         internal
     {
-        uint256 count = dispute.claimants.length;
-        for (uint256 i = dispute.first; i < count; i++) {
+        uint256 end = _claimantsEnd(dispute);
+        for (uint256 i = dispute.first; i < end; i++) {
             Claimant memory claimant = dispute.claimants[i];
             REGISTRY.credit(claimant.owner, claimant.bond);
             if (!claimant.seat) docket.outsiders--;
@@ -561,8 +581,8 @@ contract Referee is IReferee {
 
     /// @dev The first seat among the claimants that are left, else the lead.
     function _winner(Dispute storage dispute) internal view returns (address) {
-        uint256 count = dispute.claimants.length;
-        for (uint256 i = dispute.first; i < count; i++) {
+        uint256 end = _claimantsEnd(dispute);
+        for (uint256 i = dispute.first; i < end; i++) {
             if (dispute.claimants[i].seat) return dispute.claimants[i].owner;
         }
         return _lead(dispute);
@@ -580,7 +600,7 @@ contract Referee is IReferee {
         REGISTRY.credit(dispute.solver, lead.bond - burned);
         emit Defaulted(key, lead.owner);
 
-        if (dispute.first < dispute.claimants.length) {
+        if (_lead(dispute) != address(0)) {
             _windClocks(dispute);
             _emitTurn(key, dispute);
         } else {
@@ -693,5 +713,6 @@ contract Referee is IReferee {
         context.traceRoot = dispute.traceRoot;
         context.batchRoot = dispute.batchRoot;
         context.diverged = dispute.diverged;
+        context.replied = dispute.said;
     }
 }

@@ -42,7 +42,7 @@ contract RulesContraction is IParts {
     uint256 internal constant FOLD_SUM = 1;
     uint256 internal constant FOLD_MAXIMUM = 2;
     uint256 internal constant PART_OF_SUM = 1024;
-    uint256 internal constant PART_OF_PIECE = 16;
+    uint256 internal constant PART_OF_PIECE = 2;
     uint256 internal constant PART_OF_EXPONENTS = 1024;
     uint256 internal constant PARTS_MAX = 2048;
 
@@ -99,29 +99,55 @@ contract RulesContraction is IParts {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         if (shown.operation == OP_QUANTIZE && shown.output == 2) return _integer(shown);
         if (shown.operation == OP_EQUILIBRATE) return _equilibrium(shown);
-        Part memory whole = _fold(shown, Range(0, _length(shown), false, 0));
+        Part memory whole = _fold(shown, Range(0, _whole(shown), false, 0));
         return whole.settled ? whole.bits : _joined(whole.fold, whole.exponent, whole.value);
     }
 
     /// @inheritdoc IParts
-    function partsOf(bytes calldata evidence) external pure returns (uint256 fold, uint256 count) {
-        Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (!_hasAxis(shown)) return (0, 0);
-        fold = shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM;
-        (, count) = _parts(shown, _length(shown));
+    function axisOf(bytes calldata evidence) external pure returns (Axis memory) {
+        return _axis(Evidence.parse(evidence));
     }
 
     /// @inheritdoc IParts
     function part(bytes calldata evidence) external pure returns (Part memory found) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (!_hasAxis(shown)) shown.badTarget();
-        uint256 length = _length(shown);
-        (uint256 size, uint256 count) = _parts(shown, length);
-        if (shown.part >= count) shown.badTarget();
-        uint256 from = shown.part * size;
-        uint256 to = length - from < size ? length : from + size;
-        found = _fold(shown, Range(from, to, true, _replied(shown)));
-        found.count = count;
+        Axis memory axis = _axis(shown);
+        if (axis.count == 0) shown.badTarget();
+        found = _fold(shown, Range(axis.from, axis.from + axis.length, true, _replied(shown)));
+        found.count = axis.count;
+    }
+
+    /// @dev The axis of the element, or the part of it that evidence of kind PART names.
+    function _axis(Evidence.Exhibit memory shown) private pure returns (Axis memory axis) {
+        bool isPart = shown.head.kind == Evidence.PART;
+        if (!_hasAxis(shown)) {
+            if (isPart) shown.badTarget();
+            return axis;
+        }
+        axis.fold = shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM;
+        axis.length = _whole(shown);
+        if (isPart) _descend(axis, shown);
+        (, axis.parts) = _parts(shown, axis.length);
+    }
+
+    /// @dev From the range that was replied about into one of its parts.
+    function _descend(Axis memory axis, Evidence.Exhibit memory shown) private pure {
+        if (shown.rangeSize != 0) {
+            uint256 whole = axis.length;
+            uint256 offset = shown.range;
+            assembly {
+                let word := calldataload(offset)
+                mstore(add(axis, 64), shr(192, word)) // from
+                mstore(add(axis, 96), and(shr(128, word), 0xffffffffffffffff)) // length
+            }
+            if (axis.length == 0 || axis.from + axis.length > whole) shown.badTarget();
+        }
+        uint256 size;
+        (size, axis.count) = _parts(shown, axis.length);
+        if (shown.part >= axis.count) shown.badTarget();
+        axis.from += shown.part * size;
+        axis.length -= shown.part * size;
+        if (axis.length > size) axis.length = size;
     }
 
     function _hasAxis(Evidence.Exhibit memory shown) private pure returns (bool) {
@@ -139,9 +165,13 @@ contract RulesContraction is IParts {
     }
 
     /// @inheritdoc IParts
-    function join(uint256 fold, bytes calldata replied) external pure returns (uint256 bits) {
+    function join(uint256 fold, bytes calldata replied)
+        external
+        pure
+        returns (uint256 bits, int256 value)
+    {
         int256 exponent = int32(uint32(bytes4(replied)));
-        int256 value = fold == FOLD_SUM ? int256(0) : type(int256).min;
+        value = fold == FOLD_SUM ? int256(0) : type(int256).min;
         unchecked {
             uint256 offset;
             uint256 end;
@@ -161,11 +191,12 @@ contract RulesContraction is IParts {
                 }
             }
         }
-        return _joined(fold, exponent, value);
+        if (fold == FOLD_SUM) value = int64(value);
+        bits = _joined(fold, exponent, value);
     }
 
     /// @dev The elements of the accused element's axis.
-    function _length(Evidence.Exhibit memory shown) private pure returns (uint256) {
+    function _whole(Evidence.Exhibit memory shown) private pure returns (uint256) {
         if (shown.operation == OP_QUANTIZE) {
             Shape memory shape = _quantizeShape(shown);
             uint256 start = shown.element % shape.pieces * shape.piece;

@@ -130,6 +130,7 @@ static enum status open_subject(struct local_game *game, struct evidence_context
         .batch = dispute->batch_root,
         .diverged = dispute->diverged,
     };
+    memcpy(context->reply.bytes, dispute->said.bytes, DIGEST_SIZE);
     return STATUS_OK;
 }
 
@@ -243,7 +244,6 @@ enum status local_convict(struct local_game *game, const struct game_move *move)
 
     TRY(local_require_tried(game, &trial, &move->key, GAME_TURN_CLAIMANT));
     TRY(open_subject(game, &context, &trial.dispute, &move->subject));
-    memcpy(context.reply.bytes, trial.dispute.said.bytes, DIGEST_SIZE);
     TRY(evidence_judge(&ruling, &context, move->payload.bytes, move->payload.size,
                        game->store->error));
     switch (ruling.answer) {

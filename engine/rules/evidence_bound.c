@@ -16,7 +16,7 @@ enum {
     LABEL = 256,        /* with its size */
     DESCRIPTOR = 1024,  /* DESCRIPTOR_SIZE_MAX */
     HEADING = 13 + PATH + 2 + DESCRIPTOR + DIGEST + 9 + 2,
-    PART_HEADING = 6, /* of a part: its number, and the size of the reply */
+    PART_HEADING = 35, /* of a part: its number, the range that it is of, the size of the reply */
     OPERAND = LABEL + DIGEST + 4 + PATH + 4,
 };
 
@@ -71,7 +71,7 @@ static void contraction_reads(struct reads *reads, const struct op *op, uint32_t
 
     rule_axis_of(&axis, op, output, 0);
 
-    uint64_t part = least(axis.part, axis.length);
+    uint64_t part = least(axis.least, axis.length); /* the shortest that can be shown alone */
 
     if (op->kind == OP_CONTRACT) {
         row_reads(reads, op, 0, part);
@@ -169,6 +169,18 @@ static uint64_t operand_bytes(const struct tensor *tensor, const struct reads *r
     return OPERAND + leaves * (INDEX + LEAF) + siblings * DIGEST;
 }
 
+/* What is replied about the most parts of an axis, or of a part of it. */
+static uint64_t reply_bytes(struct rule_axis axis)
+{
+    uint64_t parts = axis.parts;
+
+    while (axis.parts > 1 && axis.part > axis.least) {
+        rule_axis_enter(&axis, 0);
+        parts = axis.parts > parts ? axis.parts : parts;
+    }
+    return 4 + 8 * parts;
+}
+
 uint64_t evidence_bound(const struct op *op, const struct tensor *tensors, uint32_t output)
 {
     struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX];
@@ -177,7 +189,7 @@ uint64_t evidence_bound(const struct op *op, const struct tensor *tensors, uint3
 
     rule_axis_of(&axis, op, output, 0);
     if (axis.parts > 1) {
-        bytes += PART_HEADING + 4 + 8 * (uint64_t)axis.parts;
+        bytes += PART_HEADING + reply_bytes(axis);
     }
     reads_of(reads, op, output);
     for (uint32_t i = 0; i < op->input_count; i++) {

@@ -4,7 +4,7 @@
  * A claimant shows what a rule reads, leaf by leaf, with the proofs of the leaves. What does not
  * fit a transaction convicts nobody. So the largest evidence of every output is computed from the
  * attributes and shapes alone, and tape_check() refuses an operation that could need more. Of an
- * output with an axis (rule.h), evidence of one part must fit, with the reply about all parts.
+ * output with an axis (rule.h), evidence of one of its shortest parts must fit, with a reply.
  *
  * The bound holds for every element, wherever its operands lie in their leaves. The bytes are those
  * of docs/FORMATS.md, section 9.

@@ -55,16 +55,20 @@ enum rule_fold {
     RULE_MAXIMUM,   /* the peak of a piece, the exponent of a block */
 };
 
-/* Elements of a part; doubled until RULE_PARTS_MAX parts suffice. A piece is read through a view,
- * so each of its elements may lie in a leaf of its own; sums and peaks lie side by side. */
+/* Elements of a part; doubled until RULE_PARTS_MAX parts suffice. A part that was doubled is an
+ * axis of its own, with parts by the same rule, and so on: the shortest are never longer than this.
+ * A piece is read through a view, so each of its elements may lie in a leaf of its own; sums and
+ * peaks lie side by side. */
 #define RULE_PART_OF_SUM       UINT64_C(1024)
-#define RULE_PART_OF_PIECE     UINT64_C(16)
+#define RULE_PART_OF_PIECE     UINT64_C(2)
 #define RULE_PART_OF_EXPONENTS UINT64_C(1024)
 #define RULE_PARTS_MAX         2048
 
 struct rule_axis {
     enum rule_fold fold;
+    uint64_t from;   /* where it begins: 0, but of a part of a longer one */
     uint64_t length; /* elements */
+    uint64_t least;  /* elements of a part that has no parts itself */
     uint64_t part;   /* elements of a part */
     uint32_t parts;  /* at most RULE_PARTS_MAX */
 };
@@ -81,12 +85,16 @@ struct rule_part {
 /* The axis of the element of output number `output` at index. */
 void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index);
 
+/* Makes it a range of the axis that it was, or its part `number`. */
+void rule_axis_narrow(struct rule_axis *axis, uint64_t from, uint64_t length);
+void rule_axis_enter(struct rule_axis *axis, uint32_t number);
+
 /* What all parts of an element have in common. It reads all exponents of a row, so only who has the
  * whole row asks. A maximum has exponent 0. */
 struct rule_base {
     bool settled;
     uint32_t bits;     /* when settled */
-    uint32_t poisoned; /* when settled to a NaN: a part that settles it */
+    uint64_t poisoned; /* when settled to a NaN: an element of the axis that settles it */
     int exponent;
 };
 void rule_element_base(struct rule_base *base, const struct rule_call *call, uint32_t output,
@@ -95,9 +103,9 @@ void rule_element_base(struct rule_base *base, const struct rule_call *call, uin
 /* Is the element what it is by its place alone (behind the causal edge)? Reads nothing. */
 bool rule_element_is_edge(const struct rule_call *call, uint32_t output, uint64_t index);
 
-/* Part `number` of the axis, of a sum with this exponent. */
+/* Part `number` of the element's axis, or of a range of it, of a sum with this exponent. */
 void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                       uint64_t index, uint32_t number, int exponent);
+                       uint64_t index, const struct rule_axis *axis, uint32_t number, int exponent);
 
 /* Adds the value of other parts to this one. */
 void rule_part_join(struct rule_part *part, int64_t value);

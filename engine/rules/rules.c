@@ -34,12 +34,31 @@ uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t in
 
 /* ---- parts -------------------------------------------------------------- */
 
-static struct rule_axis axis_of(enum rule_fold fold, uint64_t length, uint64_t part)
+void rule_axis_narrow(struct rule_axis *axis, uint64_t from, uint64_t length)
 {
-    while (length > part * RULE_PARTS_MAX) {
-        part *= 2;
+    axis->from = from;
+    axis->length = length;
+    axis->part = axis->least;
+    while (length > axis->part * RULE_PARTS_MAX) {
+        axis->part *= 2;
     }
-    return (struct rule_axis){fold, length, part, (uint32_t)((length + part - 1) / part)};
+    axis->parts = (uint32_t)((length + axis->part - 1) / axis->part);
+}
+
+void rule_axis_enter(struct rule_axis *axis, uint32_t number)
+{
+    uint64_t skipped = number * axis->part;
+    uint64_t left = axis->length - skipped;
+
+    rule_axis_narrow(axis, axis->from + skipped, left < axis->part ? left : axis->part);
+}
+
+static struct rule_axis axis_of(enum rule_fold fold, uint64_t length, uint64_t least)
+{
+    struct rule_axis axis = {.fold = fold, .least = least};
+
+    rule_axis_narrow(&axis, 0, length);
+    return axis;
 }
 
 void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index)
@@ -81,7 +100,7 @@ void rule_element_base(struct rule_base *base, const struct rule_call *call, uin
         rule_base_function *base_of = bases[call->op->kind];
 
         assert(base_of != NULL);
-        base->poisoned = (uint32_t)(base_of(&part, call, index) / axis.part);
+        base->poisoned = base_of(&part, call, index);
         base->settled = part.settled;
         base->bits = part.bits;
         base->exponent = part.exponent;
@@ -113,20 +132,16 @@ bool rule_element_is_edge(const struct rule_call *call, uint32_t output, uint64_
 }
 
 void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                       uint64_t index, uint32_t number, int exponent)
+                       uint64_t index, const struct rule_axis *axis, uint32_t number, int exponent)
 {
-    struct rule_axis axis;
+    struct rule_axis inner = *axis;
+    uint64_t control;
 
-    rule_axis_of(&axis, call->op, output, index);
-    assert(axis.fold != RULE_WHOLE && number < axis.parts);
-    uint64_t from = number * axis.part;
-    uint64_t left = axis.length - from;
-
-    uint64_t control = float_control_take();
-
-    *part = (struct rule_part){.fold = axis.fold, .exponent = exponent};
-    part_rule(call->op->kind, output)(part, call, index, from,
-                                      from + (left < axis.part ? left : axis.part));
+    assert(axis->fold != RULE_WHOLE && number < axis->parts);
+    rule_axis_enter(&inner, number);
+    control = float_control_take();
+    *part = (struct rule_part){.fold = axis->fold, .exponent = exponent};
+    part_rule(call->op->kind, output)(part, call, index, inner.from, inner.from + inner.length);
     float_control_give_back(control);
 }
 

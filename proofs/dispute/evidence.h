@@ -83,15 +83,18 @@ MUST_CHECK enum status evidence_judge(struct evidence_ruling *ruling,
                                       const struct evidence_context *context, const uint8_t *bytes,
                                       size_t size, struct error *error);
 
-/* An element that was committed to, and its axis: count is 0 where it has none. */
+/* An element that was committed to, and its axis or a range of it: count is 0 where it has none. */
 struct evidence_committed {
     uint32_t item; /* of the trace */
     uint64_t element;
     struct partial_sums_target parts;
 };
 
-/* Reads evidence of kind 1 that need not show anything but the element itself: nothing is computed.
- * What memory does not suffice for is refused too. */
+/*
+ * Reads evidence that need not show anything but the element itself: nothing is computed. Evidence
+ * of kind 5 names a part of the last reply, whose own parts the range of `parts` then is. What
+ * memory does not suffice for is refused too.
+ */
 MUST_CHECK enum verdict evidence_read_committed(struct evidence_committed *committed,
                                                 const struct evidence_context *context,
                                                 const uint8_t *bytes, size_t size);
@@ -145,39 +148,50 @@ struct evidence_target {
     uint64_t element;
 };
 
+/* What the accused replied last about an element's axis, or a range of it, and one of its parts. */
+struct evidence_part {
+    struct partial_sums_range range;
+    const uint8_t *reply; /* borrowed */
+    size_t reply_size;
+    uint32_t number;
+};
+
 /* Appends evidence of kind 1. STATUS_OVER_LIMIT: it has more than size_max bytes. */
 MUST_CHECK enum status evidence_write_element(struct buffer *bytes, const struct tape *tape,
                                               const struct evidence_source *source,
                                               const struct evidence_target *target, size_t size_max,
                                               struct error *error);
 
-/* Appends the same with no operand but the accused: what evidence_read_committed() reads. */
+/* Appends the same with no operand but the accused: what evidence_read_committed() reads. part is
+ * NULL, or makes it of kind 5. */
 MUST_CHECK enum status evidence_write_committed(struct buffer *bytes, const struct tape *tape,
                                                 const struct evidence_source *source,
                                                 const struct evidence_target *target,
+                                                const struct evidence_part *part,
                                                 struct error *error);
 
-/* Appends the reply of an honest accused with these trees to the query for the target's parts. */
+/* Appends the reply of an honest accused with these trees to the query for the parts of the target,
+ * or of a range of its axis. STATUS_NOT_FOUND: the axis has no such range. */
 MUST_CHECK enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
                                       const struct evidence_source *source,
-                                      const struct evidence_target *target, struct error *error);
+                                      const struct evidence_target *target,
+                                      const struct partial_sums_range *range, struct error *error);
 
 /*
- * The leftmost part of the target's axis that does not come to what the reply says of it.
- * STATUS_NOT_FOUND: all of them do. STATUS_BAD_FORMAT: it is no reply to the query for the parts.
+ * Sets the number of part: the leftmost that does not come to what the reply says of it.
+ * STATUS_NOT_FOUND: all of them do. STATUS_BAD_FORMAT: it is no reply to the query for those parts.
  */
-MUST_CHECK enum status evidence_false_part(uint32_t *part, const struct tape *tape,
+MUST_CHECK enum status evidence_false_part(struct evidence_part *part, const struct tape *tape,
                                            const struct evidence_source *source,
                                            const struct evidence_target *target,
-                                           const uint8_t *reply, size_t reply_size,
                                            struct error *error);
 
 /* Appends evidence of kind 5, of a part of which there is one. STATUS_OVER_LIMIT: it has more than
  * size_max bytes. */
 MUST_CHECK enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
                                            const struct evidence_source *source,
-                                           const struct evidence_target *target, uint32_t part,
-                                           const uint8_t *reply, size_t reply_size, size_t size_max,
+                                           const struct evidence_target *target,
+                                           const struct evidence_part *part, size_t size_max,
                                            struct error *error);
 
 /*

@@ -211,31 +211,41 @@ static bool could_hold(const struct evidence_reader *in, uint32_t number, uint64
 struct target {
     uint32_t output;
     uint64_t element;
-    uint32_t accused; /* the operand that holds it */
-    struct rule_axis axis;
-    uint32_t part;        /* of kind 5 */
-    const uint8_t *reply; /* likewise */
-    size_t reply_size;
-    uint64_t from; /* what is shown of the axis */
+    uint32_t accused;          /* the operand that holds it */
+    struct rule_axis axis;     /* of kind 5, what the reply is about */
+    struct evidence_part part; /* of kind 5 */
+    uint64_t from;             /* what is shown of the axis */
     uint64_t to;
 };
 
 static enum evidence_reason read_part(struct target *target, struct evidence_reader *in)
 {
-    uint64_t left;
+    struct evidence_part *part = &target->part;
+    struct rule_axis inner;
+    const uint8_t *range;
+    size_t range_size;
 
-    target->part = reader_u32(&in->reader);
-    target->reply_size = reader_u16(&in->reader);
-    target->reply = reader_take(&in->reader, target->reply_size);
+    part->number = reader_u32(&in->reader);
+    range_size = reader_u8(&in->reader);
+    range = reader_take(&in->reader, range_size);
+    part->reply_size = reader_u16(&in->reader);
+    part->reply = reader_take(&in->reader, part->reply_size);
     if (in->reader.failed) {
         return EVIDENCE_BAD_SIZE;
     }
-    if (target->axis.fold == RULE_WHOLE || target->part >= target->axis.parts) {
+    if (range_size == PARTIAL_SUMS_RANGE_SIZE) {
+        partial_sums_range_read(&part->range, range);
+    } else if (range_size != 0) {
         return EVIDENCE_BAD_TARGET;
     }
-    target->from = target->part * target->axis.part;
-    left = target->axis.length - target->from;
-    target->to = target->from + (left < target->axis.part ? left : target->axis.part);
+    if (target->axis.fold == RULE_WHOLE || !partial_sums_narrow(&target->axis, &part->range) ||
+        part->number >= target->axis.parts) {
+        return EVIDENCE_BAD_TARGET;
+    }
+    inner = target->axis;
+    rule_axis_enter(&inner, part->number);
+    target->from = inner.from;
+    target->to = inner.from + inner.length;
     return EVIDENCE_FINE;
 }
 
@@ -298,12 +308,57 @@ static uint32_t find_accused(struct evidence_reader *in, const struct target *ta
 static struct partial_sums_target parts_of(const struct evidence_reader *in,
                                            const struct target *target, uint32_t bits)
 {
-    struct partial_sums_target parts = {
-        .bits = bits, .fold = target->axis.fold, .count = target->axis.parts};
+    struct partial_sums_target parts = {.bits = bits,
+                                        .fold = target->axis.fold,
+                                        .count = target->axis.parts,
+                                        .range = target->part.range};
 
     partial_sums_subject(&parts.subject, in->descriptor_bytes, in->descriptor_size, target->output,
                          target->element);
     return parts;
+}
+
+/* The accused's last reply, which must be about the parts that evidence of kind 5 names. */
+static enum evidence_reason read_reply(struct partial_sums_reply *reply,
+                                       const struct evidence_reader *in,
+                                       const struct target *target,
+                                       const struct partial_sums_target *queried)
+{
+    const struct evidence_part *part = &target->part;
+    const struct trace_query query = {.kind = TRACE_QUERY_PARTS,
+                                      .item = in->descriptor.operands[target->accused].place,
+                                      .level = queried->range.is_part,
+                                      .index = target->element};
+    uint8_t bytes[PARTIAL_SUMS_QUERY_MAX];
+    struct digest hash;
+
+    partial_sums_reply_hash(&hash, bytes, partial_sums_query_write(bytes, &query, queried),
+                            part->reply, part->reply_size);
+    return digest_equal(&hash, &in->context->reply) &&
+                   partial_sums_check(reply, queried, part->reply, part->reply_size) ==
+                       VERDICT_VALID
+               ? EVIDENCE_FINE
+               : EVIDENCE_NOT_REPLIED;
+}
+
+/* From the parts that were replied to those of one of them. */
+static enum evidence_reason enter_part(struct partial_sums_target *parts,
+                                       const struct evidence_reader *in,
+                                       const struct target *target)
+{
+    struct rule_axis inner = target->axis;
+    struct partial_sums_reply reply;
+    enum evidence_reason reason = read_reply(&reply, in, target, parts);
+
+    if (reason != EVIDENCE_FINE) {
+        return reason;
+    }
+    if (!partial_sums_enter(&parts->range, &inner, &reply, target->part.number)) {
+        return EVIDENCE_BAD_TARGET;
+    }
+    rule_axis_enter(&inner, target->part.number);
+    parts->count = inner.parts;
+    return EVIDENCE_FINE;
 }
 
 enum evidence_reason evidence_reader_committed(struct evidence_committed *committed,
@@ -325,7 +380,7 @@ enum evidence_reason evidence_reader_committed(struct evidence_committed *commit
         .element = target.element,
         .parts = parts_of(in, &target, bits),
     };
-    return EVIDENCE_FINE;
+    return in->kind == EVIDENCE_PART ? enter_part(&committed->parts, in, &target) : EVIDENCE_FINE;
 }
 
 /* ---- what the rule gives ------------------------------------------------ */
@@ -415,24 +470,19 @@ static enum evidence_reason judge_part(struct evidence_reader *in, const struct 
                                        const struct target *target)
 {
     struct evidence_ruling *ruling = in->ruling;
-    struct partial_sums_target queried = parts_of(in, target, ruling->found);
-    const struct trace_query query = {.kind = TRACE_QUERY_PARTS,
-                                      .item = in->descriptor.operands[target->accused].place,
-                                      .index = target->element};
-    uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE];
+    const struct partial_sums_target queried = parts_of(in, target, ruling->found);
+    const uint32_t number = target->part.number;
     struct partial_sums_reply reply;
     struct rule_part part;
-    struct digest hash;
+    enum evidence_reason reason = read_reply(&reply, in, target, &queried);
 
-    partial_sums_query_write(bytes, &query, &queried);
-    partial_sums_reply_hash(&hash, bytes, sizeof(bytes), target->reply, target->reply_size);
-    if (!digest_equal(&hash, &in->context->reply) ||
-        partial_sums_check(&reply, &queried, target->reply, target->reply_size) != VERDICT_VALID) {
-        return EVIDENCE_NOT_REPLIED;
+    if (reason != EVIDENCE_FINE) {
+        return reason;
     }
-    rule_element_part(&part, call, target->output, target->element, target->part, reply.exponent);
+    rule_element_part(&part, call, target->output, target->element, &target->axis, number,
+                      reply.exponent);
     ruling->wanted = ruling->found;
-    ruling->answer = partial_sums_is_false(&part, &reply, target->part, ruling->found)
+    ruling->answer = partial_sums_is_false(&part, &reply, number, ruling->found)
                          ? EVIDENCE_UPHELD
                          : EVIDENCE_NOT_GUILTY;
     return EVIDENCE_FINE;

@@ -261,7 +261,8 @@ enum verdict evidence_read_committed(struct evidence_committed *committed,
     struct evidence_reader in = {.context = context, .status = STATUS_OK};
 
     reader_init(&in.reader, bytes, size);
-    return open_evidence(&in) == EVIDENCE_FINE && in.kind == EVIDENCE_ELEMENT &&
+    return open_evidence(&in) == EVIDENCE_FINE &&
+                   (in.kind == EVIDENCE_ELEMENT || in.kind == EVIDENCE_PART) &&
                    evidence_reader_committed(committed, &in) == EVIDENCE_FINE &&
                    in.status == STATUS_OK
                ? VERDICT_VALID

@@ -62,7 +62,7 @@ bool evidence_reader_padding_fits(const uint8_t *leaf, uint64_t index, uint64_t 
 
 enum evidence_reason evidence_reader_element(struct evidence_reader *in);
 
-/* Of kind 1: the element that is committed to, and the parts of its axis. */
+/* The element that is committed to, and the parts of its axis; of kind 5 those of the part. */
 enum evidence_reason evidence_reader_committed(struct evidence_committed *committed,
                                                struct evidence_reader *in);
 

@@ -242,10 +242,7 @@ static enum status plans_make(struct witness_plan plans[DESCRIPTOR_OPERANDS_MAX]
 /* What stands before the operands of an element; of kind 5 with the part and the reply about it. */
 struct heading {
     const struct evidence_target *target;
-    enum evidence_kind kind;
-    uint32_t part;
-    const uint8_t *reply;
-    size_t reply_size;
+    const struct evidence_part *part; /* NULL: of kind 1 */
 };
 
 /* Does an operation stand in a micro-batch that has a list of its own? */
@@ -262,18 +259,24 @@ static enum status put_heading(struct writer *writer, const struct heading *head
 {
     uint32_t instance;
     uint32_t item = descriptor_of_op(&instance, writer->tape, heading->target->op);
+    const struct evidence_part *part = heading->part;
+    uint8_t range[PARTIAL_SUMS_RANGE_SIZE];
 
-    TRY(put_program_item(writer, heading->kind, item, instance));
+    TRY(put_program_item(writer, part != NULL ? EVIDENCE_PART : EVIDENCE_ELEMENT, item, instance));
     TRY(put_list_root(writer, EVIDENCE_TRACE, TENSOR_NONE, writer->places.trace_items));
     if (is_of_batch(writer, heading->target->op)) {
         TRY(put_list_root(writer, EVIDENCE_BATCH, instance, writer->places.layout.inner));
     }
     buffer_add_u8(writer->bytes, (uint8_t)heading->target->output);
     buffer_add_u64(writer->bytes, heading->target->element);
-    if (heading->kind == EVIDENCE_PART) {
-        buffer_add_u32(writer->bytes, heading->part);
-        buffer_add_u16(writer->bytes, (uint16_t)heading->reply_size);
-        buffer_add(writer->bytes, heading->reply, heading->reply_size);
+    if (part != NULL) {
+        size_t range_size = partial_sums_range_write(range, &part->range);
+
+        buffer_add_u32(writer->bytes, part->number);
+        buffer_add_u8(writer->bytes, (uint8_t)range_size);
+        buffer_add(writer->bytes, range, range_size);
+        buffer_add_u16(writer->bytes, (uint16_t)part->reply_size);
+        buffer_add(writer->bytes, part->reply, part->reply_size);
     }
     return STATUS_OK;
 }
@@ -361,7 +364,7 @@ enum status evidence_write_element(struct buffer *bytes, const struct tape *tape
                                    const struct evidence_target *target, size_t size_max,
                                    struct error *error)
 {
-    const struct heading heading = {.target = target, .kind = EVIDENCE_ELEMENT};
+    const struct heading heading = {.target = target};
     struct writing writing;
     enum status status;
     bool wrong;
@@ -375,9 +378,10 @@ out:
 
 enum status evidence_write_committed(struct buffer *bytes, const struct tape *tape,
                                      const struct evidence_source *source,
-                                     const struct evidence_target *target, struct error *error)
+                                     const struct evidence_target *target,
+                                     const struct evidence_part *part, struct error *error)
 {
-    const struct heading heading = {.target = target, .kind = EVIDENCE_ELEMENT};
+    const struct heading heading = {.target = target, .part = part};
     struct writing writing;
     enum status status;
 
@@ -392,45 +396,59 @@ out:
 
 /* ---- parts of an element ------------------------------------------------ */
 
+static enum status no_such_range(struct error *error)
+{
+    return error_set(error, STATUS_NOT_FOUND, "the axis of the element has no such part");
+}
+
 enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
                            const struct evidence_source *source,
-                           const struct evidence_target *target, struct error *error)
+                           const struct evidence_target *target,
+                           const struct partial_sums_range *range, struct error *error)
 {
     uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
     struct writing writing;
+    struct rule_axis axis;
     enum status status;
 
     TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
-    buffer_add(bytes, reply,
-               partial_sums_write(reply, &writing.witness.call, target->output, target->element));
+    rule_axis_of(&axis, writing.witness.op, target->output, target->element);
+    if (!partial_sums_narrow(&axis, range)) {
+        TRY_OUT(no_such_range(error));
+    }
+    buffer_add(
+        bytes, reply,
+        partial_sums_write(reply, &writing.witness.call, target->output, target->element, &axis));
     status = writing.witness.status;
 out:
     return writing_end(&writing, status);
 }
 
 /* Runs the rule part by part until one is false. */
-static enum status find_false_part(uint32_t *number, struct witness *witness,
-                                   const struct evidence_target *target, const uint8_t *reply,
-                                   size_t reply_size)
+static enum status find_false_part(struct evidence_part *of, struct witness *witness,
+                                   const struct evidence_target *target)
 {
-    struct partial_sums_target parts = {.bits = witness_found(witness, target)};
+    struct partial_sums_target parts = {.bits = witness_found(witness, target), .range = of->range};
     struct partial_sums_reply read;
     struct rule_axis axis;
+    bool within;
 
     rule_axis_of(&axis, witness->op, target->output, target->element);
+    within = partial_sums_narrow(&axis, &of->range);
     parts.fold = axis.fold;
     parts.count = axis.parts;
     if (witness->status == STATUS_OK &&
-        partial_sums_check(&read, &parts, reply, reply_size) != VERDICT_VALID) {
+        (!within ||
+         partial_sums_check(&read, &parts, of->reply, of->reply_size) != VERDICT_VALID)) {
         return error_set(witness->error, STATUS_BAD_FORMAT,
                          "the reply does not come to the element");
     }
-    for (*number = 0; *number < axis.parts && witness->status == STATUS_OK; ++*number) {
+    for (of->number = 0; of->number < axis.parts && witness->status == STATUS_OK; of->number++) {
         struct rule_part part;
 
-        rule_element_part(&part, &witness->call, target->output, target->element, *number,
+        rule_element_part(&part, &witness->call, target->output, target->element, &axis, of->number,
                           read.exponent);
-        if (partial_sums_is_false(&part, &read, *number, parts.bits)) {
+        if (partial_sums_is_false(&part, &read, of->number, parts.bits)) {
             return witness->status;
         }
     }
@@ -439,16 +457,15 @@ static enum status find_false_part(uint32_t *number, struct witness *witness,
                : witness->status;
 }
 
-enum status evidence_false_part(uint32_t *part, const struct tape *tape,
+enum status evidence_false_part(struct evidence_part *part, const struct tape *tape,
                                 const struct evidence_source *source,
-                                const struct evidence_target *target, const uint8_t *reply,
-                                size_t reply_size, struct error *error)
+                                const struct evidence_target *target, struct error *error)
 {
     struct writing writing;
     enum status status;
 
     TRY_OUT(writing_init(&writing, NULL, tape, source, target->op, error));
-    status = find_false_part(part, &writing.witness, target, reply, reply_size);
+    status = find_false_part(part, &writing.witness, target);
 out:
     writing_release(&writing);
     return status;
@@ -456,22 +473,24 @@ out:
 
 enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
                                 const struct evidence_source *source,
-                                const struct evidence_target *target, uint32_t part,
-                                const uint8_t *reply, size_t reply_size, size_t size_max,
+                                const struct evidence_target *target,
+                                const struct evidence_part *part, size_t size_max,
                                 struct error *error)
 {
-    const struct heading heading = {.target = target,
-                                    .kind = EVIDENCE_PART,
-                                    .part = part,
-                                    .reply = reply,
-                                    .reply_size = reply_size};
+    const struct heading heading = {.target = target, .part = part};
     struct writing writing;
     struct rule_part ignored;
+    struct rule_axis axis;
     enum status status;
 
     TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
     writing.witness.round++;
-    rule_element_part(&ignored, &writing.witness.call, target->output, target->element, part, 0);
+    rule_axis_of(&axis, writing.witness.op, target->output, target->element);
+    if (!partial_sums_narrow(&axis, &part->range)) {
+        TRY_OUT(no_such_range(error));
+    }
+    rule_element_part(&ignored, &writing.witness.call, target->output, target->element, &axis,
+                      part->number, 0);
     (void)witness_found(&writing.witness, target);
     TRY_OUT(writing.witness.status);
     status = put_witness(&writing.writer, &writing.witness, &heading, size_max);

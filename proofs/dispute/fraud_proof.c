@@ -382,28 +382,72 @@ enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *pr
     return status;
 }
 
-/* Of an element that has parts: the false one, or the query for all of them. */
-static enum status write_part(struct buffer *bytes, bool *is_query, struct fraud_proof *proof,
-                              const uint8_t *reply, size_t reply_size, size_t size_max,
+/* The range that the last reply is about; false: it is about no part of this element. */
+static bool read_range(struct partial_sums_range *range, const struct fraud_proof *proof,
+                       const struct fraud_proof_said *said)
+{
+    const struct evidence_target *target = &proof->target;
+    struct ledger_queried queried;
+
+    if (said->reply_size == 0 ||
+        ledger_queried_read(&queried, said->queried, said->queried_size) != STATUS_OK ||
+        queried.query.kind != TRACE_QUERY_PARTS || queried.query.index != target->element ||
+        queried.query.item != trace_item_of_output(tape_of(proof), target->op, target->output)) {
+        return false;
+    }
+    *range = queried.parts.range;
+    return true;
+}
+
+/* Of a false part that is known: its evidence, or the query for its own parts. */
+static enum status write_part(struct buffer *bytes, bool *is_query, const struct fraud_proof *proof,
+                              const struct evidence_part *part, size_t size_max,
                               struct error *error)
 {
     const struct tape *tape = tape_of(proof);
-    const struct evidence_source *source = &proof->source;
     const struct evidence_target *target = &proof->target;
-    uint32_t part;
-    enum status status = evidence_false_part(&part, tape, source, target, reply, reply_size, error);
+    size_t before = bytes->size;
+    struct rule_axis axis;
+    bool has_parts;
+    enum status status;
 
+    rule_axis_of(&axis, &tape->ops[target->op], target->output, target->element);
+    has_parts = partial_sums_narrow(&axis, &part->range) && axis.part > axis.least;
+    if (has_parts && size_max > FRAUD_PROOF_WHOLE_MAX) {
+        size_max = FRAUD_PROOF_WHOLE_MAX;
+    }
+    status = evidence_write_part(bytes, tape, &proof->source, target, part, size_max, error);
+    *is_query = status == STATUS_OVER_LIMIT && has_parts;
+    if (!*is_query) {
+        return status;
+    }
+    bytes->size = before;
+    return ledger_query_write_parts(bytes, tape, &proof->source, target, part, error);
+}
+
+/* Of an element that has parts: the false one, or the query for all of them. */
+static enum status write_in_parts(struct buffer *bytes, bool *is_query,
+                                  const struct fraud_proof *proof,
+                                  const struct fraud_proof_said *said, size_t size_max,
+                                  struct error *error)
+{
+    const struct tape *tape = tape_of(proof);
+    struct evidence_part part = {.reply = said->reply, .reply_size = said->reply_size};
+    enum status status = STATUS_BAD_FORMAT;
+
+    if (read_range(&part.range, proof, said)) {
+        status = evidence_false_part(&part, tape, &proof->source, &proof->target, error);
+    }
     *is_query = status == STATUS_BAD_FORMAT;
     if (*is_query) {
-        return ledger_query_write_parts(bytes, tape, source, target, error);
+        return ledger_query_write_parts(bytes, tape, &proof->source, &proof->target, NULL, error);
     }
-    return status == STATUS_OK ? evidence_write_part(bytes, tape, source, target, part, reply,
-                                                     reply_size, size_max, error)
+    return status == STATUS_OK ? write_part(bytes, is_query, proof, &part, size_max, error)
                                : status;
 }
 
 enum status fraud_proof_write(struct buffer *bytes, bool *is_query, struct fraud_proof *proof,
-                              const uint8_t *reply, size_t reply_size, size_t size_max,
+                              const struct fraud_proof_said *said, size_t size_max,
                               struct error *error)
 {
     const struct evidence_target *target = &proof->target;
@@ -424,45 +468,20 @@ enum status fraud_proof_write(struct buffer *bytes, bool *is_query, struct fraud
         return status;
     }
     bytes->size = before;
-    return write_part(bytes, is_query, proof, reply, reply_size, size_max, error);
-}
-
-/* What a ledger keeps of a reply to the query for the target's parts. */
-static enum status hash_reply(struct digest *hash, const struct fraud_proof *proof,
-                              const struct evidence_context *context, const uint8_t *reply,
-                              size_t reply_size, struct error *error)
-{
-    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
-    struct buffer query;
-    struct ledger_queried queried;
-    enum status status;
-
-    buffer_init(&query, LEDGER_QUERY_SIZE_MAX);
-    status =
-        ledger_query_write_parts(&query, tape_of(proof), &proof->source, &proof->target, error);
-    if (status == STATUS_OK &&
-        ledger_query_check(&queried, context, query.data, query.size) == VERDICT_VALID) {
-        partial_sums_reply_hash(hash, bytes, ledger_queried_write(bytes, &queried), reply,
-                                reply_size);
-    }
-    buffer_release(&query);
-    return status;
+    return write_in_parts(bytes, is_query, proof, said, size_max, error);
 }
 
 enum status fraud_proof_judge(struct evidence_ruling *ruling, const struct fraud_proof *proof,
-                              const struct evidence_context *context, const uint8_t *reply,
-                              size_t reply_size, const struct buffer *evidence, struct error *error)
+                              const struct evidence_context *context,
+                              const struct fraud_proof_said *said, const struct buffer *evidence,
+                              struct error *error)
 {
     struct evidence_context informed = *context;
-    enum status status = STATUS_OK;
 
     informed.batch = proof->walk->accused.batch_root;
-    if (evidence->size > 0 && evidence->data[0] == EVIDENCE_PART) {
-        status = hash_reply(&informed.reply, proof, &informed, reply, reply_size, error);
-    }
-    return status == STATUS_OK
-               ? evidence_judge(ruling, &informed, evidence->data, evidence->size, error)
-               : status;
+    partial_sums_reply_hash(&informed.reply, said->queried, said->queried_size, said->reply,
+                            said->reply_size);
+    return evidence_judge(ruling, &informed, evidence->data, evidence->size, error);
 }
 
 /* ---- the replies of an accused ---------------------------------------------- */
@@ -483,12 +502,16 @@ static enum status open_own(struct fraud_proof *proof, struct trace_walk *walk,
 
 static enum status reply_with_parts(struct buffer *bytes, struct trace_server *own,
                                     const struct evidence_given *given,
-                                    const struct trace_query *query, struct error *error)
+                                    const struct trace_query *query,
+                                    const struct partial_sums_range *range, struct error *error)
 {
     struct fraud_proof proof;
     struct trace_walk walk;
     enum status status = trace_query_check(query, own->tape, error);
 
+    if (status == STATUS_OK && range->is_part != (query->level == 1)) {
+        status = error_set(error, STATUS_NOT_FOUND, "only a ledger says which part is meant");
+    }
     if (status != STATUS_OK) {
         return status;
     }
@@ -499,7 +522,7 @@ static enum status reply_with_parts(struct buffer *bytes, struct trace_server *o
         status = keep_operands(&proof, error);
     }
     if (status == STATUS_OK) {
-        status = evidence_parts(bytes, own->tape, &proof.source, &proof.target, error);
+        status = evidence_parts(bytes, own->tape, &proof.source, &proof.target, range, error);
     }
     fraud_proof_close(&proof);
     trace_walk_close(&walk);
@@ -543,8 +566,9 @@ static enum status trace_reply_tree(struct buffer *bytes, struct trace_server *o
 
 enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
                               const struct evidence_given *given, const struct trace_query *query,
-                              struct error *error)
+                              const struct partial_sums_range *range, struct error *error)
 {
+    const struct partial_sums_range whole = {.is_part = false};
     enum status status = STATUS_OK;
 
     switch (query->kind) {
@@ -558,7 +582,7 @@ enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
         status = fraud_proof_not_finite(bytes, own, error);
         break;
     case TRACE_QUERY_PARTS:
-        status = reply_with_parts(bytes, own, given, query, error);
+        status = reply_with_parts(bytes, own, given, query, range != NULL ? range : &whole, error);
         break;
     }
     return status == STATUS_OK ? buffer_check(bytes, error, "a reply") : status;

@@ -32,38 +32,51 @@ MUST_CHECK enum status fraud_proof_other(struct fraud_proof *proof, uint32_t pas
                                          struct error *error);
 void fraud_proof_close(struct fraud_proof *proof); /* a zero-filled one is allowed */
 
+/* What was queried last on the ledger, and the accused's reply to it, whatever they are about.
+ * Borrowed; of size 0 where there is none. */
+struct fraud_proof_said {
+    const uint8_t *queried;
+    size_t queried_size;
+    const uint8_t *reply;
+    size_t reply_size;
+};
+
 /*
  * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written
  * whole while it has at most FRAUD_PROOF_WHOLE_MAX bytes. Of a longer one whose rule has parts
  * (rule.h), the accused must first reply what they come to: *is_query says that the move is that
- * query. reply is the accused's last one on the ledger, whatever it is about. After a restart the
- * same element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
+ * query. A false part that is too long itself and has parts is queried in the same way, and so on.
+ * After a restart the same element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
  */
 #define FRAUD_PROOF_WHOLE_MAX (32 * 1024)
 MUST_CHECK enum status fraud_proof_write(struct buffer *bytes, bool *is_query,
-                                         struct fraud_proof *proof, const uint8_t *reply,
-                                         size_t reply_size, size_t size_max, struct error *error);
+                                         struct fraud_proof *proof,
+                                         const struct fraud_proof_said *said, size_t size_max,
+                                         struct error *error);
 
 /* Appends whole evidence, where no ledger could query partial sums. STATUS_OVER_LIMIT: it has more
  * than size_max bytes. */
 MUST_CHECK enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *proof,
                                                size_t size_max, struct error *error);
 
-/* How a ledger that knows the context rules on such evidence, when `reply` is the last reply. */
+/* How a ledger that knows the context rules on such evidence, when that was said last. */
 MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
                                          const struct fraud_proof *proof,
                                          const struct evidence_context *context,
-                                         const uint8_t *reply, size_t reply_size,
+                                         const struct fraud_proof_said *said,
                                          const struct buffer *evidence, struct error *error);
 
 /*
  * Appends the reply of an accused to a query; own must have run the step. Replies to all queries of
- * trace_server_answer(), and to those of a ledger alone: a divergence, and the parts of an element.
- * STATUS_NOT_FOUND: the step has no such thing.
+ * trace_server_answer(), and to those of a ledger alone: a divergence, and the parts of an element
+ * or of the range of its axis (NULL where nothing names one). STATUS_NOT_FOUND: the step has no
+ * such thing.
  */
 MUST_CHECK enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
                                          const struct evidence_given *given,
-                                         const struct trace_query *query, struct error *error);
+                                         const struct trace_query *query,
+                                         const struct partial_sums_range *range,
+                                         struct error *error);
 
 /*
  * Appends evidence that the state after the step holds a number that ends a job: against a solver

@@ -9,7 +9,8 @@
  *   TENSOR           tree root of its list (32), path of the tensor, output (1), size (1), label,
  *                    tensor's root (32); the item is an operation that has the tensor as an output
  *   TENSOR_NODE      the same with the root of the tensor's tree for its root, node (32), its path
- * but of PARTS: query (15), then evidence of kind 1 that need not show more than the element.
+ * but of PARTS: query (15), then evidence of kind 1 that need not show more than the element; of a
+ * part evidence of kind 5, likewise.
  * A path is the number of its siblings (1) and the siblings.
  */
 #include "proofs/dispute/ledger_query.h"
@@ -38,8 +39,7 @@ size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
     const struct trace_reply_target *target = &queried->target;
 
     if (queried->query.kind == TRACE_QUERY_PARTS) {
-        partial_sums_query_write(bytes, &queried->query, &queried->parts);
-        return PARTIAL_SUMS_QUERY_SIZE;
+        return partial_sums_query_write(bytes, &queried->query, &queried->parts);
     }
     trace_query_write(bytes, &queried->query);
     memcpy(bytes + 15, target->known.bytes, DIGEST_SIZE);
@@ -73,8 +73,10 @@ static bool target_fits(const struct ledger_queried *queried)
                       target->header_size <= COMMIT_TENSOR_HEADER_MAX));
 }
 
-static enum status read_parts(struct partial_sums_target *parts, struct reader *reader)
+static enum status read_parts(struct partial_sums_target *parts, bool is_part,
+                              struct reader *reader)
 {
+    const uint8_t *range;
     uint8_t fold;
 
     reader_copy(reader, parts->subject.bytes, DIGEST_SIZE);
@@ -86,6 +88,10 @@ static enum status read_parts(struct partial_sums_target *parts, struct reader *
         return STATUS_BAD_FORMAT;
     }
     parts->fold = (enum rule_fold)fold;
+    range = is_part ? reader_take(reader, PARTIAL_SUMS_RANGE_SIZE) : NULL;
+    if (range != NULL) {
+        partial_sums_range_read(&parts->range, range);
+    }
     return reader_end(reader, NULL, "queried");
 }
 
@@ -101,7 +107,7 @@ enum status ledger_queried_read(struct ledger_queried *queried, const uint8_t *b
         return STATUS_BAD_FORMAT;
     }
     if (queried->query.kind == TRACE_QUERY_PARTS) {
-        return read_parts(&queried->parts, &reader);
+        return read_parts(&queried->parts, queried->query.level == 1, &reader);
     }
     reader_copy(&reader, queried->target.known.bytes, DIGEST_SIZE);
     if (queried->query.kind == TRACE_QUERY_DIVERGED) {
@@ -261,16 +267,18 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
 
 enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *tape,
                                      const struct evidence_source *source,
-                                     const struct evidence_target *target, struct error *error)
+                                     const struct evidence_target *target,
+                                     const struct evidence_part *part, struct error *error)
 {
     const struct trace_query query = {.kind = TRACE_QUERY_PARTS,
                                       .item =
                                           trace_item_of_output(tape, target->op, target->output),
+                                      .level = part != NULL,
                                       .index = target->element};
     enum status status;
 
     put_ask(bytes, &query);
-    status = evidence_write_committed(bytes, tape, source, target, error);
+    status = evidence_write_committed(bytes, tape, source, target, part, error);
     return status == STATUS_OK ? buffer_check(bytes, error, "a query") : status;
 }
 
@@ -525,7 +533,7 @@ static bool check_ask(struct inquiry *inquiry)
     return false;
 }
 
-/* Behind the query stands evidence, of which the element alone is read. */
+/* Behind the query stands evidence, of which the element and the last reply alone are read. */
 static bool check_parts(struct ledger_queried *queried, const struct evidence_context *context,
                         const uint8_t *bytes, size_t size)
 {
@@ -536,6 +544,7 @@ static bool check_parts(struct ledger_queried *queried, const struct evidence_co
     }
     queried->parts = committed.parts;
     return committed.item == queried->query.item && committed.element == queried->query.index &&
+           committed.parts.range.is_part == (queried->query.level == 1) &&
            committed.parts.count > 1;
 }
 

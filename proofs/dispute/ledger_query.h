@@ -40,17 +40,19 @@ MUST_CHECK enum status ledger_queried_read(struct ledger_queried *queried, const
 
 #define LEDGER_QUERY_SIZE_MAX                                                                      \
     (TRACE_QUERY_SIZE + 14 + 1024 + 6 * DIGEST_SIZE + COMMIT_TENSOR_HEADER_MAX + 4 +               \
-     3 * MERKLE_DEPTH_MAX * DIGEST_SIZE)
+     3 * MERKLE_DEPTH_MAX * DIGEST_SIZE + PARTIAL_SUMS_RANGE_SIZE + PARTIAL_SUMS_REPLY_MAX)
 
 /* Appends the walk's next query, with its proofs. A walk that has ended has none:
  * STATUS_USAGE. */
 MUST_CHECK enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *walk,
                                           struct error *error);
 
-/* Appends the query for the parts of an element, of which the leaf alone is shown. */
+/* Appends the query for the parts of an element, of which the leaf alone is shown. part is NULL, or
+ * it is that part of the last reply whose own parts are queried. */
 MUST_CHECK enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *tape,
                                                 const struct evidence_source *source,
                                                 const struct evidence_target *target,
+                                                const struct evidence_part *part,
                                                 struct error *error);
 
 /* Appends a query that needs no more proof than the program: for a list, or for an element that is

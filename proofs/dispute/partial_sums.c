@@ -29,17 +29,71 @@ void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, siz
     sha256_end(&hash, subject);
 }
 
-/* docs/FORMATS.md, queried: 0 query (15), 15 subject (32), 47 bits (4), 51 fold (1), 52 parts
- * (4). */
-void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
-                              const struct trace_query *query,
-                              const struct partial_sums_target *target)
+/* docs/FORMATS.md, a range: 0 from (8), 8 length (8), 16 exponent (4), 20 value (8). */
+size_t partial_sums_range_write(uint8_t bytes[PARTIAL_SUMS_RANGE_SIZE],
+                                const struct partial_sums_range *range)
+{
+    if (!range->is_part) {
+        return 0;
+    }
+    endian_store_be64(bytes, range->from);
+    endian_store_be64(bytes + 8, range->length);
+    endian_store_be32(bytes + 16, (uint32_t)range->exponent);
+    endian_store_be64(bytes + 20, (uint64_t)range->value);
+    return PARTIAL_SUMS_RANGE_SIZE;
+}
+
+void partial_sums_range_read(struct partial_sums_range *range,
+                             const uint8_t bytes[PARTIAL_SUMS_RANGE_SIZE])
+{
+    *range = (struct partial_sums_range){.is_part = true,
+                                         .from = endian_load_be64(bytes),
+                                         .length = endian_load_be64(bytes + 8),
+                                         .exponent = (int32_t)endian_load_be32(bytes + 16),
+                                         .value = (int64_t)endian_load_be64(bytes + 20)};
+}
+
+bool partial_sums_narrow(struct rule_axis *axis, const struct partial_sums_range *range)
+{
+    if (!range->is_part) {
+        return true;
+    }
+    if (range->length == 0 || range->from > axis->length ||
+        range->length > axis->length - range->from) {
+        return false;
+    }
+    rule_axis_narrow(axis, range->from, range->length);
+    return true;
+}
+
+bool partial_sums_enter(struct partial_sums_range *range, const struct rule_axis *axis,
+                        const struct partial_sums_reply *reply, uint32_t number)
+{
+    struct rule_axis inner = *axis;
+
+    rule_axis_enter(&inner, number);
+    *range =
+        (struct partial_sums_range){.is_part = true, .from = inner.from, .length = inner.length};
+    if (reply->none) {
+        return number == reply->poisoned;
+    }
+    range->exponent = reply->exponent;
+    range->value = partial_sums_value(reply, number);
+    return true;
+}
+
+/* docs/FORMATS.md, queried: 0 query (15), 15 subject (32), 47 bits (4), 51 fold (1), 52 parts (4),
+ * 56 range. */
+size_t partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_MAX],
+                                const struct trace_query *query,
+                                const struct partial_sums_target *target)
 {
     trace_query_write(bytes, query);
     memcpy(bytes + TRACE_QUERY_SIZE, target->subject.bytes, DIGEST_SIZE);
     endian_store_be32(bytes + 47, target->bits);
     bytes[51] = (uint8_t)target->fold;
     endian_store_be32(bytes + 52, target->count);
+    return 56 + partial_sums_range_write(bytes + 56, &target->range);
 }
 
 void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t queried_size,
@@ -58,16 +112,20 @@ int64_t partial_sums_value(const struct partial_sums_reply *reply, uint32_t numb
     return (int64_t)endian_load_be64(reply->values + 8 * (size_t)number);
 }
 
-static uint32_t finish(const struct partial_sums_target *target,
-                       const struct partial_sums_reply *reply)
+/* Do the values come to the element, or to what was said of the range? */
+static bool comes_to(const struct partial_sums_target *target,
+                     const struct partial_sums_reply *reply)
 {
+    const struct partial_sums_range *range = &target->range;
+    enum dtype dtype = target->fold == RULE_SUM ? DTYPE_F32 : DTYPE_I16;
     struct rule_part whole = {
         .fold = target->fold, .exponent = reply->exponent, .value = partial_sums_value(reply, 0)};
 
     for (uint32_t i = 1; i < target->count; i++) {
         rule_part_join(&whole, partial_sums_value(reply, i));
     }
-    return element_cut(rule_part_finish(&whole), target->fold == RULE_SUM ? DTYPE_F32 : DTYPE_I16);
+    return range->is_part ? reply->exponent == range->exponent && whole.value == range->value
+                          : element_cut(rule_part_finish(&whole), dtype) == target->bits;
 }
 
 enum verdict partial_sums_check(struct partial_sums_reply *reply,
@@ -89,7 +147,7 @@ enum verdict partial_sums_check(struct partial_sums_reply *reply,
         (target->fold == RULE_MAXIMUM && reply->exponent != 0)) {
         return VERDICT_INVALID;
     }
-    return finish(target, reply) == target->bits ? VERDICT_VALID : VERDICT_INVALID;
+    return comes_to(target, reply) ? VERDICT_VALID : VERDICT_INVALID;
 }
 
 bool partial_sums_is_false(const struct rule_part *part, const struct partial_sums_reply *reply,
@@ -105,25 +163,23 @@ bool partial_sums_is_false(const struct rule_part *part, const struct partial_su
 }
 
 size_t partial_sums_write(uint8_t *bytes, const struct rule_call *call, uint32_t output,
-                          uint64_t element)
+                          uint64_t element, const struct rule_axis *axis)
 {
-    struct rule_axis axis;
     struct rule_base base;
     struct rule_part part = {.value = 0};
 
-    rule_axis_of(&axis, call->op, output, element);
     rule_element_base(&base, call, output, element);
     if (base.settled && base.bits == FLOAT_NAN_BITS) {
-        endian_store_be32(bytes, base.poisoned);
+        endian_store_be32(bytes, (uint32_t)((base.poisoned - axis->from) / axis->part));
         return 4;
     }
     /* Of any other element that no sum can change, zeros give the bits: it is a zero. */
     endian_store_be32(bytes, base.settled ? 0 : (uint32_t)base.exponent);
-    for (uint32_t i = 0; i < axis.parts; i++) {
+    for (uint32_t i = 0; i < axis->parts; i++) {
         if (!base.settled) {
-            rule_element_part(&part, call, output, element, i, base.exponent);
+            rule_element_part(&part, call, output, element, axis, i, base.exponent);
         }
         endian_store_be64(bytes + 4 + 8 * (size_t)i, (uint64_t)part.value);
     }
-    return 4 + 8 * (size_t)axis.parts;
+    return 4 + 8 * (size_t)axis->parts;
 }

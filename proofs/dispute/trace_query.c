@@ -237,8 +237,8 @@ static bool canonical(const struct trace_query *query)
     return (list ? query->list <= TRACE_QUERY_BATCH : query->list == 0) &&
            (tensor || query->list == TRACE_QUERY_BATCH || query->item == 0) &&
            (node ? query->level < MERKLE_DEPTH_MAX
-                 : query->level == 0 && (parts || query->index == 0)) &&
-           query->index <= MERKLE_LEAVES_MAX >> query->level;
+                 : query->level <= parts && (parts || query->index == 0)) &&
+           query->index <= MERKLE_LEAVES_MAX >> (node ? query->level : 0);
 }
 
 /* docs/FORMATS.md, query: 0 kind (1), 1 list (1), 2 item (4), 6 level (1), 7 index (8). */
@@ -307,7 +307,8 @@ void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query 
         (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "diverged");
         return;
     case TRACE_QUERY_PARTS:
-        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "parts/%u/%" PRIu64, query->item, query->index);
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "parts/%u/%" PRIu64 "%s", query->item,
+                       query->index, query->level == 0 ? "" : "/part");
         return;
     }
     assert(!"a query of a known kind");
@@ -400,6 +401,7 @@ enum status trace_query_parse(struct trace_query *query, const char *text)
     } else if (take_word(&at, "parts/")) {
         query->kind = TRACE_QUERY_PARTS;
         taken = take_item(&at, query) && take_number(&at, UINT64_MAX, &query->index);
+        query->level = taken && take_word(&at, "part");
     } else {
         taken = take_word(&at, "diverged");
     }

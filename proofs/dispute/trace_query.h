@@ -29,7 +29,7 @@ enum trace_query_kind {
     TRACE_QUERY_TENSOR,      /* a tensor of the trace: its tree's root and what lies below it */
     TRACE_QUERY_TENSOR_NODE, /* what lies below a node of that tree */
     TRACE_QUERY_DIVERGED,    /* an element of the next state that is no finite number */
-    TRACE_QUERY_PARTS,       /* what the parts of an element's axis come to (partial_sums.h) */
+    TRACE_QUERY_PARTS,       /* what the parts of an axis come to (partial_sums.h) */
 };
 
 enum trace_query_list {
@@ -43,7 +43,8 @@ struct trace_query {
     enum trace_query_kind kind;
     enum trace_query_list list; /* LIST, LIST_NODE */
     uint32_t item;              /* of the trace; where list is BATCH, which micro-batch */
-    uint32_t level;             /* LIST_NODE, TENSOR_NODE: the node, as merkle.h counts */
+    uint32_t level;             /* LIST_NODE, TENSOR_NODE: the node, as merkle.h counts; PARTS: 0 of
+                                   the whole axis, 1 of a part, which a ledger query names */
     uint64_t index;             /* likewise; PARTS: the element */
 };
 
@@ -95,8 +96,8 @@ MUST_CHECK enum status trace_query_read(struct trace_query *query, const uint8_t
 /*
  * The same as text, which is also the end of its place in an address: list/trace, list/next,
  * list/batch/NUMBER, node/trace/LEVEL/INDEX, node/batch/NUMBER/LEVEL/INDEX, tensor/ITEM,
- * tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT. Numbers are decimal without signs or
- * leading zeros.
+ * tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT, parts/ITEM/ELEMENT/part. Numbers are
+ * decimal without signs or leading zeros.
  */
 void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query *query);
 MUST_CHECK enum status trace_query_parse(struct trace_query *query, const char *text);

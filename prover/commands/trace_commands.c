@@ -376,7 +376,7 @@ static enum status find_reply(struct buffer *reply, struct traced *traced,
     TRY_OUT(
         replay_trace_server(&server, &traced->run, traced->bundle, traced->step, &options, error));
     run_given(&given, &traced->run);
-    TRY_OUT(fraud_proof_reply(reply, &server, &given, query, error));
+    TRY_OUT(fraud_proof_reply(reply, &server, &given, query, NULL, error));
 out:
     trace_server_close(&server);
     return status;

@@ -121,7 +121,7 @@ out:
 }
 
 static enum status make_reply(uint8_t *bytes, size_t *size, struct respond *respond,
-                              const struct trace_query *query, struct error *error)
+                              const struct ledger_queried *queried, struct error *error)
 {
     struct evidence_given given;
     struct buffer reply;
@@ -129,7 +129,8 @@ static enum status make_reply(uint8_t *bytes, size_t *size, struct respond *resp
 
     run_given(&given, &respond->traced.run);
     buffer_init(&reply, RESPOND_BYTES_MAX);
-    TRY_OUT(fraud_proof_reply(&reply, &respond->traced.server, &given, query, error));
+    TRY_OUT(fraud_proof_reply(&reply, &respond->traced.server, &given, &queried->query,
+                              &queried->parts.range, error));
     memcpy(bytes, reply.data, reply.size);
     *size = reply.size;
 out:
@@ -152,7 +153,7 @@ static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
         return error_set(error, STATUS_BAD_FORMAT,
                          "the ledger has a query that this program cannot read");
     }
-    return make_reply(bytes, size, respond, &queried.query, error);
+    return make_reply(bytes, size, respond, &queried, error);
 }
 
 /* ---- the thread -------------------------------------------------------------- */

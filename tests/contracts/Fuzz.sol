@@ -9,7 +9,7 @@ import {Harness, HarnessReferee, Player} from "./Harness.sol";
 /// @title Oracle
 /// @notice An examiner that knows the truth: a state whose last bit is set does not follow.
 contract Oracle is IExaminer {
-    function examine(Context calldata context, bytes32, bytes calldata evidence)
+    function examine(Context calldata context, bytes calldata evidence)
         external
         pure
         returns (Answer)

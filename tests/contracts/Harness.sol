@@ -90,7 +90,7 @@ contract HarnessReferee is Referee {
         if (dispute.phase == ClaimPhase.None || dispute.phase == ClaimPhase.Closed) {
             return (0, 0, 0);
         }
-        for (uint256 i = dispute.first; i < dispute.claimants.length; i++) {
+        for (uint256 i = dispute.first; dispute.claimants[i].owner != address(0); i++) {
             held += dispute.claimants[i].bond;
             if (dispute.claimants[i].owner == owner) own += dispute.claimants[i].bond;
         }

@@ -168,6 +168,11 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
         axis = shown_case_axis(&shown, &target);
         many += axis.parts > 1;
         target.is_part = true;
+        if (i % 2 == 1) { /* of a range of it */
+            target.from = test_random_below(&seed, axis.length);
+            target.length = 1 + test_random_below(&seed, axis.length - target.from);
+            axis = shown_case_axis(&shown, &target);
+        }
         target.beside = i % 3 == 0 ? (int32_t)test_random_below(&seed, 100) - 50 : 0;
         for (target.part = 0; target.part < axis.parts; target.part++) {
             add_target(&rules, &shown, &target);
@@ -192,6 +197,71 @@ static void add_numbered(struct rules *rules, const struct buffer *bytes, uint32
 
     endian_store_be32(bytes->data + 16 + descriptor + 32 + 9, number);
     jury_add(&rules->jury, bytes->data, bytes->size);
+}
+
+/* Evidence of a range of an axis of 1,040 elements. */
+static void add_ranged(struct rules *rules, const struct shown_case *shown, uint64_t from,
+                       uint64_t length, uint8_t size)
+{
+    const struct shown_target target = {.is_part = true, .length = 1040};
+    struct buffer bytes;
+    uint8_t *range;
+
+    buffer_init(&bytes, EVIDENCE_MAX);
+    shown_case_write(&bytes, shown, &target, false, 0);
+    range = bytes.data + 16 + ((size_t)bytes.data[14] << 8 | bytes.data[15]) + 32 + 9 + 4;
+    range[0] = size;
+    endian_store_be64(range + 1, from);
+    endian_store_be64(range + 9, length);
+    jury_add(&rules->jury, bytes.data, bytes.size);
+    buffer_release(&bytes);
+}
+
+static void test_ranges_that_are_not_there_are_refused(void **state)
+{
+    static const struct {
+        uint64_t from;
+        uint64_t length;
+    } table[] = {{0, 0},
+                 {1, 1040},
+                 {1040, 1},
+                 {1, UINT64_MAX},
+                 {UINT64_MAX, 1},
+                 {UINT64_MAX, 0},
+                 {UINT64_MAX, UINT64_MAX},
+                 {0, 1041},
+                 {1039, 1},
+                 {0, 1040}};
+    const size_t count = sizeof(table) / sizeof(table[0]);
+    struct rules rules;
+    struct shown_case shown;
+    struct jury_answer *answers;
+
+    (void)state;
+    open_rules(&rules);
+    shown_case_init(&shown, OP_CONTRACT_ONES, 2, 1);
+    memcpy(shown.op.attributes, (int64_t[]){2, 1040, 14, 16}, 4 * sizeof(int64_t));
+    shown.op.attribute_count = ONES_ATTRIBUTES;
+    (void)shown_case_tensor(&shown, 0, DTYPE_I16, 2080);
+    (void)shown_case_tensor(&shown, 1, DTYPE_I16, 130);
+    (void)shown_case_tensor(&shown, 2, DTYPE_F32, 2);
+    shown_case_check(&shown);
+    for (size_t i = 0; i < count; i++) {
+        add_ranged(&rules, &shown, table[i].from, table[i].length, 28);
+    }
+    add_ranged(&rules, &shown, 0, 1040, 27);
+    answers = jury_hear(&rules.jury, &rules.contraction);
+    for (size_t i = 0; i <= count; i++) {
+        /* The last one is sound, but one byte of it is not said to be the range's. Of that before
+         * the last the leaf is not shown. */
+        assert_int_equal(answers[i].refused, i + 1 != count);
+    }
+    for (size_t i = 0; i + 2 < count; i++) {
+        assert_int_equal(answers[i].value, abi_selector("BadTarget(uint256,uint256,uint256)"));
+    }
+    free(answers);
+    shown_case_release(&shown);
+    jury_close(&rules.jury);
 }
 
 static void test_parts_that_are_not_there_are_refused(void **state)
@@ -426,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_every_rule_gives_the_bits_of_the_c_rule),
         cmocka_unit_test(test_parts_of_every_axis_are_those_of_the_c_rule),
         cmocka_unit_test(test_parts_that_are_not_there_are_refused),
+        cmocka_unit_test(test_ranges_that_are_not_there_are_refused),
         cmocka_unit_test(test_evidence_that_is_cut_or_goes_on_is_refused),
         cmocka_unit_test(test_evidence_with_changed_bytes_costs_no_more_than_it_may),
         cmocka_unit_test(test_a_leaf_that_is_not_shown_is_missed),

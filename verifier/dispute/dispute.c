@@ -92,19 +92,27 @@ enum status dispute_load(struct dispute *dispute, const char *folder, struct err
     return status;
 }
 
-enum status dispute_last_reply(struct file_bytes *reply, const struct dispute *dispute,
-                               struct error *error)
+static enum status read_said(struct file_bytes *bytes, const struct dispute *dispute,
+                             const char *name, size_t size_max, struct error *error)
 {
     char path[FILE_PATH_MAX];
     enum status status;
 
+    TRY(dispute_path(path, dispute, name, error));
+    status = file_read(bytes, error, path, size_max);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status dispute_last_said(struct file_bytes *queried, struct file_bytes *reply,
+                              const struct dispute *dispute, struct error *error)
+{
+    memset(queried, 0, sizeof(*queried));
     memset(reply, 0, sizeof(*reply));
     if (dispute->folder[0] == '\0') {
         return STATUS_OK;
     }
-    TRY(dispute_path(path, dispute, DISPUTE_FILE_REPLY, error));
-    status = file_read(reply, error, path, GAME_REPLY_MAX);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    TRY(read_said(queried, dispute, DISPUTE_FILE_QUERIED, GAME_QUERIED_MAX, error));
+    return read_said(reply, dispute, DISPUTE_FILE_REPLY, GAME_REPLY_MAX, error);
 }
 
 enum status dispute_batch_root(struct digest *root, const struct dispute *dispute,

@@ -68,9 +68,10 @@ MUST_CHECK enum status dispute_save(const struct dispute *dispute, struct error 
 MUST_CHECK enum status dispute_load(struct dispute *dispute, const char *folder,
                                     struct error *error);
 
-/* What the accused replied last on the ledger; nothing where it did not. The caller releases it. */
-MUST_CHECK enum status dispute_last_reply(struct file_bytes *reply, const struct dispute *dispute,
-                                          struct error *error);
+/* What was queried last on the ledger, and what the accused replied last; nothing where there is
+ * none. The caller releases both. */
+MUST_CHECK enum status dispute_last_said(struct file_bytes *queried, struct file_bytes *reply,
+                                         const struct dispute *dispute, struct error *error);
 
 /* The root of a micro-batch's list that the accused gave on the ledger; zeros where it did not. */
 MUST_CHECK enum status dispute_batch_root(struct digest *root, const struct dispute *dispute,

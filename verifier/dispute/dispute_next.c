@@ -84,7 +84,7 @@ static enum status show_given(struct making *making, struct error *error)
 
 /* Evidence, or the query that must come before it. *convicts: the rules here take it. */
 static enum status write_proof(struct making *making, bool *convicts, struct fraud_proof *proof,
-                               const struct file_bytes *reply, struct error *error)
+                               const struct fraud_proof_said *said, struct error *error)
 {
     const struct evidence_context context = context_of(making);
     struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
@@ -92,12 +92,11 @@ static enum status write_proof(struct making *making, bool *convicts, struct fra
     bool is_query = false;
 
     buffer_clear(payload);
-    TRY(fraud_proof_write(payload, &is_query, proof, reply->data, reply->size, payload_max(making),
-                          error));
+    TRY(fraud_proof_write(payload, &is_query, proof, said, payload_max(making), error));
     TRY(buffer_check(payload, error, "evidence"));
     making->kind = is_query ? DISPUTE_QUERY : DISPUTE_EVIDENCE;
     if (!is_query) {
-        TRY(fraud_proof_judge(&ruling, proof, &context, reply->data, reply->size, payload, error));
+        TRY(fraud_proof_judge(&ruling, proof, &context, said, payload, error));
     }
     *convicts = is_query || ruling.answer == EVIDENCE_UPHELD;
     return STATUS_OK;
@@ -106,7 +105,7 @@ static enum status write_proof(struct making *making, bool *convicts, struct fra
 /* The first element that this program and, as far as it has ruled, the ledger convict for.
  * STATUS_NOT_FOUND: there is none. */
 static enum status try_elements(struct making *making, struct fraud_proof *proof,
-                                const struct file_bytes *reply, struct error *error)
+                                const struct fraud_proof_said *said, struct error *error)
 {
     for (uint32_t i = making->dispute->acquitted; i < ELEMENTS_MAX; i++) {
         bool convicts = false;
@@ -114,7 +113,7 @@ static enum status try_elements(struct making *making, struct fraud_proof *proof
         if (i > 0) {
             TRY(fraud_proof_other(proof, i, error));
         }
-        TRY(write_proof(making, &convicts, proof, reply, error));
+        TRY(write_proof(making, &convicts, proof, said, error));
         if (convicts) {
             making->step->element = proof->target.element;
             return STATUS_OK;
@@ -136,15 +135,19 @@ static enum status write_evidence(struct making *making, struct error *error)
 {
     struct evidence_given given;
     struct fraud_proof proof = {0};
+    struct file_bytes queried = {0};
     struct file_bytes reply = {0};
+    struct fraud_proof_said said;
     enum status status;
 
     run_given(&given, making->step->run);
     TRY_OUT(fraud_proof_open(&proof, &making->step->walk, &given, error));
-    TRY_OUT(dispute_last_reply(&reply, making->dispute, error));
+    TRY_OUT(dispute_last_said(&queried, &reply, making->dispute, error));
+    said = (struct fraud_proof_said){queried.data, queried.size, reply.data, reply.size};
     status = making->step->whole ? write_whole(making, &proof, error)
-                                 : try_elements(making, &proof, &reply, error);
+                                 : try_elements(making, &proof, &said, error);
 out:
+    file_bytes_release(&queried);
     file_bytes_release(&reply);
     fraud_proof_close(&proof);
     if (status == STATUS_NOT_FOUND && !making->step->whole) {

@@ -79,12 +79,13 @@ static struct evidence_ruling judge(struct giant *giant, const struct evidence_t
         *moves = 2;
         buffer_clear(&bytes);
         assert_int_equal(
-            ledger_query_write_parts(&bytes, giant->tape, &giant->source, target, &error),
+            ledger_query_write_parts(&bytes, giant->tape, &giant->source, target, NULL, &error),
             STATUS_OK);
         assert_int_equal(ledger_query_check(&queried, &giant->context, bytes.data, bytes.size),
                          VERDICT_VALID);
         buffer_init(&reply, PARTIAL_SUMS_REPLY_MAX);
-        assert_int_equal(evidence_parts(&reply, giant->tape, &giant->source, target, &error),
+        assert_int_equal(evidence_parts(&reply, giant->tape, &giant->source, target,
+                                        &(struct partial_sums_range){0}, &error),
                          STATUS_OK);
         part = 0;
         if (partial_sums_check(&honest, &queried.parts, reply.data, reply.size) != VERDICT_VALID) {
@@ -94,8 +95,10 @@ static struct evidence_ruling judge(struct giant *giant, const struct evidence_t
         partial_sums_reply_hash(&giant->context.reply, written,
                                 ledger_queried_write(written, &queried), reply.data, reply.size);
         buffer_clear(&bytes);
-        status = evidence_write_part(&bytes, giant->tape, &giant->source, target, part, reply.data,
-                                     reply.size, TRANSACTION_MAX, &error);
+        status = evidence_write_part(
+            &bytes, giant->tape, &giant->source, target,
+            &(struct evidence_part){.reply = reply.data, .reply_size = reply.size, .number = part},
+            TRANSACTION_MAX, &error);
         buffer_release(&reply);
     }
     assert_int_equal(status, STATUS_OK);
@@ -263,8 +266,9 @@ static void test_sums_of_billions_are_refused_at_once(void **state)
     (void)state;
     open_product(&giant, 2, 2, INT64_C(1) << 31, 0, 0, one);
     buffer_init(&bytes, EVIDENCE_SIZE_MAX);
-    assert_int_equal(evidence_write_committed(&bytes, giant.tape, &giant.source, &target, NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        evidence_write_committed(&bytes, giant.tape, &giant.source, &target, NULL, NULL),
+        STATUS_OK);
     assert_int_equal(evidence_judge(&ruling, &giant.context, bytes.data, bytes.size, NULL),
                      STATUS_OK);
     assert_int_equal(ruling.reason, EVIDENCE_MISSING);

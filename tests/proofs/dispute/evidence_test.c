@@ -463,16 +463,17 @@ static void test_honest_parts_are_taken_and_convict_nobody(void **state)
     for (uint64_t i = 0; i < test_share(1000, 40); i++) {
         struct evidence_target target;
         struct exhibit exhibit;
+        struct evidence_part part = {.number = 0};
         struct buffer reply;
-        uint32_t part;
 
         exhibit_with_parts(&exhibit, &target, &seed, &random);
         exhibit_make_right(&exhibit, &target);
         exhibit_parts(&reply, &exhibit, &target);
         assert_true(exhibit_reply(&exhibit, &target, &reply));
         assert_int_equal(count_guilty(&exhibit, &target, &reply), 0);
-        assert_int_equal(evidence_false_part(&part, exhibit.tape, &exhibit.source, &target,
-                                             reply.data, reply.size, NULL),
+        part.reply = reply.data;
+        part.reply_size = reply.size;
+        assert_int_equal(evidence_false_part(&part, exhibit.tape, &exhibit.source, &target, NULL),
                          STATUS_NOT_FOUND);
         buffer_release(&reply);
         exhibit_close(&exhibit);
@@ -495,7 +496,7 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
         struct exhibit exhibit;
         struct buffer reply;
         uint32_t part = UINT32_MAX;
-        uint32_t found;
+        struct evidence_part found = {.number = 0};
 
         exhibit_with_parts(&exhibit, &target, &seed, &random);
         exhibit_make_right(&exhibit, &target);
@@ -508,10 +509,12 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
         if (forgery_of(&reply, &part, &exhibit, &target, &random)) {
             assert_true(exhibit_reply(&exhibit, &target, &reply));
             assert_int_equal(judge_part(&exhibit, &target, part, &reply), EVIDENCE_UPHELD);
-            assert_int_equal(evidence_false_part(&found, exhibit.tape, &exhibit.source, &target,
-                                                 reply.data, reply.size, NULL),
-                             STATUS_OK);
-            assert_true(found <= part);
+            found.reply = reply.data;
+            found.reply_size = reply.size;
+            assert_int_equal(
+                evidence_false_part(&found, exhibit.tape, &exhibit.source, &target, NULL),
+                STATUS_OK);
+            assert_true(found.number <= part);
             lone += count_guilty(&exhibit, &target, &reply) == 1;
             forged++;
         } else {

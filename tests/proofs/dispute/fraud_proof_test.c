@@ -41,10 +41,17 @@ static void walk(struct trace_walk *trace_walk, struct trace_server *accused)
     }
 }
 
+struct told {
+    uint8_t queried[LEDGER_QUERIED_SIZE_MAX];
+    struct buffer reply;
+    struct fraud_proof_said said; /* both */
+};
+
 /* What the liar tells who is asked for parts; false: nothing comes to what it committed to. */
-static bool tell_parts(struct evidence_context *context, struct buffer *reply,
+static bool tell_parts(struct evidence_context *context, struct told *told,
                        const struct fraud_proof *proof, const struct buffer *question)
 {
+    struct buffer *reply = &told->reply;
     const struct trace_walk *trace_walk = proof->walk;
     const struct tensor *tensor =
         &trace_walk->own->tape->tensors[trace_tensor_at(trace_walk->own->tape, trace_walk->item)];
@@ -55,7 +62,6 @@ static bool tell_parts(struct evidence_context *context, struct buffer *reply,
                                       .bits =
                                           element_bits(trace_walk->leaf_bytes + at, tensor->dtype)};
     uint64_t random = 3;
-    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
     struct partial_sums_reply read;
     struct ledger_queried queried;
     uint32_t part;
@@ -70,8 +76,10 @@ static bool tell_parts(struct evidence_context *context, struct buffer *reply,
     }
     assert_int_equal(partial_sums_check(&read, &queried.parts, reply->data, reply->size),
                      VERDICT_VALID);
-    partial_sums_reply_hash(&context->reply, bytes, ledger_queried_write(bytes, &queried),
-                            reply->data, reply->size);
+    told->said = (struct fraud_proof_said){
+        told->queried, ledger_queried_write(told->queried, &queried), reply->data, reply->size};
+    partial_sums_reply_hash(&context->reply, told->queried, told->said.queried_size, reply->data,
+                            reply->size);
     return true;
 }
 
@@ -82,23 +90,24 @@ static uint32_t convict(struct opponents *dispute, struct trace_walk *trace_walk
     struct evidence_context context = opponents_context(dispute, &trace_walk->accused);
     struct evidence_ruling ruling;
     struct fraud_proof proof;
-    struct buffer reply = {0};
+    struct told told = {.reply = {0}};
     struct buffer bytes;
     uint32_t moves = 1;
     bool asks = false;
 
     buffer_init(&bytes, EVIDENCE_SIZE_MAX);
     assert_int_equal(fraud_proof_open(&proof, trace_walk, &dispute->given, NULL), STATUS_OK);
-    assert_int_equal(fraud_proof_write(&bytes, &asks, &proof, NULL, 0, size_max, NULL), STATUS_OK);
+    assert_int_equal(
+        fraud_proof_write(&bytes, &asks, &proof, &(struct fraud_proof_said){0}, size_max, NULL),
+        STATUS_OK);
     assert_in_range(bytes.size, 1, size_max);
     if (asks) {
-        moves = tell_parts(&context, &reply, &proof, &bytes) ? 2 : 0;
+        moves = tell_parts(&context, &told, &proof, &bytes) ? 2 : 0;
         buffer_clear(&bytes);
     }
     if (moves == 2) {
-        assert_int_equal(
-            fraud_proof_write(&bytes, &asks, &proof, reply.data, reply.size, size_max, NULL),
-            STATUS_OK);
+        assert_int_equal(fraud_proof_write(&bytes, &asks, &proof, &told.said, size_max, NULL),
+                         STATUS_OK);
         assert_false(asks);
         assert_in_range(bytes.size, 1, size_max);
     }
@@ -114,7 +123,7 @@ static uint32_t convict(struct opponents *dispute, struct trace_walk *trace_walk
         assert_int_equal(ruling.answer, EVIDENCE_REFUSED);
     }
     fraud_proof_close(&proof);
-    buffer_release(&reply);
+    buffer_release(&told.reply);
     buffer_release(&bytes);
     return moves;
 }
@@ -343,8 +352,9 @@ static void test_honest_accused_replies_the_parts(void **state)
             rule_axis_of(&axis, &dispute.tape->ops[op], output, 0);
         }
         buffer_clear(&reply);
-        assert_int_equal(fraud_proof_reply(&reply, &dispute.own, &dispute.given, &query, NULL),
-                         axis.parts > 1 ? STATUS_OK : STATUS_NOT_FOUND);
+        assert_int_equal(
+            fraud_proof_reply(&reply, &dispute.own, &dispute.given, &query, NULL, NULL),
+            axis.parts > 1 ? STATUS_OK : STATUS_NOT_FOUND);
         if (axis.parts > 1) {
             assert_int_equal(trace_server_keep(&dispute.own, &item, 1, NULL), STATUS_OK);
             target = (struct partial_sums_target){

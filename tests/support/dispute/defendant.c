@@ -218,7 +218,7 @@ static void tell(struct defendant *accused, const char *name, const struct hash3
                             only_in_state(accused) && queried.query.list == TRACE_QUERY_NEXT_STATE
                                 ? &accused->state_server
                                 : &accused->server,
-                            &given, &queried.query, &error),
+                            &given, &queried.query, &queried.parts.range, &error),
           &error);
     if (queried.query.kind == TRACE_QUERY_PARTS) {
         forge(&reply, &queried.parts);

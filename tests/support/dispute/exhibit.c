@@ -413,7 +413,7 @@ void exhibit_query(struct buffer *bytes, const struct exhibit *exhibit,
 
     error_init(&error);
     buffer_init(bytes, LEDGER_QUERY_SIZE_MAX);
-    insist(ledger_query_write_parts(bytes, exhibit->tape, &exhibit->source, target, &error),
+    insist(ledger_query_write_parts(bytes, exhibit->tape, &exhibit->source, target, NULL, &error),
            &error);
 }
 
@@ -424,7 +424,9 @@ void exhibit_parts(struct buffer *reply, const struct exhibit *exhibit,
 
     error_init(&error);
     buffer_init(reply, PARTIAL_SUMS_REPLY_MAX);
-    insist(evidence_parts(reply, exhibit->tape, &exhibit->source, target, &error), &error);
+    insist(evidence_parts(reply, exhibit->tape, &exhibit->source, target,
+                          &(struct partial_sums_range){0}, &error),
+           &error);
 }
 
 bool exhibit_reply(struct exhibit *exhibit, const struct evidence_target *target,
@@ -455,8 +457,10 @@ void exhibit_part_evidence(struct buffer *bytes, const struct exhibit *exhibit,
 
     error_init(&error);
     buffer_init(bytes, EVIDENCE_SIZE_MAX);
-    insist(evidence_write_part(bytes, exhibit->tape, &exhibit->source, target, part, reply->data,
-                               reply->size, EVIDENCE_SIZE_MAX, &error),
+    insist(evidence_write_part(bytes, exhibit->tape, &exhibit->source, target,
+                               &(struct evidence_part){
+                                   .reply = reply->data, .reply_size = reply->size, .number = part},
+                               EVIDENCE_SIZE_MAX, &error),
            &error);
 }
 

@@ -33,6 +33,22 @@ static bool bend_sum(struct buffer *reply, uint32_t part, const struct partial_s
     return false;
 }
 
+/* The first part has all that was said of the range. */
+static bool invent_of_range(struct buffer *reply, const struct partial_sums_target *queried)
+{
+    buffer_clear(reply);
+    if (queried->fold == RULE_SUM && queried->bits == FLOAT_NAN_BITS) {
+        buffer_add_u32(reply, 0);
+        return true;
+    }
+    buffer_add_u32(reply, (uint32_t)queried->range.exponent);
+    for (uint32_t i = 0; i < queried->count; i++) {
+        buffer_add_u64(reply,
+                       i > 0 && queried->fold == RULE_SUM ? 0 : (uint64_t)queried->range.value);
+    }
+    return holds(reply, queried);
+}
+
 /* The element's own significand and exponent. */
 static bool invent_sum(struct buffer *reply, const struct partial_sums_target *queried)
 {
@@ -89,6 +105,10 @@ bool forgery_bend(struct buffer *reply, uint32_t *part, const struct partial_sum
                   uint64_t *random)
 {
     *part = (uint32_t)test_random_below(random, queried->count);
+    if (queried->range.is_part) {
+        *part = 0;
+        return invent_of_range(reply, queried);
+    }
     if (queried->fold == RULE_MAXIMUM) {
         uint32_t top = greatest(reply, queried->count);
 
@@ -109,11 +129,14 @@ bool forgery_make(struct buffer *reply, uint32_t *part, const struct forgery_cas
                   uint64_t *random)
 {
     const struct evidence_target *target = made->target;
+    struct evidence_part false_part = {.number = 0};
     struct rule_axis axis;
 
     rule_axis_of(&axis, &made->tape->ops[target->op], target->output, target->element);
     buffer_init(reply, PARTIAL_SUMS_REPLY_MAX);
-    assert_int_equal(evidence_parts(reply, made->tape, made->source, target, NULL), STATUS_OK);
+    assert_int_equal(evidence_parts(reply, made->tape, made->source, target,
+                                    &(struct partial_sums_range){0}, NULL),
+                     STATUS_OK);
     if (!forgery_bend(reply, part,
                       &(struct partial_sums_target){
                           .bits = made->bits, .fold = axis.fold, .count = axis.parts},
@@ -121,9 +144,11 @@ bool forgery_make(struct buffer *reply, uint32_t *part, const struct forgery_cas
         return false;
     }
     /* Of an invented exponent it is not known which parts it makes false. */
-    assert_int_equal(
-        evidence_false_part(part, made->tape, made->source, target, reply->data, reply->size, NULL),
-        STATUS_OK);
+    false_part.reply = reply->data;
+    false_part.reply_size = reply->size;
+    assert_int_equal(evidence_false_part(&false_part, made->tape, made->source, target, NULL),
+                     STATUS_OK);
+    *part = false_part.number;
     return true;
 }
 

@@ -206,6 +206,94 @@ void giant_open(struct giant *giant, const struct op *op, const struct giant_ten
     find_roots(giant);
 }
 
+static void open_contract(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
+                          uint32_t found)
+{
+    const uint64_t blocks = 2 * (uint64_t)((k + block - 1) / block);
+    const uint64_t elements = 2 * (uint64_t)k;
+    const struct op op = {.kind = OP_CONTRACT,
+                          .input_count = 4,
+                          .output_count = 1,
+                          .attribute_count = CONTRACT_ATTRIBUTES,
+                          .attributes = {1, 1, 1, 2, 1, 2, 0, 0, 0, 2, 0, 1, k, 14, block, 0}};
+    const struct giant_tensor tensors[5] = {{DTYPE_I16, elements, 1},
+                                            {DTYPE_I16, blocks, exponent},
+                                            {DTYPE_I16, elements, 1},
+                                            {DTYPE_I16, blocks, exponent},
+                                            {DTYPE_F32, 4, found}};
+
+    giant_open(giant, &op, tensors);
+}
+
+static void open_ones(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
+                      uint32_t found)
+{
+    const struct op op = {.kind = OP_CONTRACT_ONES,
+                          .input_count = 2,
+                          .output_count = 1,
+                          .attribute_count = ONES_ATTRIBUTES,
+                          .attributes = {2, k, 14, block}};
+    const struct giant_tensor tensors[3] = {
+        {DTYPE_I16, 2 * (uint64_t)k, 1},
+        {DTYPE_I16, 2 * (uint64_t)((k + block - 1) / block), exponent},
+        {DTYPE_F32, 2, found}};
+
+    giant_open(giant, &op, tensors);
+}
+
+static void open_onehot(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
+                        uint32_t found)
+{
+    const struct op op = {.kind = OP_CONTRACT_ONEHOT,
+                          .input_count = 3,
+                          .output_count = 1,
+                          .attribute_count = ONEHOT_ATTRIBUTES,
+                          .attributes = {2, 2, k, 14, block}};
+    const struct giant_tensor tensors[4] = {
+        {DTYPE_U32, (uint64_t)k, 0},
+        {DTYPE_I16, 2 * (uint64_t)k, 1},
+        {DTYPE_I16, 2 * (uint64_t)((k + block - 1) / block), exponent},
+        {DTYPE_F32, 4, found}};
+
+    giant_open(giant, &op, tensors);
+}
+
+static void open_quantize(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
+                          uint32_t found)
+{
+    const uint64_t pieces = 2 * (uint64_t)(k / (block < 128 ? block : 128));
+    const struct op op = {.kind = OP_QUANTIZE,
+                          .input_count = 1,
+                          .output_count = 3,
+                          .attribute_count = QUANTIZE_ATTRIBUTES,
+                          .attributes = {1, 1, 1, 2, 1, k, 0, 0, 0, k, 0, 1, 14, block}};
+    const struct giant_tensor tensors[4] = {{DTYPE_F32, 2 * (uint64_t)k, 0},
+                                            {DTYPE_I16, pieces, exponent},
+                                            {DTYPE_I16, 2 * (uint64_t)(k / block), found},
+                                            {DTYPE_I16, 2 * (uint64_t)k, 0}};
+
+    giant_open(giant, &op, tensors);
+}
+
+void giant_open_long(struct giant *giant, enum op_kind kind, int64_t k, int64_t block, int exponent,
+                     uint32_t found)
+{
+    switch ((int)kind) {
+    case OP_CONTRACT:
+        open_contract(giant, k, block, (uint32_t)exponent, found);
+        return;
+    case OP_CONTRACT_ONES:
+        open_ones(giant, k, block, (uint32_t)exponent, found);
+        return;
+    case OP_CONTRACT_ONEHOT:
+        open_onehot(giant, k, block, (uint32_t)exponent, found);
+        return;
+    default:
+        open_quantize(giant, k, block, (uint32_t)exponent, found);
+        return;
+    }
+}
+
 void giant_close(struct giant *giant)
 {
     descriptor_places_release(&giant->places);

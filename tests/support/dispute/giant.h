@@ -29,6 +29,15 @@ struct giant_tensor {
     uint32_t value;
 };
 void giant_open(struct giant *giant, const struct op *op, const struct giant_tensor *tensors);
+
+/*
+ * An operation over rows of k elements, two rows a side. A contract or contract-ones of ones, or a
+ * contract-onehot of nothing but word 0: where the blocks have exponent 13, a sum is k. Or a
+ * quantize, whose peaks have the exponent. All elements of the output (of quantize the exponents)
+ * are `found`.
+ */
+void giant_open_long(struct giant *giant, enum op_kind kind, int64_t k, int64_t block, int exponent,
+                     uint32_t found);
 void giant_close(struct giant *giant);
 
 #endif /* TESTS_SUPPORT_DISPUTE_GIANT_H */

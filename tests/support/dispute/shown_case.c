@@ -104,29 +104,39 @@ uint32_t shown_case_rule(const struct shown_case *shown, uint32_t output, uint64
     return rule_element(&call, output, element);
 }
 
-struct rule_axis shown_case_axis(const struct shown_case *shown, const struct shown_target *target)
+static struct rule_axis axis_of(const struct op *op, const struct shown_target *target)
 {
     struct rule_axis axis;
 
-    rule_axis_of(&axis, &shown->op, target->output, target->element);
+    rule_axis_of(&axis, op, target->output, target->element);
+    if (target->length != 0) {
+        rule_axis_narrow(&axis, target->from, target->length);
+    }
     return axis;
+}
+
+struct rule_axis shown_case_axis(const struct shown_case *shown, const struct shown_target *target)
+{
+    return axis_of(&shown->op, target);
 }
 
 /* The exponent in the reply. */
 static int32_t replied_exponent(const struct rule_call *call, const struct shown_target *target)
 {
     uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
+    struct rule_axis axis = axis_of(call->op, target);
 
-    (void)partial_sums_write(reply, call, target->output, target->element);
+    (void)partial_sums_write(reply, call, target->output, target->element, &axis);
     return (int32_t)endian_load_be32(reply) + target->beside;
 }
 
 struct rule_part shown_case_part(const struct shown_case *shown, const struct shown_target *target)
 {
     struct rule_call call = call_of(shown);
+    struct rule_axis axis = axis_of(&shown->op, target);
     struct rule_part part;
 
-    rule_element_part(&part, &call, target->output, target->element, target->part,
+    rule_element_part(&part, &call, target->output, target->element, &axis, target->part,
                       replied_exponent(&call, target));
     return part;
 }
@@ -181,9 +191,10 @@ static void read_rule(struct readings *readings)
         operand->tensor = i;
     }
     if (readings->target->is_part) {
+        struct rule_axis axis = axis_of(&shown->op, readings->target);
         struct rule_part part;
 
-        rule_element_part(&part, &call, readings->target->output, readings->target->element,
+        rule_element_part(&part, &call, readings->target->output, readings->target->element, &axis,
                           readings->target->part, 0);
     } else {
         (void)rule_element(&call, readings->target->output, readings->target->element);
@@ -334,13 +345,27 @@ static void add_shown(struct buffer *bytes, const struct shown_operand *operand,
     free(proof.multi.siblings);
 }
 
+/* The part, and the range that it is of. */
+static void add_range(struct buffer *bytes, const struct shown_target *target)
+{
+    const struct partial_sums_range range = {
+        .is_part = target->length != 0, .from = target->from, .length = target->length};
+    uint8_t written[PARTIAL_SUMS_RANGE_SIZE];
+    size_t size = partial_sums_range_write(written, &range);
+
+    buffer_add_u32(bytes, target->part);
+    buffer_add_u8(bytes, (uint8_t)size);
+    buffer_add(bytes, written, size);
+}
+
 /* What an honest accused tells. */
 static void add_reply(struct buffer *bytes, const struct shown_case *shown,
                       const struct shown_target *target)
 {
     struct rule_call call = call_of(shown);
+    struct rule_axis axis = axis_of(&shown->op, target);
     uint8_t reply[PARTIAL_SUMS_REPLY_MAX];
-    size_t size = partial_sums_write(reply, &call, target->output, target->element);
+    size_t size = partial_sums_write(reply, &call, target->output, target->element, &axis);
 
     endian_store_be32(reply, (uint32_t)replied_exponent(&call, target));
     buffer_add_u16(bytes, (uint16_t)size);
@@ -372,7 +397,7 @@ void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
     buffer_add_u8(bytes, (uint8_t)target->output);
     buffer_add_u64(bytes, target->element);
     if (target->is_part) {
-        buffer_add_u32(bytes, target->part);
+        add_range(bytes, target);
         add_reply(bytes, shown, target);
     }
     buffer_add_u16(bytes, used);

@@ -31,6 +31,8 @@ struct shown_target {
     uint32_t output;
     uint64_t element;
     bool is_part;
+    uint64_t from; /* of a part: the range of the axis that it is of; length 0: the whole */
+    uint64_t length;
     uint32_t part;
     int32_t beside; /* of a part: added to the exponent that the reply gives its sum */
 };

@@ -109,7 +109,8 @@ static void write_acquittal(struct buffer *payload, struct defendant *accused)
     walk.end = TRACE_WALK_FIRST_STATE;
     walk.item = 0;
     check(fraud_proof_open(&conviction, &walk, NULL, &error), &error);
-    check(fraud_proof_write(payload, &asks, &conviction, NULL, 0, GAME_PAYLOAD_MAX, &error),
+    check(fraud_proof_write(payload, &asks, &conviction, &(struct fraud_proof_said){0},
+                            GAME_PAYLOAD_MAX, &error),
           &error);
     fraud_proof_close(&conviction);
     trace_walk_close(&walk);
