@@ -124,7 +124,7 @@ static void print_rate(FILE *out, bool known, wei amount)
     char text[TERMS_AMOUNT_SIZE];
 
     terms_amount_about(text, amount);
-    fprintf(out, "%16.16s  ", known ? text : "not measured");
+    fprintf(out, "%12.12s  ", known ? text : "not measured");
 }
 
 static void print_line(FILE *out, const struct listed *listed, const struct job_policy *policy,
@@ -142,13 +142,16 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
                    listed->job.segments);
-    fprintf(out, "%.14s  %-7s  %7s  ", key, phase_word(listed, now_s), segments);
-    if (per_hour) {
+    fprintf(out, "%.14s  %-7s  ", key, phase_word(listed, now_s));
+    if (per_hour) { /* in place of what 'job show' has too: a line fits a terminal */
         print_rate(out, listed->price.measured, listed->price.hour);
         print_rate(out, listed->price.million > 0, listed->price.million);
+        fprintf(out, "%11s%s ", reward, rises(listed, now_s) ? "+" : " ");
+    } else {
+        fprintf(out, "%7s  %11s%s %11s  %-10.10s  ", segments, reward,
+                rises(listed, now_s) ? "+" : " ", stake, deadline);
     }
-    fprintf(out, "%11s%s %11s  %-10.10s  %s\n", reward, rises(listed, now_s) ? "+" : " ", stake,
-            deadline, is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
+    fprintf(out, "%s\n", is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
     if (listed->card.title[0] != '\0' || listed->card.model[0] != '\0') {
         fprintf(out, "  %.74s\n",
                 listed->card.title[0] != '\0' ? listed->card.title : listed->card.model);
@@ -327,11 +330,13 @@ static enum status find_rows(struct row *rows, uint64_t *row_count, struct comma
 
 static void print_head(FILE *out, bool per_hour)
 {
-    fprintf(out, "%-14s  %-7s  %7s  ", "job", "is", "final");
     if (per_hour) {
-        fprintf(out, "%16s  %16s  ", "an hour", "10^6 tokens");
+        fprintf(out, "%-14s  %-7s  %12s  %12s  %11s  %s\n", "job", "is", "an hour", "10^6 tokens",
+                "reward", "policy");
+    } else {
+        fprintf(out, "%-14s  %-7s  %7s  %11s  %11s  %-10s  %s\n", "job", "is", "final", "reward",
+                "stake", "deadline", "policy");
     }
-    fprintf(out, "%11s  %11s  %-10s  %s\n", "reward", "stake", "deadline", "policy");
 }
 
 static enum status list(struct command_context *context, json_t *array, struct listed *ring,

@@ -1,11 +1,13 @@
 /* help.c - see help.h. */
 #include "base/cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/version.h"
 
 #define LEFT_COLUMN 26
+#define SUMMARY_MAX 200
 #define LEFT_MAX    (2 * OPTION_NAME_MAX + 64)
 
 static const char tagline[] = "training that can be checked, step by step and bit by bit";
@@ -100,14 +102,62 @@ static void write_example(FILE *out, const char *example)
     }
 }
 
+/* What a command does, as a sentence: a summary has neither a capital nor a full stop. */
+static void write_summary(FILE *out, const char *summary)
+{
+    char sentence[SUMMARY_MAX];
+
+    (void)snprintf(sentence, sizeof(sentence), "%c%s.", toupper((unsigned char)summary[0]),
+                   summary + 1);
+    write_wrapped(out, sentence, 0, 0);
+}
+
+static bool has_kind(const struct command *command, enum option_kind kind)
+{
+    for (size_t i = 0; i < command->option_count; i++) {
+        if (command->options[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_value(const struct command *command, const char *value)
+{
+    for (size_t i = 0; i < command->option_count; i++) {
+        if (command->options[i].value != NULL && strcmp(command->options[i].value, value) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How the values are written that the options of the command name. */
+static void write_units(FILE *out, const struct command *command)
+{
+    if (has_kind(command, OPTION_DURATION)) {
+        write_wrapped(out, "TIME is such as 90s, 15m, 24h or 7d; a bare number is seconds.", 0, 0);
+    }
+    if (has_kind(command, OPTION_SIZE)) {
+        write_wrapped(out, "BYTES are such as 4096, 64k, 512M, 2G or 1T, by powers of 1024.", 0, 0);
+    }
+    if (has_value(command, "AMOUNT")) {
+        write_wrapped(out, "AMOUNT is such as 0.5eth, 20gwei or 1000wei; a bare number is wei.", 0,
+                      0);
+    }
+}
+
 void help_command(FILE *out, const struct command_group *group, const struct command *command)
 {
     fputs("Usage: ", out);
     write_command_name(out, group, command);
     fprintf(out, " [OPTION...]%s%s\n\n", command->arguments == NULL ? "" : " ",
             command->arguments == NULL ? "" : command->arguments);
-    write_wrapped(out, command->description == NULL ? command->summary : command->description, 0,
-                  0);
+    write_summary(out, command->summary);
+    if (command->description != NULL) {
+        fputc('\n', out);
+        write_wrapped(out, command->description, 0, 0);
+    }
     if (command->option_count > 0) {
         fputs("\nOptions:\n", out);
         write_options(out, command->options, command->option_count);
@@ -119,6 +169,7 @@ void help_command(FILE *out, const struct command_group *group, const struct com
                   "A flag --some-name can also be set as LOCKSTEP_SOME_NAME in the environment or "
                   "as some-name=... in the config file; flags come first.",
                   0, 0);
+    write_units(out, command);
     if (command->example != NULL) {
         fputs("\nExample:\n", out);
         write_example(out, command->example);

@@ -16,7 +16,7 @@
     {.name = "mirror",                                                                             \
      .kind = OPTION_LIST,                                                                          \
      .value = "URL",                                                                               \
-     .help = "where to fetch, any number of times; asked before the addresses that the ledger's "  \
+     .help = "where to fetch; asked before the addresses that the ledger's "                       \
              "events give"},                                                                       \
     {                                                                                              \
         .name = "mirror-timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "30s",     \

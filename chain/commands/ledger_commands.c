@@ -516,7 +516,7 @@ static const struct command commands[] = {
      .example = "lockstep ledger init try.ledger",
      .run = run_init},
     {.name = "faucet",
-     .summary = "free money on an embedded ledger",
+     .summary = "give free money, on an embedded ledger",
      .arguments = "ADDRESS AMOUNT",
      .example = "lockstep ledger faucet 0x52908400098527886E0F7030069857D2E4169EE7 10ether "
                 "--ledger local:try.ledger",
@@ -528,14 +528,15 @@ static const struct command commands[] = {
      OPTIONS(deploy_options),
      .run = run_deploy},
     {.name = "status",
-     .summary = "the ledger's height, and the money of the wallet's keys",
+     .summary = "show the ledger's height, and the money of the wallet's keys",
      .example = "lockstep ledger status --ledger local:try.ledger",
      OPTIONS(status_options),
      .run = run_status},
     {.name = "watch",
-     .summary = "what happened on the ledger, and what happens",
-     .description = "One line for each event. After a rewind the events of higher blocks are void: "
-                    "the chain was reorganized.",
+     .summary = "print what happened on the ledger, and what happens",
+     .description =
+         "Prints one line for each event. After a rewind the events of higher blocks are void: "
+         "the chain was reorganized.",
      .example = "lockstep ledger watch --ledger local:try.ledger --follow",
      OPTIONS(watch_options),
      .run = run_watch},

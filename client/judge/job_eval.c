@@ -23,7 +23,7 @@ const struct option_spec job_eval_options[JOB_EVAL_OPTIONS] = {
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "held-out tokens, or samples and then their labels; of adapters also the weights "
-             "below them (may be repeated)",
+             "below them",
      .required = true},
     {.name = "state",
      .kind = OPTION_TEXT,

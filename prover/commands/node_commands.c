@@ -32,12 +32,11 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
     {.name = "jobs",
      .kind = OPTION_LIST,
      .value = "PATH",
-     .help = "a job file, or a folder of NAME.job: the jobs that it could run; any number of "
-             "times"},
+     .help = "a job file, or a folder of NAME.job: the jobs that it could run"},
     {.name = "data",
      .kind = OPTION_LIST,
      .value = "FILE",
-     .help = "a data file of any job, found by its root; any number of times"},
+     .help = "a data file of any job, found by its root"},
     {.name = "fetch-most",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -48,13 +47,13 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
     {.name = "mirror",
      .kind = OPTION_LIST,
      .value = "URL",
-     .help = "where to fetch, any number of times; asked before the addresses that the ledger's "
+     .help = "where to fetch; asked before the addresses that the ledger's "
              "events give"},
     {.name = "slot",
      .kind = OPTION_LIST,
      .value = "DEVICE",
-     .help = "where to train: cpu, cuda, cuda:N or auto; a job at a time on each; any number of "
-             "times (default: cpu)"},
+     .help = "where to train: cpu, cuda, cuda:N or auto; a job at a time on each "
+             "(default: cpu)"},
     {.name = "held-most",
      .kind = OPTION_INTEGER,
      .value = "N",

@@ -52,8 +52,8 @@ static const struct option_spec run_options[] = {
      .help = "forget activations and make them again: less memory, more time, the same bits"},
     {.name = "hoist",
      .kind = OPTION_FLAG,
-     .help = "make what does not change once for all micro-batches, of frozen weights once for all "
-             "steps: more memory, less time, the same bits"},
+     .help = "compute only once what all micro-batches of a step share, and what follows from "
+             "frozen weights alone: more memory, less time, the same bits"},
     SERVE_BESIDE_OPTION,
     JOB_PAGE_OPTION,
     {.name = "keep",
@@ -670,10 +670,10 @@ static const struct command commands[] = {
      .option_count = SERVE_COMMANDS_SERVE_OPTIONS,
      .run = serve_commands_serve},
     {.name = "publish",
-     .summary = "write the same tree as files, for any web training",
+     .summary = "write the same tree as files, for any web server",
      .description =
          "Writes what 'lockstep prover serve' shows into a folder that any static web "
-         "training or object store can offer. Run it again when the bundle has grown: what "
+         "server or object store can offer. Run it again when the bundle has grown: what "
          "is there is kept. Of traces only those of the steps named by --trace are "
          "written: with them a verifier can follow such a step to the operation and "
          "element without a server.",

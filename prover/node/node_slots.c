@@ -335,7 +335,7 @@ static enum status take(struct solver_node *node, uint32_t number, uint32_t whic
     TRY(held_job_make(&node->options.terms, &wanted->key, &wanted->terms, item, error));
     TRY(node_slots_hold(node, &wanted->key, &offer->pace[number], error));
     hex_write(key, wanted->key.bytes, HASH32_SIZE, true);
-    terms_amount(hour, offer->hour);
+    terms_amount_about(hour, offer->hour);
     log_info(node->log, "solver", "takes job %.14s on %s, for %s an hour", key,
              node->options.devices[number], hour);
     slot->task = SLOT_TAKING;

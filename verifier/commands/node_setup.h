@@ -34,11 +34,11 @@ enum node_file {
      .kind = OPTION_LIST,                                                                          \
      .value = "URL",                                                                               \
      .help = "where jobs, state roots, checkpoints and data are fetched: http(s)://..., a folder " \
-             "that a solver publishes to, or a bundle; any number of times"},                      \
+             "that a solver publishes to, or a bundle"},                                           \
         {.name = "data",                                                                           \
          .kind = OPTION_LIST,                                                                      \
          .value = "FILE",                                                                          \
-         .help = "a data file of any job, found by its root; any number of times"},                \
+         .help = "a data file of any job, found by its root"},                                     \
         {.name = "threads",                                                                        \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \

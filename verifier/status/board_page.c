@@ -238,9 +238,7 @@ static void add_reward(struct buffer *page, const struct shown_job *shown)
 static void add_terms(struct buffer *page, const struct job_record *job)
 {
     const struct game_terms *terms = &job->terms;
-    char period[TERMS_PERIOD_SIZE];
-    char clock[TERMS_PERIOD_SIZE];
-    char text[3 * TERMS_AMOUNT_SIZE];
+    char text[TERMS_AMOUNT_SIZE];
 
     terms_amount_about(text, terms->stake);
     add_fact(page, "Stake", text);
@@ -250,15 +248,17 @@ static void add_terms(struct buffer *page, const struct job_record *job)
     if (terms->seats == 0) {
         add_fact(page, "Verified", "by nobody who is paid");
     } else {
-        (void)snprintf(text, sizeof(text), "%.3g %% by %u; panel %u of %u",
-                       terms->coverage_ppm / 1e4, terms->seats, job_record_panel(job),
-                       terms->panel_least);
+        (void)snprintf(text, sizeof(text), "%.3g %% of the segments, by %u each",
+                       terms->coverage_ppm / 1e4, terms->seats);
         add_fact(page, "Verified", text);
+        (void)snprintf(text, sizeof(text), "%u enlisted, %u needed", job_record_panel(job),
+                       terms->panel_least);
+        add_fact(page, "Panel", text);
     }
-    terms_period(period, terms->segment_period_s);
-    terms_period(clock, terms->clock_s);
-    (void)snprintf(text, sizeof(text), "%s for a segment, %s in a dispute", period, clock);
-    add_fact(page, "Time", text);
+    terms_period(text, terms->segment_period_s);
+    add_fact(page, "Time for a segment", text);
+    terms_period(text, terms->clock_s);
+    add_fact(page, "Time in a dispute", text);
 }
 
 static void add_squares(struct buffer *page, const struct job_record *job, uint64_t now_s)

@@ -28,9 +28,12 @@ struct sink {
     uint64_t margin_s;
 };
 
-static bool is_near(const struct sink *sink, uint64_t due_s)
+/* Of a period so long. Where periods are short, most of one is not an alarm. */
+static bool is_near(const struct sink *sink, uint64_t due_s, uint64_t period_s)
 {
-    return sink->now_s + sink->margin_s >= due_s;
+    uint64_t margin_s = sink->margin_s < period_s / 3 ? sink->margin_s : period_s / 3;
+
+    return sink->now_s + margin_s >= due_s;
 }
 
 __attribute__((format(printf, 6, 7))) static void add(struct sink *sink, enum watch_alarm_kind kind,
@@ -69,7 +72,7 @@ static void look_at_segment(struct sink *sink, const struct job_record *job, uin
             "its score is %d, and %u makes it final: it needs another round",
             job_segment_score(&segment), job->terms.seats);
     } else if (wait == JOB_SEGMENT_SEALING && of->sealed < of->seated &&
-               is_near(sink, job_segment_seal_end(&segment))) {
+               is_near(sink, job_segment_seal_end(&segment), job->terms.seal_period_s)) {
         add(sink, WATCH_PANEL, &job->key, index, job_segment_seal_end(&segment),
             "only %u of %u verdicts are sealed", of->sealed, of->seated);
     }
@@ -86,7 +89,7 @@ static void look_at_job(struct sink *sink, const struct job_record *job)
     if (job->phase != GAME_PHASE_RUNNING) {
         return;
     }
-    if (!all_there && is_near(sink, job->due_s)) {
+    if (!all_there && is_near(sink, job->due_s, job->terms.segment_period_s)) {
         add(sink, WATCH_SOLVER_LATE, &job->key, job->committed, job->due_s, "%s",
             sink->now_s > job->due_s ? "the solver is late: its stake can be taken"
                                      : "the solver has little time left for it");
@@ -110,7 +113,7 @@ static void look_at_claims(struct sink *sink, const struct job_record *job)
         if (!claim->open) {
             continue;
         }
-        if (claim->deadline_s > 0 && is_near(sink, claim->deadline_s)) {
+        if (claim->deadline_s > 0 && is_near(sink, claim->deadline_s, job->terms.clock_s)) {
             add(sink, WATCH_TURN, &job->key, claim->index, claim->deadline_s,
                 "it is the turn of %s%s", turn_of(claim),
                 sink->now_s > claim->deadline_s

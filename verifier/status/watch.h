@@ -32,7 +32,8 @@ struct watch_alarm {
 
 const char *watch_alarm_name(enum watch_alarm_kind kind);
 
-/* Writes what is wrong at now_s, or will be within margin_s; returns how many were written. */
+/* Writes what is wrong at now_s, or will be within margin_s, or within the last third of a period
+ * that is short; returns how many were written. */
 uint32_t watch_alarms(struct watch_alarm alarms[WATCH_ALARMS_MAX], const struct board *board,
                       uint64_t now_s, uint64_t margin_s);
 

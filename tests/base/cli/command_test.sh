@@ -54,6 +54,9 @@ check "doctor_as_json_is_one_line" 0 'lines out 1 && says out "\"fit\":true" && 
 run "$L" doctor --help
 check "command_help_has_usage_and_example" 0 'says out "Usage: lockstep doctor" && says out "Example:"'
 check "command_help_keeps_to_80_columns" 0 '! grep -q ".\{81\}" "$dir/out"'
+check "command_help_begins_with_what_it_does" 0 'sed -n 3p "$dir/out" | grep -q "^[A-Z].*\.$"'
+run "$L" watch --help
+check "command_help_says_how_values_are_written" 0 'says out "TIME is such as" && ! says out "AMOUNT is such as"'
 run "$L" help doctor
 check "help_and_flag_say_the_same" 0 'says out "Usage: lockstep doctor"'
 run "$L" help docter

@@ -139,6 +139,28 @@ static void test_a_jobs_card_is_what_its_tape_says(void **state)
     job_free(job);
 }
 
+static void test_a_card_is_said_in_words(void **state)
+{
+    struct job_card card = {.title = "not said"};
+    char words[JOB_CARD_WORDS_MAX];
+
+    (void)state;
+    job_card_words(words, &card);
+    assert_string_equal(words, "");
+    card = (struct job_card){.model = "gpt2",
+                             .parameters = 124439808,
+                             .tokens = 9999999,
+                             .data_bytes = UINT64_C(3) << 30,
+                             .checkpoint_bytes = 1 << 20};
+    job_card_words(words, &card);
+    assert_string_equal(words, "gpt2; 124.4 million parameters; learns from 9999999 tokens; "
+                               "3.00 GiB of data, checkpoints of 1.00 MiB");
+    memset(card.model, 'x', JOB_CARD_TEXT_MAX);
+    card.parameters = card.tokens = card.data_bytes = card.checkpoint_bytes = UINT64_MAX;
+    job_card_words(words, &card);
+    assert_non_null(strstr(words, "GiB"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_addresses_that_cannot_carry_a_card_are_refused),
         cmocka_unit_test(test_hostile_text_is_left_out),
         cmocka_unit_test(test_a_jobs_card_is_what_its_tape_says),
+        cmocka_unit_test(test_a_card_is_said_in_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -730,6 +730,12 @@ static void test_amounts_are_exact_and_times_short(void **state)
     assert_string_equal(text, "1234.567890123 gwei");
     terms_amount(text, WEI_MAX);
     assert_string_equal(text, "79228162514.264337593543950335 eth");
+    terms_amount_about(text, WEI_PER_ETHER / 48 + 1);
+    assert_string_equal(text, "0.020833 eth");
+    terms_amount_about(text, 1234567890123);
+    assert_string_equal(text, "1234.6 gwei");
+    terms_amount_about(text, 0);
+    assert_string_equal(text, "0 eth");
     terms_period(text, 7 * 86400);
     assert_string_equal(text, "7d");
     terms_period(text, 5400);

@@ -183,6 +183,9 @@ static void test_watch_reports_a_late_solver_before_and_after(void **state)
     assert_int_equal(alarms[0].kind, WATCH_SOLVER_LATE);
     assert_int_equal(alarms[0].due_s, START_S + PERIOD_S);
     assert_non_null(strstr(alarms[0].text, "little time"));
+    /* Most of a period that is short is no alarm. */
+    assert_int_equal(look(START_S + PERIOD_S - PERIOD_S / 3 - 1, 3600), 0);
+    assert_int_equal(look(START_S + PERIOD_S - PERIOD_S / 3, 3600), 1);
     assert_int_equal(look(START_S + PERIOD_S + 1, 0), 1);
     assert_non_null(strstr(alarms[0].text, "is late"));
     for (uint32_t i = 0; i < 4; i++) {
