@@ -67,7 +67,8 @@ static const struct command commands[] = {
     {.name = "serve",
      .summary = "offer a job file and its data to solvers and verifiers",
      .description =
-         "Serves the job file and the data by their roots, so that 'prover run KEY' and 'verifier "
+         "Serves the job file, the data and a first state that is given by their roots, so that "
+         "'prover run KEY' and 'verifier "
          "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
          "address. With --push-token it also takes in and serves what solvers behind a router "
          "push ('prover publish --push').",

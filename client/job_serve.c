@@ -8,8 +8,10 @@
 #include "base/io/file.h"
 #include "base/io/notify.h"
 #include "base/io/stop.h"
+#include "proofs/bundle/checkpoint_write.h"
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/depot.h"
+#include "proofs/mirror/kept.h"
 #include "proofs/run/run.h"
 
 enum {
@@ -23,6 +25,11 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "the job's data, for each data tensor; found by its root"},
+    {.name = "first-state",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "the first state of a job that does not draw it, as 'job new' was given it; it is "
+             "copied into --folder"},
     {.name = "at",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
@@ -53,6 +60,7 @@ struct serving {
     struct serve *serve;
     struct stop stop;
     struct notify notify;
+    bool has_state;             /* a first state is served */
     char token[TOKEN_FILE_MAX]; /* empty: nothing is taken in */
 };
 
@@ -121,6 +129,73 @@ static enum status show_job(struct serving *serving, struct error *error)
     return show_all_data(serving, error);
 }
 
+/* ---- the first state ----------------------------------------------------------------------- */
+
+static bool is_copied(const struct job *job, const char *path)
+{
+    struct safetensors file;
+    struct digest root;
+    struct error none;
+    enum status status;
+
+    error_init(&none);
+    if (safetensors_open(&file, &none, path) != STATUS_OK) {
+        return false;
+    }
+    status = checkpoint_file_root(&root, &file, job->tape, &none);
+    safetensors_close(&file);
+    return status == STATUS_OK && digest_equal(&root, &job->first_state_root);
+}
+
+static enum status copy_state(const struct job *job, const char *path, const char *pieces,
+                              const char *from, struct error *error)
+{
+    struct first_state first = {0};
+    const struct checkpoint_write what = {
+        .job = job, .root = &job->first_state_root, .first = &first, .pieces = pieces};
+    struct digest root;
+    enum status status;
+
+    TRY_OUT(first_state_open(&first, job->tape, from, error));
+    TRY_OUT(first_state_root(&root, &first, error));
+    TRY_OUT(digest_equal(&root, &job->first_state_root)
+                ? STATUS_OK
+                : error_set(error, STATUS_REFUSED, "%s is not the first state of the job", from));
+    TRY_OUT(checkpoint_write(&what, path, error));
+out:
+    first_state_close(&first);
+    return status;
+}
+
+/* As the checkpoint before step 0 of the published tree. One that was copied before stays. */
+static enum status give_first_state(struct serving *serving, struct error *error)
+{
+    const struct options *given = serving->context->options;
+    const char *from = options_text(given, "first-state");
+    const struct job *job = serving->job;
+    char path[FILE_PATH_MAX];
+    char pieces[FILE_PATH_MAX];
+    struct kept *kept = NULL;
+    enum status status;
+
+    if (from == NULL || !job->first_state_given) {
+        return from == NULL
+                   ? STATUS_OK
+                   : error_set(error, STATUS_USAGE,
+                               "--first-state: the job draws its first state; none can be given");
+    }
+    TRY_OUT(kept_open(&kept, options_text(given, "folder"), NULL, error));
+    TRY_OUT(kept_path(path, kept, &job->id, 0, KEPT_STATE, error));
+    TRY_OUT(kept_path(pieces, kept, &job->id, 0, KEPT_PIECES, error));
+    if (!kept_has(kept, &job->id, 0) || !is_copied(job, path)) {
+        TRY_OUT(copy_state(job, path, pieces, from, error));
+    }
+    serving->has_state = true;
+out:
+    kept_close(kept);
+    return status;
+}
+
 static enum status read_token(struct serving *serving, struct error *error)
 {
     const char *path = options_text(serving->context->options, "push-token");
@@ -162,6 +237,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     TRY(listen_place_read(place, options_text(given, "at"), error));
     TRY(read_token(serving, error));
     TRY(job_read(&serving->job, given->arguments[0], error));
+    TRY(give_first_state(serving, error)); /* before its size is counted */
     TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
                    error));
     TRY(show_job(serving, error));
@@ -181,14 +257,20 @@ static int show_address(struct serving *serving, const struct listen_place *plac
 
     listen_place_url(url, place, options_text(context->options, "certificate") != NULL);
     if (context->json) {
-        code = command_emit(context, json_pack("{s:s, s:b}", "serving", url, "takes_pushes",
-                                               serving->token[0] != '\0'));
+        code = command_emit(context, json_pack("{s:s, s:b, s:b}", "serving", url, "takes_pushes",
+                                               serving->token[0] != '\0', "first_state",
+                                               serving->has_state));
     } else {
         fprintf(context->out,
-                "serving the job%s at %s%s\n"
+                "serving the job%s%s at %s%s\n"
+                "%s"
                 "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
-                options_list_count(context->options, "data") > 0 ? " and its data" : "", url,
-                serving->token[0] != '\0' ? ", and taking in what is pushed" : "");
+                options_list_count(context->options, "data") > 0 ? " and its data" : "",
+                serving->has_state ? " and its first state" : "", url,
+                serving->token[0] != '\0' ? ", and taking in what is pushed" : "",
+                serving->job->first_state_given && !serving->has_state
+                    ? "its first state is not served: --first-state FILE serves it\n"
+                    : "");
     }
     (void)fflush(context->out);
     return code;

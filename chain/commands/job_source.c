@@ -12,6 +12,7 @@
 #include "chain/job/job_states.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/job_file.h"
+#include "proofs/mirror/piece_fetch.h"
 #include "proofs/run/run.h"
 
 enum {
@@ -184,6 +185,45 @@ static const struct tensor *data_tensor(const struct tape *tape, uint32_t at)
     return tensor;
 }
 
+bool job_source_name(char path[FILE_PATH_MAX], const char *prefix, const struct digest *root,
+                     const char *ending)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, root->bytes, DIGEST_SIZE);
+    return snprintf(path, FILE_PATH_MAX, "%s.%.16s%s", prefix, text, ending) < FILE_PATH_MAX;
+}
+
+static uint64_t add_size(uint64_t size, const struct tensor *tensor)
+{
+    uint64_t more = commit_tensor_size(tensor);
+
+    return more > UINT64_MAX - size ? UINT64_MAX : size + more;
+}
+
+uint64_t job_source_data_size(const struct job *job)
+{
+    uint64_t size = 0;
+
+    for (uint32_t i = 0; i < job->tape->tensor_count; i++) {
+        const struct tensor *tensor = &job->tape->tensors[i];
+
+        size = tensor->role == ROLE_DATA ? add_size(size, tensor) : size;
+    }
+    return size;
+}
+
+uint64_t job_source_first_state_size(const struct job *job)
+{
+    const struct tape *tape = job->tape;
+    uint64_t size = 0;
+
+    for (uint32_t i = 0; job->first_state_given && i < tape->state_count; i++) {
+        size = add_size(size, &tape->tensors[tape->states[i].before]);
+    }
+    return size;
+}
+
 enum status job_source_get_data(char *path, struct job_source *source, uint32_t at,
                                 const char *prefix, struct error *error)
 {
@@ -199,7 +239,7 @@ enum status job_source_get_data(char *path, struct job_source *source, uint32_t 
     wanted.size_max = commit_tensor_size(data.tensor) + DATA_HEADER_MAX;
     hex_encode(root, data.root->bytes, DIGEST_SIZE);
     (void)snprintf(name, sizeof(name), "v1/roots/%s", root);
-    if (snprintf(path, FILE_PATH_MAX, "%s.%.16s" NPY_ENDING, prefix, root) >= FILE_PATH_MAX) {
+    if (!job_source_name(path, prefix, data.root, NPY_ENDING)) {
         return error_set(error, STATUS_USAGE, "the path %.80s... is too long", prefix);
     }
     if (file_exists(path)) {
@@ -212,6 +252,23 @@ enum status job_source_get_data(char *path, struct job_source *source, uint32_t 
         return STATUS_OK;
     }
     return rename(plain, path) == 0 ? STATUS_OK : error_set_errno(error, "cannot keep %s", path);
+}
+
+/* ---- the first state --------------------------------------------------------- */
+
+enum status job_source_get_first_state(char *path, struct job_source *source, const char *prefix,
+                                       struct error *error)
+{
+    struct piece_fetch fetch = {.mirrors = &source->mirrors,
+                                .job = source->job,
+                                .step = 0,
+                                .root = source->job->first_state_root,
+                                .whole = true};
+
+    if (!job_source_name(path, prefix, &fetch.root, ".safetensors")) {
+        return error_set(error, STATUS_USAGE, "the path %.80s... is too long", prefix);
+    }
+    return piece_fetch_run(&fetch, path, error);
 }
 
 /* ---- what was found of the mirrors ------------------------------------------- */

@@ -6,6 +6,7 @@
 #define CHAIN_COMMANDS_JOB_SOURCE_H
 
 #include "base/cli/command.h"
+#include "base/io/file.h"
 #include "base/io/stop.h"
 #include "chain/job/job_record.h"
 #include "proofs/job/job.h"
@@ -50,6 +51,19 @@ MUST_CHECK enum status job_source_get(struct job_source *source, const char *pat
  * prefix; path has room for FILE_PATH_MAX. A file that is there already and right is taken. */
 MUST_CHECK enum status job_source_get_data(char *path, struct job_source *source, uint32_t at,
                                            const char *prefix, struct error *error);
+
+/* Fetches the first state of the job, which was got before and does not draw it, in the same way. */
+MUST_CHECK enum status job_source_get_first_state(char *path, struct job_source *source,
+                                                  const char *prefix, struct error *error);
+
+/* What data and first state of a job have at least; UINT64_MAX: more than can be said. */
+uint64_t job_source_data_size(const struct job *job);
+uint64_t job_source_first_state_size(const struct job *job); /* 0: it is drawn */
+
+/* The name under which the two put what has this root: PREFIX, a point, the first digits of the
+ * root, and an ending. False: it does not fit. */
+bool job_source_name(char path[FILE_PATH_MAX], const char *prefix, const struct digest *root,
+                     const char *ending);
 
 /* Prints each mirror that gave something false or nothing, on stderr; adds all to the JSON. */
 void job_source_report(const struct job_source *source, json_t *json);

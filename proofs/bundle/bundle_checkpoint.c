@@ -10,6 +10,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/bundle/bundle_parts.h"
 #include "proofs/bundle/checkpoint_file.h"
+#include "proofs/bundle/checkpoint_write.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
@@ -37,67 +38,22 @@ struct supply {
     const struct first_state *first;
 };
 
-static enum status add_bytes(void *context, const struct tensor *tensor, const void *bytes,
-                             struct error *error)
-{
-    return safetensors_writer_add(context, error, bytes, (size_t)commit_tensor_size(tensor));
-}
-
-static enum status add_state(struct safetensors_writer *writer, const struct supply *supply,
-                             const struct tape *tape, uint32_t state, struct error *error)
-{
-    uint32_t tensor = tape->states[state].before;
-    const struct tensor *shape = &tape->tensors[tensor];
-    enum status status;
-    void *bytes;
-
-    if (supply->machine != NULL) {
-        return state_root_visit(supply->machine, tensor, add_bytes, writer, error);
-    }
-    bytes = malloc(commit_tensor_size(shape));
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
-    }
-    TRY_OUT(first_state_read(bytes, supply->first, state, error));
-    TRY_OUT(add_bytes(writer, shape, bytes, error));
-out:
-    free(bytes);
-    return status;
-}
-
-static enum status write_states(struct bundle *bundle, const struct checkpoint_file *layout,
-                                const struct supply *supply, uint64_t step, struct error *error)
-{
-    struct safetensors_plan plan = checkpoint_file_plan(layout);
-    struct safetensors_writer writer;
-    char context[BUNDLE_CONTEXT_MAX];
-    char path[FILE_PATH_MAX];
-    enum status status;
-
-    bundle_checkpoint_name(context, step);
-    plan.key = bundle_encryption_key(bundle);
-    plan.context = context;
-    TRY(bundle_checkpoint_path(path, bundle, step, error));
-    TRY(safetensors_writer_open_plan(&writer, error, path, &plan));
-    for (uint32_t i = 0; i < layout->count; i++) {
-        TRY_OUT(add_state(&writer, supply, bundle->job->tape, layout->states[i], error));
-    }
-    return safetensors_writer_keep(&writer, error);
-out:
-    safetensors_writer_drop(&writer);
-    return status;
-}
-
 static enum status write_file(struct bundle *bundle, const struct supply *supply, uint64_t step,
                               const struct digest *root, struct error *error)
 {
-    struct checkpoint_file layout;
-    enum status status;
+    char context[BUNDLE_CONTEXT_MAX];
+    char path[FILE_PATH_MAX];
+    const struct checkpoint_write what = {.job = bundle->job,
+                                          .step = step,
+                                          .root = root,
+                                          .machine = supply->machine,
+                                          .first = supply->first,
+                                          .key = bundle_encryption_key(bundle),
+                                          .context = context};
 
-    TRY(checkpoint_file_init(&layout, bundle->job, step, root, error));
-    status = write_states(bundle, &layout, supply, step, error);
-    checkpoint_file_release(&layout);
-    return status;
+    bundle_checkpoint_name(context, step);
+    TRY(bundle_checkpoint_path(path, bundle, step, error));
+    return checkpoint_write(&what, path, error);
 }
 
 enum status bundle_checkpoint_enter(struct bundle *bundle, uint64_t step, const struct digest *root,

@@ -42,8 +42,8 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
      .value = "BYTES",
      .fallback = "2G",
      .help =
-         "policy: fetch job files and data that are not here from where the client serves them, "
-         "data of at most so much for a job; 0: fetch nothing"},
+         "policy: fetch job files, data and first states that are not here from where the client "
+         "serves them, at most so much for a job; 0: fetch nothing"},
     {.name = "mirror",
      .kind = OPTION_LIST,
      .value = "URL",

@@ -66,7 +66,7 @@ const struct option_spec probe_commands_options[PROBE_COMMANDS_OPTIONS] = {
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .fallback = "20G",
-     .help = "with the KEY of a job on a ledger: refuse one whose data is more"},
+     .help = "with the KEY of a job on a ledger: refuse one whose data and first state are more"},
     SESSION_LEDGER_OPTIONS,
     JOB_SOURCE_OPTIONS,
 };
@@ -624,6 +624,7 @@ int probe_commands_probe(struct command_context *context)
 {
     bool by_key = context->options->argument_count > 0 && run_by_key_wanted(context);
 
-    return by_key ? run_by_key(context, probe_files, options_number(context->options, "fetch-most"))
+    return by_key ? run_by_key(context, probe_files, options_number(context->options, "fetch-most"),
+                               false)
                   : probe_files(context);
 }

@@ -508,7 +508,8 @@ out:
 /* Of a job file; or of a key, whose files are fetched. */
 static int run_run(struct command_context *context)
 {
-    return run_by_key_wanted(context) ? run_by_key(context, run_job, UINT64_MAX) : run_job(context);
+    return run_by_key_wanted(context) ? run_by_key(context, run_job, UINT64_MAX, true)
+                                      : run_job(context);
 }
 
 /* A run that knows its job goes on without the ledger; one that has begun, without money too. */

@@ -78,18 +78,18 @@ static bool has_files(struct offer *offer, const struct solver_node *node,
 {
     bool fetches = strcmp(node->options.fetch_most, "0") != 0;
 
-    if (item == NULL || !item->has_data) {
+    if (item == NULL || !shelf_is_complete(item)) {
         offer->measured = 0;
     }
-    if (item == NULL && fetches) {
+    if (fetches) {
         return true;
     }
     if (item == NULL) {
         refuse(offer, "its job file is not here (--jobs, --fetch-most)");
-    } else if (!item->has_data && !fetches) {
+    } else if (!item->has_data) {
         refuse(offer, "its data is not here (--data, --fetch-most)");
-    } else if (item->gives_state) {
-        refuse(offer, "its first state is a file: 'lockstep prover run --first-state' takes it");
+    } else if (!shelf_is_complete(item)) {
+        refuse(offer, "its first state is not here (--fetch-most)");
     }
     return !offer->refused;
 }

@@ -108,17 +108,18 @@ static void add_files(struct child_words *words, const struct solver_node *node,
     const struct shelf_item *item = shelf_find(&node->options.shelf, &job->terms.job_id);
     const struct ledger_options *ledger = &node->options.terms.account->ledger;
 
-    if (item != NULL && item->has_data) {
-        child_add(words, item->path);
-        for (uint32_t i = 0; i < item->data.count; i++) {
-            if (i == 0 || strcmp(item->data.of[i], item->data.of[i - 1]) != 0) {
-                add_option(words, "--data", item->data.of[i]);
-            }
+    bool complete = item != NULL && shelf_is_complete(item);
+
+    child_add(words, complete ? item->path : fetched->key);
+    for (uint32_t i = 0; item != NULL && item->has_data && i < item->data.count; i++) {
+        if (i == 0 || strcmp(item->data.of[i], item->data.of[i - 1]) != 0) {
+            add_option(words, "--data", item->data.of[i]);
         }
+    }
+    if (complete) {
         add_option(words, "--bundle", node->options.folder);
         return;
     }
-    child_add(words, fetched->key);
     add_option(words, "--bundle", fetched->prefix);
     add_option(words, "--fetch-most", node->options.fetch_most);
     add_option(words, "--ledger", ledger->url);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "chain/commands/job_source.h"
+#include "proofs/job/first_state.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/run.h"
 
@@ -14,6 +15,7 @@ void shelf_release(struct shelf *shelf)
 {
     for (uint32_t i = 0; i < shelf->count; i++) {
         free(shelf->items[i].path);
+        free(shelf->items[i].state);
         data_paths_close(&shelf->items[i].data);
     }
     free(shelf->items);
@@ -23,12 +25,22 @@ void shelf_release(struct shelf *shelf)
 
 const struct shelf_item *shelf_find(const struct shelf *shelf, const struct digest *job_id)
 {
+    const struct shelf_item *found = NULL;
+
     for (uint32_t i = 0; i < shelf->count; i++) {
-        if (shelf->items[i].is_job && digest_equal(&shelf->items[i].id, job_id)) {
-            return &shelf->items[i];
+        const struct shelf_item *item = &shelf->items[i];
+
+        if (item->is_job && digest_equal(&item->id, job_id) &&
+            (found == NULL || (!shelf_is_complete(found) && shelf_is_complete(item)))) {
+            found = item;
         }
     }
-    return NULL;
+    return found;
+}
+
+bool shelf_is_complete(const struct shelf_item *item)
+{
+    return item->has_data && (!item->gives_state || item->state != NULL);
 }
 
 /* ---- one job file ------------------------------------------------------------------ */
@@ -49,24 +61,61 @@ static bool is_data(const struct job *job, const struct tensor *tensor, uint32_t
     return digest_equal(&root, &job->data_roots[at]);
 }
 
-/* What was fetched with NAME.job is called NAME, a point, and the first digits of its root. */
+/* "NAME" of NAME.job: what was fetched with it has names that begin so (job_source_name()). */
+static void prefix_of(char prefix[FILE_PATH_MAX], const struct shelf_item *item)
+{
+    (void)snprintf(prefix, FILE_PATH_MAX, "%.*s", (int)strlen(item->path) - 4, item->path);
+}
+
 static enum status find_beside(struct shelf_item *item, const struct job *job,
                                const struct tensor *tensor, uint32_t at, struct error *error)
 {
     static const char *const endings[] = {"", ".npy"};
-    char root[HEX_SIZE(DIGEST_SIZE)];
+    char prefix[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
 
-    hex_encode(root, job->data_roots[at].bytes, DIGEST_SIZE);
+    prefix_of(prefix, item);
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        int size = snprintf(path, sizeof(path), "%.*s.%.16s%s", (int)strlen(item->path) - 4,
-                            item->path, root, endings[i]);
-
-        if (size < (int)sizeof(path) && file_exists(path) && is_data(job, tensor, at, path)) {
+        if (job_source_name(path, prefix, &job->data_roots[at], endings[i]) && file_exists(path) &&
+            is_data(job, tensor, at, path)) {
             return data_paths_set(&item->data, at, path, error);
         }
     }
     return STATUS_OK;
+}
+
+static bool is_first_state(const struct job *job, const char *path)
+{
+    struct first_state first = {0};
+    struct digest root;
+    struct error none;
+    enum status status;
+
+    error_init(&none);
+    TRY_OUT(first_state_open(&first, job->tape, path, &none));
+    TRY_OUT(first_state_root(&root, &first, &none));
+out:
+    first_state_close(&first);
+    return status == STATUS_OK && digest_equal(&root, &job->first_state_root);
+}
+
+static enum status find_state(struct shelf_item *item, const struct job *job, struct error *error)
+{
+    char prefix[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+
+    free(item->state);
+    item->state = NULL;
+    prefix_of(prefix, item);
+    if (!job->first_state_given ||
+        !job_source_name(path, prefix, &job->first_state_root, ".safetensors") ||
+        !file_exists(path) || !is_first_state(job, path)) {
+        return STATUS_OK;
+    }
+    item->state = strdup(path);
+    return item->state != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "no memory for the name of a first state");
 }
 
 static enum status find_data(struct shelf_item *item, const struct shelf *shelf,
@@ -108,8 +157,10 @@ static enum status read_item(struct shelf_item *item, const struct shelf *shelf,
         item->steps = job->steps;
         item->segment_steps = job->segment_length;
         item->gives_state = job->first_state_given;
-        status = find_data(item, shelf, job, error);
+        TRY_OUT(find_data(item, shelf, job, error));
+        TRY_OUT(find_state(item, job, error));
     }
+out:
     job_free(job);
     return status;
 }
@@ -199,7 +250,7 @@ enum status shelf_look(struct shelf *shelf, struct error *error)
 enum status shelf_look_again(struct shelf *shelf, struct error *error)
 {
     for (uint32_t i = 0; i < shelf->count; i++) {
-        if (shelf->items[i].is_job && !shelf->items[i].has_data) {
+        if (shelf->items[i].is_job && !shelf_is_complete(&shelf->items[i])) {
             shelf->items[i].size = UINT64_MAX; /* of no file: it is read anew */
         }
     }

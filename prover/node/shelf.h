@@ -24,7 +24,8 @@ struct shelf_item {
     uint64_t steps;
     struct data_paths data;
     bool has_data;    /* all of it */
-    bool gives_state; /* the job's first state is a file, which nobody gave us */
+    bool gives_state; /* the job's first state is a file, */
+    char *state;      /* owned; which lies here; NULL: it does not, or is none */
 };
 
 struct shelf {
@@ -42,7 +43,10 @@ MUST_CHECK enum status shelf_look(struct shelf *shelf, struct error *error);
 MUST_CHECK enum status shelf_look_again(struct shelf *shelf, struct error *error);
 void shelf_release(struct shelf *shelf);
 
-/* NULL: it is not here. */
+/* NULL: it is not here. One that is complete, where there are several. */
 const struct shelf_item *shelf_find(const struct shelf *shelf, const struct digest *job_id);
+
+/* Has it all that a run needs? */
+bool shelf_is_complete(const struct shelf_item *item);
 
 #endif /* PROVER_NODE_SHELF_H */

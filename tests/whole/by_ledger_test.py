@@ -93,6 +93,56 @@ def test_a_solvers_node_needs_the_ledger_alone():
         assert node.stop() == 0, node.said()
 
 
+def test_a_solvers_node_gets_a_given_first_state():
+    """From the client, by its root, and only as large as the policy allows; as 'prover run KEY' does."""
+    with Town(["client", "solver", "second", "verifier"]) as here:
+        state = here.train("client", here.new_job("base.job"), "base.run") + \
+            "/checkpoints/000000000012.safetensors"
+        job = here.new_job("tune.job", "--first-state", state, "--seed", "3")
+        here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", town.DATA,
+                 "--folder", here.path("none"), wanted=1)
+        plain = serve_job(here, job)
+        key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S))
+        os.makedirs(here.path("locks"))
+
+        def start(*more):
+            return here.start("solver", "prover", "node", "--threads", "1", "--measure", "0.05",
+                              "--poll", "1s", *more,
+                              more={"LOCKSTEP_LOCKS": here.path("locks")})
+
+        def why():
+            if not os.path.exists(here.path("solver/state/lockstep/solver/node.json")):
+                return ""
+            return "".join(offer["why"] for offer in here.ask("solver", "prover", "jobs")["offers"])
+
+        for more, said in ((("--fetch-most", "0", "--data", town.DATA, "--jobs", job),
+                            "its first state is not here (--fetch-most)"),
+                           (("--fetch-most", "120k", "--data", town.DATA), "MB of first state to fetch"),
+                           (("--fetch-most", "1G",), "list of hashes")):
+            node = start(*more)
+            here.until(lambda said=said: said in why(), said)
+            assert node.stop() == 0, node.said()
+        url = serve_job(here, job, "--first-state", state)
+        here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
+                 "--folder", here.path("served"), "--at", "256.0.0.1:1", wanted=3)
+        node = start("--jobs", job, "--data", town.DATA, "--mirror", url, "--serve", "127.0.0.1:0")
+        here.until_count_at_least(3, "committed", key)
+        assert here.count("accepted", key, "solver") == 1
+        checks = here.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
+                            "--withdraw-at", "1", "--entries", "1", "--mirror", url)
+        here.until(lambda: here.ask("verifier", "verifier", "status")["jobs"][0]["proven"] > 0,
+                   "the first segment is proven by the client's copy")
+        assert checks.stop() == 0 and node.stop() == 0, node.said()
+        again = here.open_job(job, "--contact", url, "--seats", "0")
+        second = here.start("second", "prover", "run", again, "--bundle", here.path("second.run"),
+                            "--threads", "1", "--poll", "1s")
+        here.until_count_at_least(3, "committed", again)
+        second.kill()
+        ours, theirs = [here.roots(one) for one in (
+            here.path("solver/state/lockstep/solver/jobs/%s/run" % key[2:]), here.path("second.run"))]
+        assert ours == theirs and len(ours) == 12, (ours, theirs)
+
+
 def test_a_solver_that_nobody_can_call_pushes():
     with Town(["client", "solver"]) as here:
         job = here.new_job("text.job")
@@ -151,5 +201,6 @@ def test_what_is_pushed_needs_the_token_a_name_and_room():
 if __name__ == "__main__":
     sys.exit(main([test_a_job_is_played_by_the_ledgers_address_alone,
                    test_a_solvers_node_needs_the_ledger_alone,
+                   test_a_solvers_node_gets_a_given_first_state,
                    test_a_solver_that_nobody_can_call_pushes,
                    test_what_is_pushed_needs_the_token_a_name_and_room]))

@@ -3,17 +3,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/hex.h"
-#include "base/io/whole_file.h"
-#include "proofs/bundle/checkpoint_file.h"
+#include "proofs/bundle/checkpoint_write.h"
 #include "proofs/commit/commit.h"
-#include "proofs/commit/piece.h"
-#include "proofs/commit/state_root.h"
 #include "proofs/job/job_file.h"
 
 #define FREE_LEAST ((uint64_t)1 << 30) /* bytes of the disk that nothing kept takes */
@@ -40,75 +35,23 @@ enum status check_keep_path(char path[FILE_PATH_MAX], const char *cache, const s
 
 /* ---- the state ----------------------------------------------------------- */
 
-struct leaving {
-    struct checker *checker;
-    struct safetensors_writer writer;
-    struct digest *hashes; /* of all pieces, in the tape's order */
-    struct digest *next;   /* of the tensor that comes */
-};
-
-static enum status add_bytes(void *context, const struct tensor *tensor, const void *bytes,
-                             struct error *error)
-{
-    struct leaving *leaving = context;
-    uint64_t size = commit_tensor_size(tensor);
-
-    for (uint64_t from = 0; from < size; from += PIECE_SIZE) {
-        piece_hash(leaving->next++, (const uint8_t *)bytes + from,
-                   size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE);
-    }
-    return safetensors_writer_add(&leaving->writer, error, bytes, (size_t)size);
-}
-
-static enum status write_state(struct leaving *leaving, const struct checkpoint_file *layout,
-                               const char *path, struct error *error)
-{
-    struct machine *machine = leaving->checker->run.machine;
-    const struct tape *tape = leaving->checker->job->tape;
-    struct safetensors_plan plan = checkpoint_file_plan(layout);
-    enum status status;
-
-    TRY(safetensors_writer_open_plan(&leaving->writer, error, path, &plan));
-    for (uint32_t i = 0; i < layout->count; i++) {
-        leaving->next = leaving->hashes;
-        for (uint32_t k = 0; k < layout->states[i]; k++) {
-            leaving->next += piece_count(&tape->tensors[tape->states[k].before]);
-        }
-        TRY_OUT(state_root_visit(machine, tape->states[layout->states[i]].before, add_bytes,
-                                 leaving, error));
-    }
-    return safetensors_writer_keep(&leaving->writer, error);
-out:
-    safetensors_writer_drop(&leaving->writer);
-    return status;
-}
-
-static enum status leave_state(struct leaving *leaving, const struct digest *root,
+static enum status leave_state(const struct checker *checker, const struct digest *root,
                                struct error *error)
 {
-    const struct check_request *request = leaving->checker->request;
-    const struct job *job = leaving->checker->job;
-    uint64_t count = piece_count_of_state(job->tape);
-    uint64_t step = check_first_step_at(leaving->checker, request->segment_count - 1) +
-                    request->segments[request->segment_count - 1].steps;
-    struct checkpoint_file layout;
+    const struct check_request *request = checker->request;
+    uint32_t last = request->segment_count - 1;
     char path[FILE_PATH_MAX];
-    enum status status;
+    char pieces[FILE_PATH_MAX];
+    const struct checkpoint_write what = {.job = checker->job,
+                                          .step = check_first_step_at(checker, last) +
+                                                  request->segments[last].steps,
+                                          .root = root,
+                                          .machine = checker->run.machine,
+                                          .pieces = pieces};
 
-    leaving->hashes = calloc(count + 1, sizeof(*leaving->hashes));
-    if (leaving->hashes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of hashes");
-    }
-    status = checkpoint_file_init(&layout, job, step, root, error);
-    TRY_OUT(status);
-    TRY_OUT(check_keep_path(path, request->cache, root, KEPT_STATE, error));
-    TRY_OUT(write_state(leaving, &layout, path, error));
-    TRY_OUT(check_keep_path(path, request->cache, root, KEPT_PIECES, error));
-    TRY_OUT(file_write(path, error, leaving->hashes, count * DIGEST_SIZE, 0644));
-out:
-    checkpoint_file_release(&layout);
-    free(leaving->hashes);
-    return status;
+    TRY(check_keep_path(path, request->cache, root, KEPT_STATE, error));
+    TRY(check_keep_path(pieces, request->cache, root, KEPT_PIECES, error));
+    return checkpoint_write(&what, path, error);
 }
 
 /* ---- the job ------------------------------------------------------------- */
@@ -159,7 +102,6 @@ void check_keep(struct checker *checker)
     const struct check_request *request = checker->request;
     const struct digest *root = check_keep_root(request);
     struct check_result *result = checker->result;
-    struct leaving leaving = {.checker = checker};
     struct error why;
     enum status status;
 
@@ -169,7 +111,7 @@ void check_keep(struct checker *checker)
     error_init(&why);
     TRY_OUT(find_room(checker, &why));
     TRY_OUT(leave_job(checker, root, &why));
-    TRY_OUT(leave_state(&leaving, root, &why));
+    TRY_OUT(leave_state(checker, root, &why));
 out:
     result->kept = status == STATUS_OK;
     if (!result->kept) {

@@ -1,0 +1,100 @@
+/* checkpoint_write.c - see checkpoint_write.h. */
+#include "proofs/bundle/checkpoint_write.h"
+
+#include <stdlib.h>
+
+#include "base/io/file.h"
+#include "proofs/commit/commit.h"
+#include "proofs/commit/piece.h"
+#include "proofs/commit/state_root.h"
+
+struct writing {
+    const struct checkpoint_write *what;
+    struct safetensors_writer writer;
+    struct digest *hashes; /* of all pieces, in the tape's order; NULL: nobody wants them */
+    struct digest *next;   /* of the tensor that comes */
+};
+
+static enum status add_bytes(void *context, const struct tensor *tensor, const void *bytes,
+                             struct error *error)
+{
+    struct writing *writing = context;
+    uint64_t size = commit_tensor_size(tensor);
+
+    for (uint64_t from = 0; writing->hashes != NULL && from < size; from += PIECE_SIZE) {
+        piece_hash(writing->next++, (const uint8_t *)bytes + from,
+                   size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE);
+    }
+    return safetensors_writer_add(&writing->writer, error, bytes, (size_t)size);
+}
+
+static enum status add_state(struct writing *writing, uint32_t state, struct error *error)
+{
+    const struct checkpoint_write *what = writing->what;
+    const struct tape *tape = what->job->tape;
+    uint32_t tensor = tape->states[state].before;
+    const struct tensor *shape = &tape->tensors[tensor];
+    enum status status;
+    void *bytes;
+
+    writing->next = writing->hashes;
+    for (uint32_t i = 0; writing->hashes != NULL && i < state; i++) {
+        writing->next += piece_count(&tape->tensors[tape->states[i].before]);
+    }
+    if (what->machine != NULL) {
+        return state_root_visit(what->machine, tensor, add_bytes, writing, error);
+    }
+    bytes = malloc(commit_tensor_size(shape));
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
+    }
+    TRY_OUT(first_state_read(bytes, what->first, state, error));
+    TRY_OUT(add_bytes(writing, shape, bytes, error));
+out:
+    free(bytes);
+    return status;
+}
+
+static enum status write_states(struct writing *writing, const struct checkpoint_file *layout,
+                                const char *path, struct error *error)
+{
+    const struct checkpoint_write *what = writing->what;
+    struct safetensors_plan plan = checkpoint_file_plan(layout);
+    enum status status;
+
+    plan.key = what->key;
+    plan.context = what->context;
+    TRY(safetensors_writer_open_plan(&writing->writer, error, path, &plan));
+    for (uint32_t i = 0; i < layout->count; i++) {
+        TRY_OUT(add_state(writing, layout->states[i], error));
+    }
+    TRY_OUT(writing->hashes == NULL
+                ? STATUS_OK
+                : file_write(what->pieces, error, writing->hashes,
+                             piece_count_of_state(what->job->tape) * DIGEST_SIZE, 0644));
+    return safetensors_writer_keep(&writing->writer, error);
+out:
+    safetensors_writer_drop(&writing->writer);
+    return status;
+}
+
+enum status checkpoint_write(const struct checkpoint_write *what, const char *path,
+                             struct error *error)
+{
+    struct writing writing = {.what = what};
+    struct checkpoint_file layout = {.entries = NULL};
+    enum status status = STATUS_OK;
+
+    if (what->pieces != NULL) {
+        writing.hashes = calloc(piece_count_of_state(what->job->tape) + 1, sizeof(*writing.hashes));
+        TRY_OUT(writing.hashes != NULL
+                    ? STATUS_OK
+                    : error_set(error, STATUS_NO_MEMORY, "no memory for a list of hashes"));
+    }
+    TRY_OUT(checkpoint_file_init(&layout, what->job, what->step, what->root, error));
+    TRY_OUT(write_states(&writing, &layout, path, error));
+out:
+    checkpoint_file_release(&layout);
+    free(writing.hashes);
+    return status;
+}
