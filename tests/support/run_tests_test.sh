@@ -82,4 +82,13 @@ check a_script_that_fails_twice_is_a_failure 1 "2 passed, 1 failed" "$dir/good" 
 program unsteady "$unsteady"
 rm "$dir/been"
 check a_compiled_test_has_one_chance 1 "0 passed, 1 failed" "$dir/unsteady"
+
+# What each took is kept, the dearest first: of the processor, by the clock. A second run counts anew.
+program spins 'i=0; while [ $i -lt 600000 ]; do i=$((i + 1)); done; echo ok 1 - a'
+program rests 'sleep 1; echo ok 1 - a'
+check times_are_kept 0 "2 passed, 0 failed" "$dir/rests" "$dir/spins"
+awk -v dir="$dir" '
+    NR == 1 && $3 == "spins" && $1 >= 0.05 && $1 < 60 { good++ }
+    NR == 2 && $3 == "rests" && $1 < $2 && $2 >= 1 { good++ }
+    END { exit good != 2 || NR != 2 }' "$dir/results/times" || bad=1
 finish
