@@ -29,49 +29,54 @@ static void theta(uint64_t lanes[LANES])
 {
     uint64_t columns[5];
 
+#pragma GCC unroll 5
     for (int x = 0; x < 5; x++) {
         columns[x] = lanes[x] ^ lanes[x + 5] ^ lanes[x + 10] ^ lanes[x + 15] ^ lanes[x + 20];
     }
+#pragma GCC unroll 5
     for (int x = 0; x < 5; x++) {
         uint64_t mix = columns[(x + 4) % 5] ^ rotate_left(columns[(x + 1) % 5], 1);
 
+#pragma GCC unroll 5
         for (int y = 0; y < LANES; y += 5) {
             lanes[x + y] ^= mix;
         }
     }
 }
 
-/* Rho and pi in one walk: lane (x, y) goes to (y, 2x + 3y), turned by a triangular number. */
+/* Rho and pi in one walk from lane 1 on: lane (x, y) goes to (y, 2x + 3y), turned by the triangular
+ * number of its place in the walk. */
 static void rho_pi(uint64_t lanes[LANES])
 {
+    static const uint8_t next[ROUNDS] = {10, 7,  11, 17, 18, 3, 5,  16, 8,  21, 24, 4,
+                                         15, 23, 19, 13, 12, 2, 20, 14, 22, 9,  6,  1};
     uint64_t moving = lanes[1];
-    int x = 1;
-    int y = 0;
 
+#pragma GCC unroll 24
     for (unsigned t = 0; t < ROUNDS; t++) {
-        int next_x = y;
-        int next_y = (2 * x + 3 * y) % 5;
-        uint64_t kept = lanes[next_x + 5 * next_y];
+        uint64_t kept = lanes[next[t]];
 
-        lanes[next_x + 5 * next_y] = rotate_left(moving, (t + 1) * (t + 2) / 2 % 64);
+        lanes[next[t]] = rotate_left(moving, (t + 1) * (t + 2) / 2 % 64);
         moving = kept;
-        x = next_x;
-        y = next_y;
     }
 }
 
 static void chi(uint64_t lanes[LANES])
 {
+#pragma GCC unroll 5
     for (int y = 0; y < LANES; y += 5) {
         uint64_t row[5];
 
         memcpy(row, &lanes[y], sizeof(row));
+#pragma GCC unroll 5
         for (int x = 0; x < 5; x++) {
             lanes[x + y] = row[x] ^ (~row[(x + 1) % 5] & row[(x + 2) % 5]);
         }
     }
 }
 
+/* The loops of a round are unrolled: places and turns become constants, and lanes registers. Every
+ * event and every move that is read is hashed for. */
 static void permute(uint64_t lanes[LANES])
 {
     for (int round = 0; round < ROUNDS; round++) {
