@@ -491,43 +491,49 @@ void load_matrices(uint32_t words[4], const void *row)
     }
 }
 
+static void widen(int16_t *wide, const uint8_t *bytes, uint32_t count, bool is_signed)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        wide[i] = is_signed ? (int8_t)bytes[i] : bytes[i];
+    }
+}
+
 /*
  * mma .m16n8k32 with 8-bit operands, from the tables of the PTX ISA. With g = lane / 4 and
  * t = lane % 4, byte i of A is at row g (+ 8 for i in 4-7 and 12-15), column 4 t + i % 4 (+ 16 for
  * i >= 8); byte i of B is at row 4 t + i % 4 (+ 16 for i >= 4), column g; sum i is at row g (+ 8
  * for i >= 2), column 2 t + i % 2.
+ *
+ * A third of the time of emulated kernels went here: rows are 16-bit, and B's are its columns, so
+ * that a compiler makes vectors of the loop over k.
  */
-static int32_t byte_at(uint32_t word, uint32_t i, bool is_signed)
-{
-    uint8_t byte = (uint8_t)(word >> (8 * (i % 4)));
-
-    return is_signed ? (int8_t)byte : byte;
-}
-
 static void products(struct warp *warp, uint32_t half, bool a_signed, bool b_signed)
 {
-    static int32_t a[16][32];
-    static int32_t b[32][8];
+    uint8_t a_bytes[16][32];
+    uint8_t b_bytes[8][32];
+    int16_t a[16][32];
+    int16_t b[8][32];
 
     for (uint32_t lane = 0; lane < WARP; lane++) {
         const uint32_t *words = warp->offers[half][lane].words;
-        uint32_t g = lane / 4;
-        uint32_t t = lane % 4;
+        const uint32_t g = lane / 4;
+        const uint32_t at = lane % 4 * 4;
 
-        for (uint32_t i = 0; i < 16; i++) {
-            a[g + (i / 4 % 2 == 1 ? 8 : 0)][4 * t + i % 4 + (i >= 8 ? 16 : 0)] =
-                byte_at(words[i / 4], i, a_signed);
+        for (uint32_t i = 0; i < 4; i++) {
+            memcpy(&a_bytes[g + i % 2 * 8][at + i / 2 * 16], &words[i], 4);
         }
-        for (uint32_t i = 0; i < 8; i++) {
-            b[4 * t + i % 4 + (i >= 4 ? 16 : 0)][g] = byte_at(words[4 + i / 4], i, b_signed);
+        for (uint32_t i = 0; i < 2; i++) {
+            memcpy(&b_bytes[g][at + i * 16], &words[4 + i], 4);
         }
     }
+    widen(a[0], a_bytes[0], sizeof(a_bytes), a_signed);
+    widen(b[0], b_bytes[0], sizeof(b_bytes), b_signed);
     for (uint32_t m = 0; m < 16; m++) {
         for (uint32_t n = 0; n < 8; n++) {
             int32_t sum = 0;
 
             for (uint32_t k = 0; k < 32; k++) {
-                sum += a[m][k] * b[k][n];
+                sum += a[m][k] * b[n][k];
             }
             warp->products[half][m][n] = sum;
         }

@@ -14,8 +14,8 @@
 #define WARPS_MAX   (THREADS_MAX / WARP)
 #ifdef PTXCHECK /* what was PTX keeps its registers on the stack */
 #define STACK_SIZE (512 << 10)
-#else
-#define STACK_SIZE (128 << 10)
+#else /* no power of two: the ends of all stacks would share a few lines of a cache */
+#define STACK_SIZE ((128 << 10) + 4096 + 320)
 #endif
 #define SHARED_SIZE_MAX (48 << 10) /* of what is declared in a kernel */
 #define COPIES_MAX      64         /* unfinished, of one thread */
