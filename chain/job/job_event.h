@@ -2,8 +2,8 @@
  * job_event.h - what an event of the ledger does to the phase of its job, and who has the places of
  * a round.
  *
- * Events carry nearly all that changes. This is the rest, in one place: job_record keeps a job in
- * memory by it, the verifier's store in its database.
+ * Events carry nearly all that changes. This is the rest, in one place, for job_reduced.h and for
+ * who finds places.
  */
 #ifndef CHAIN_JOB_JOB_EVENT_H
 #define CHAIN_JOB_JOB_EVENT_H

@@ -7,7 +7,7 @@
 void job_record_init(struct job_record *record, const struct hash32 *key,
                      const struct address *account)
 {
-    *record = (struct job_record){.key = *key, .unpaid = UINT32_MAX};
+    *record = (struct job_record){.key = *key, .unpaid = JOB_REDUCED_PAID};
     if (account != NULL) {
         record->account = *account;
     }
@@ -86,32 +86,127 @@ static void drop_seats(struct job_record *record)
     record->seat_count = kept;
 }
 
-/* What is not final is void. Claims about it go on, to their own end. */
-static void void_committed(struct job_record *record)
+/* ---- what the reducer keeps ----------------------------------------------------- */
+
+static struct job_reduced reduced_of(const struct job_record *record)
 {
-    record->committed = record->finalized;
-    record->ended = false;
-    drop_seats(record);
+    return (struct job_reduced){.phase = record->phase,
+                                .solver = record->solver,
+                                .generation = record->generation,
+                                .committed = record->committed,
+                                .finalized = record->finalized,
+                                .unpaid = record->unpaid,
+                                .due_s = record->due_s,
+                                .ended = record->ended,
+                                .asked = record->asked,
+                                .delivered = record->delivered};
 }
+
+/* Claims about what is void go on, to their own end. */
+static void reduce(struct job_record *record, const struct game_event *event)
+{
+    const struct job_reduced before = reduced_of(record);
+    struct job_reduced job = before;
+
+    job_reduced_take(&job, &record->terms, event);
+    record->phase = job.phase;
+    record->solver = job.solver;
+    record->generation = job.generation;
+    record->committed = job.committed;
+    record->finalized = job.finalized;
+    record->unpaid = job.unpaid;
+    record->due_s = job.due_s;
+    record->ended = job.ended;
+    record->asked = job.asked;
+    record->delivered = job.delivered;
+    if (job.committed < before.committed || job.finalized > before.finalized || job.delivered) {
+        drop_seats(record);
+    }
+}
+
+static struct job_reduced_segment reduced_segment_of(const struct job_record_segment *segment)
+{
+    return (struct job_reduced_segment){.seed = segment->seed,
+                                        .covered = segment->covered,
+                                        .ended = segment->ended,
+                                        .start_s = segment->start_s,
+                                        .round = segment->round,
+                                        .to = segment->to,
+                                        .rights = segment->rights,
+                                        .unavailables = segment->unavailables};
+}
+
+static void put_segment(struct job_record_segment *segment,
+                        const struct job_reduced_segment *reduced)
+{
+    segment->seed = reduced->seed;
+    segment->covered = reduced->covered;
+    segment->ended = reduced->ended;
+    segment->start_s = reduced->start_s;
+    segment->round = reduced->round;
+    segment->to = reduced->to;
+    segment->rights = reduced->rights;
+    segment->unavailables = reduced->unavailables;
+}
+
+static void reduce_segment(struct job_record_segment *segment, const struct game_event *event)
+{
+    struct job_reduced_segment reduced = reduced_segment_of(segment);
+
+    job_reduced_take_segment(&reduced, event);
+    put_segment(segment, &reduced);
+}
+
+static void reduce_seat(struct job_record_seat *seat, struct job_record_segment *segment,
+                        const struct game_event *event)
+{
+    struct job_reduced_segment draw = reduced_segment_of(segment);
+    struct job_reduced_seat reduced = {
+        .entry = seat->entry, .phase = seat->phase, .verdict = seat->verdict};
+
+    job_reduced_take_seat(&reduced, &draw, event);
+    put_segment(segment, &draw);
+    seat->phase = reduced.phase;
+    seat->verdict = reduced.verdict;
+}
+
+static void reduce_claim(struct job_record_claim *claim, const struct game_event *event)
+{
+    struct job_reduced_claim reduced = {.phase = claim->phase,
+                                        .turn = claim->turn,
+                                        .lead = claim->lead,
+                                        .deadline_s = claim->deadline_s,
+                                        .turns = claim->turns,
+                                        .rank = claim->rank,
+                                        .outcome = claim->outcome};
+
+    job_reduced_take_claim(&reduced, event);
+    claim->phase = reduced.phase;
+    claim->turn = reduced.turn;
+    claim->lead = reduced.lead;
+    claim->deadline_s = reduced.deadline_s;
+    claim->turns = reduced.turns;
+    claim->rank = reduced.rank;
+    claim->outcome = reduced.outcome;
+}
+
+/* ---- what only this reader keeps ------------------------------------------------- */
 
 static void apply_phase(struct job_record *record, const struct ledger_entry *entry)
 {
     const struct game_event *event = &entry->event;
 
     record->changed_height = entry->height;
-    record->phase = job_event_phase(event->kind);
+    record->cancelled = event->kind == GAME_CANCELLED;
     if (event->kind == GAME_ACCEPTED) {
-        record->solver = event->account;
         record->last_accepted = event->account;
         record->convicted = false;
         record->reward = event->amount;
         record->accepted_s = entry->time_s;
-        record->due_s = event->time_s;
         record->held = 0;
         record->accepts++;
         return;
     }
-    record->cancelled = event->kind == GAME_CANCELLED;
     if (record->phase == GAME_PHASE_CLOSED) {
         record->closed_s = entry->time_s;
         if (record->finalized < record->segment_count && !record->ended) {
@@ -121,31 +216,12 @@ static void apply_phase(struct job_record *record, const struct ledger_entry *en
     }
     record->opened_s = entry->time_s;
     record->held = 0;
-    if (event->kind == GAME_CONVICTED) {
-        record->convicted = true;
-        record->unpaid = record->generation;
-    }
-    record->generation += event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED;
-    memset(&record->solver, 0, sizeof(record->solver));
-}
-
-/* The client pays for final segments again. */
-static void apply_rewound(struct job_record *record, uint32_t index)
-{
-    record->generation++;
-    if (index < record->finalized) {
-        record->finalized = index;
-        record->committed = index;
-        record->ended = false;
-    }
+    record->convicted = record->convicted || event->kind == GAME_CONVICTED;
 }
 
 static enum status apply_committed(struct job_record *record, const struct game_event *event,
                                    struct error *error)
 {
-    const struct game_terms *terms = &record->terms;
-    uint64_t due_s = event->segment.time_s + terms->segment_period_s;
-
     if (event->segment.index != record->committed || record->committed >= record->segment_count) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the ledger committed segment %u where segment %u was next",
@@ -153,11 +229,8 @@ static enum status apply_committed(struct job_record *record, const struct game_
     }
     TRY(grow((void **)&record->segments, &record->segment_room, record->committed,
              sizeof(*record->segments), error));
-    record->segments[record->committed++] =
+    record->segments[record->committed] =
         (struct job_record_segment){.committed = event->segment, .start_s = event->segment.time_s};
-    record->generation = event->segment.generation;
-    record->due_s = due_s < terms->deadline_s ? due_s : terms->deadline_s;
-    record->ended = event->segment.diverged;
     return STATUS_OK;
 }
 
@@ -218,10 +291,6 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
         .context = &seating, .find = find_entry, .is_seated = is_seated};
     struct job_place places[GAME_PLACES_MAX];
 
-    segment->start_s = event->time_s;
-    segment->round = event->round;
-    segment->to = event->to;
-    segment->ended = event->from == event->to;
     segment->sealed = 0;
     segment->seated = job_round_places(places, &segment->seed, &segment->committed, event->from,
                                        event->to, &panel);
@@ -243,38 +312,22 @@ static void apply_to_seat(struct job_record *record, struct job_record_segment *
                           const struct game_event *event)
 {
     segment->sealed += event->kind == GAME_SEALED_VERDICT;
-    if (event->kind == GAME_REVEALED) {
-        segment->rights += event->verdict == GAME_VERDICT_RIGHT;
-        segment->unavailables += event->verdict == GAME_VERDICT_UNAVAILABLE;
-    }
-    segment->rights -= event->kind == GAME_DISPROVED && segment->rights > 0;
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
         if (seat->segment.index == event->index && seat->place == event->place) {
-            seat->phase = event->kind == GAME_SEALED_VERDICT ? GAME_SEAT_SEALED
-                          : event->kind == GAME_REVEALED     ? GAME_SEAT_REVEALED
-                                                             : GAME_SEAT_CLOSED;
+            reduce_seat(seat, segment, event);
         }
     }
 }
 
 /* ---- segments ----------------------------------------------------------------- */
 
-static void apply_finalized(struct job_record *record, uint32_t index, wei reward)
-{
-    record->finalized = index + 1;
-    record->earned += reward;
-    record->held++;
-    drop_seats(record);
-}
-
 /* The panel is drawn once more for the last segment: can its state be had? */
 static void apply_asked(struct job_record *record, const struct ledger_entry *entry)
 {
     struct job_record_segment *segment;
 
-    record->asked = true;
     if (record->finalized > 0) {
         segment = &record->segments[record->finalized - 1];
         *segment =
@@ -292,20 +345,14 @@ static enum status apply_to_segment(struct job_record *record, const struct game
         return STATUS_OK; /* it is void: its rights can be disproved even then */
     }
     segment = &record->segments[event->index];
-    switch ((int)event->kind) {
-    case GAME_DRAWN:
-        segment->seed = event->seal;
-        segment->covered = event->flag;
-        return STATUS_OK;
-    case GAME_ROUND:
+    reduce_segment(segment, event);
+    if (event->kind == GAME_ROUND) {
         return apply_round(record, segment, event, error);
-    case GAME_FINALIZED:
-        apply_finalized(record, event->index, event->amount);
-        return STATUS_OK;
-    default:
-        apply_to_seat(record, segment, event);
-        return STATUS_OK;
     }
+    if (event->kind != GAME_DRAWN) {
+        apply_to_seat(record, segment, event);
+    }
+    return STATUS_OK;
 }
 
 /* ---- claims ------------------------------------------------------------------- */
@@ -345,7 +392,7 @@ static enum status apply_claimed(struct job_record *record, const struct game_ev
     struct job_record_claim *claim = find_claim(record, &event->claim);
 
     if (claim != NULL) {
-        claim->rank = event->rank < claim->rank ? event->rank : claim->rank;
+        reduce_claim(claim, event);
         add_claimant(claim, event);
         return STATUS_OK;
     }
@@ -372,12 +419,9 @@ static enum status apply_claimed(struct job_record *record, const struct game_ev
     return STATUS_OK;
 }
 
-static void close_claim(struct job_record *record, struct job_record_claim *claim,
-                        enum game_outcome outcome)
+static void close_claim(struct job_record *record, struct job_record_claim *claim)
 {
     claim->open = false;
-    claim->outcome = outcome;
-    claim->phase = GAME_CLAIM_CLOSED;
     if (claim->index < record->committed &&
         record->segments[claim->index].committed.generation == claim->generation) {
         record->segments[claim->index].open_claims--;
@@ -391,14 +435,8 @@ static void apply_to_claim(struct job_record *record, const struct game_event *e
     if (claim == NULL) {
         return;
     }
+    reduce_claim(claim, event);
     switch ((int)event->kind) {
-    case GAME_TURN_PASSED:
-        claim->phase = (enum game_claim_phase)event->phase;
-        claim->turn = (enum game_turn)event->turn;
-        claim->lead = event->account;
-        claim->deadline_s = event->time_s;
-        claim->turns++;
-        break;
     case GAME_QUERIED:
         if (event->payload.size <= sizeof(claim->queried)) {
             claim->queried_size = (uint32_t)event->payload.size;
@@ -409,7 +447,7 @@ static void apply_to_claim(struct job_record *record, const struct game_event *e
         remove_claimant(claim, &event->account);
         break;
     case GAME_RULED:
-        close_claim(record, claim, (enum game_outcome)event->outcome);
+        close_claim(record, claim);
         break;
     default:
         break;
@@ -428,19 +466,23 @@ static enum status apply_to_job(struct job_record *record, const struct ledger_e
     } else if (record->phase == GAME_PHASE_NONE) {
         return STATUS_OK;
     }
-    if (job_event_voids(event->kind) && record->finalized < record->committed) {
-        void_committed(record);
+    if (event->kind == GAME_COMMITTED) {
+        TRY(apply_committed(record, event, error));
+    }
+    if (job_reduced_is_changed_by(event->kind)) {
+        reduce(record, event);
     }
     if (job_event_phase(event->kind) != GAME_PHASE_NONE) {
         apply_phase(record, entry);
         return STATUS_OK;
     }
     switch ((int)event->kind) {
-    case GAME_REWOUND:
-        apply_rewound(record, event->index);
-        return STATUS_OK;
     case GAME_COMMITTED:
-        return apply_committed(record, event, error);
+    case GAME_REWOUND:
+    case GAME_DELIVERED:
+    case GAME_PAID:
+    case GAME_ANNOUNCED:
+        return STATUS_OK;
     case GAME_ENLISTED:
         return apply_enlisted(record, event, error);
     case GAME_LEFT:
@@ -450,19 +492,15 @@ static enum status apply_to_job(struct job_record *record, const struct ledger_e
             record->entries[event->entry].gone |= event->kind == GAME_GONE;
         }
         return STATUS_OK;
+    case GAME_FINALIZED:
+        record->earned += event->amount;
+        record->held++;
+        return STATUS_OK;
     case GAME_ASKED:
         apply_asked(record, entry);
         return STATUS_OK;
-    case GAME_DELIVERED:
-        record->delivered = true;
-        return STATUS_OK;
     case GAME_CLAIMED:
         return apply_claimed(record, event, error);
-    case GAME_PAID:
-        record->unpaid = record->unpaid == event->generation ? UINT32_MAX : record->unpaid;
-        return STATUS_OK;
-    case GAME_ANNOUNCED:
-        return STATUS_OK;
     default:
         return apply_to_segment(record, event, error);
     }

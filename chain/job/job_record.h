@@ -9,7 +9,7 @@
 
 #include "chain/game/ledger.h"
 #include "chain/job/job_card.h"
-#include "chain/job/job_event.h"
+#include "chain/job/job_reduced.h"
 #include "chain/job/job_segment.h"
 
 /* Any more are ignored: each has cost its maker a bond. */
@@ -39,6 +39,7 @@ struct job_record_seat {
     struct address owner;
     uint32_t round;
     enum game_seat_phase phase; /* NONE: drawn, nothing sealed */
+    enum game_verdict verdict;  /* that was revealed */
 };
 
 struct job_record_claim {

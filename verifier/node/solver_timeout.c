@@ -158,13 +158,10 @@ static enum status tend_job(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
-    uint64_t end_s = job->terms.deadline_s;
 
-    if (job->phase == GAME_PHASE_RUNNING && job->due_s != INT64_MAX && job->due_s > end_s) {
-        end_s = job->due_s;
-    }
-    return is_ours(node, end_s, &job->key) ? plan_of_job(node, ACTION_EXPIRE, &job->key, 0, error)
-                                           : STATUS_OK;
+    return is_ours(node, job->terms.deadline_s, &job->key)
+               ? plan_of_job(node, ACTION_EXPIRE, &job->key, 0, error)
+               : STATUS_OK;
 }
 
 /* The pot of a conviction: a quarter of it may be ours, and then nobody else needs to come. */

@@ -15,7 +15,7 @@
 
 #include "base/io/database.h"
 #include "chain/game/ledger.h"
-#include "chain/job/job_event.h"
+#include "chain/job/job_reduced.h"
 #include "chain/job/job_segment.h"
 #include "verifier/check/check_wire.h"
 #include "verifier/store/store_words.h"

@@ -36,6 +36,53 @@ static enum status add_dispute(struct store *store, const struct game_event *eve
         BLOB(unknown));
 }
 
+static enum status read_claim(struct store *store, struct job_reduced_claim *claim,
+                              const struct game_event *event, struct error *error)
+{
+    sqlite3_stmt *row;
+    uint8_t rank[RANK_SIZE] = {0};
+    enum status status = database_first(
+        &row, &store->sql, error,
+        "SELECT phase, turn, lead, deadline_s, turns, rank, outcome FROM disputes WHERE key = ?",
+        "b", BLOB(event->claim));
+
+    memset(claim, 0, sizeof(*claim));
+    if (status == STATUS_OK) {
+        claim->phase = (enum game_claim_phase)sqlite3_column_int(row, 0);
+        claim->turn = (enum game_turn)sqlite3_column_int(row, 1);
+        claim->deadline_s = (uint64_t)sqlite3_column_int64(row, 3);
+        claim->turns = (uint32_t)sqlite3_column_int64(row, 4);
+        claim->outcome = (enum game_outcome)sqlite3_column_int(row, 6);
+        status = database_blob_column(row, 2, claim->lead.bytes, ADDRESS_SIZE) &&
+                         database_blob_column(row, 5, rank, RANK_SIZE)
+                     ? STATUS_OK
+                     : damaged(error);
+        claim->rank = endian_load_be64(rank);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+static enum status reduce(struct store *store, const struct game_event *event, struct error *error)
+{
+    struct job_reduced_claim claim;
+    uint8_t rank[RANK_SIZE];
+    enum status status = read_claim(store, &claim, event, error);
+
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    job_reduced_take_claim(&claim, event);
+    endian_store_be64(rank, claim.rank);
+    return database_run(&store->sql, error,
+                        "UPDATE disputes SET phase = ?, turn = ?, lead = ?, deadline_s = ?,"
+                        " turns = ?, rank = ?, outcome = ? WHERE key = ?",
+                        "iibiibib", (int64_t)claim.phase, (int64_t)claim.turn, BLOB(claim.lead),
+                        (int64_t)claim.deadline_s, (int64_t)claim.turns,
+                        &(struct database_blob){rank, RANK_SIZE}, (int64_t)claim.outcome,
+                        BLOB(event->claim));
+}
+
 /* A new dispute, or one more claimant of a live one, who may lower its rank. */
 static enum status take_claimed(struct store *store, const struct game_event *event,
                                 const struct address *own, struct error *error)
@@ -43,31 +90,19 @@ static enum status take_claimed(struct store *store, const struct game_event *ev
     bool ours = address_equal(&event->account, own);
     struct store_segment segment;
     char bond[WEI_TEXT_SIZE];
-    uint8_t rank[RANK_SIZE];
     enum status status = store_segment(store, &segment, &event->job, event->index, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    endian_store_be64(rank, event->rank);
     wei_print_plain(bond, ours ? event->amount : 0);
     TRY(add_dispute(store, event, &segment, error));
+    TRY(reduce(store, event, error));
     return database_run(&store->sql, error,
-                        "UPDATE disputes SET rank = min(rank, ?), ours = max(ours, ?),"
-                        " bond = iif(?, ?, bond), outsiders = outsiders + ? WHERE key = ?",
-                        "biitib", &(struct database_blob){rank, RANK_SIZE}, (int64_t)ours,
-                        (int64_t)ours, bond, (int64_t)(event->rank >= GAME_RANK_OUTSIDER),
-                        BLOB(event->claim));
-}
-
-static enum status take_turn(struct store *store, const struct game_event *event,
-                             struct error *error)
-{
-    return database_run(&store->sql, error,
-                        "UPDATE disputes SET phase = ?, turn = ?, lead = ?, deadline_s = ?,"
-                        " turns = turns + 1 WHERE key = ?",
-                        "iibib", (int64_t)event->phase, (int64_t)event->turn, BLOB(event->account),
-                        (int64_t)event->time_s, BLOB(event->claim));
+                        "UPDATE disputes SET ours = max(ours, ?), bond = iif(?, ?, bond),"
+                        " outsiders = outsiders + ? WHERE key = ?",
+                        "iitib", (int64_t)ours, (int64_t)ours, bond,
+                        (int64_t)(event->rank >= GAME_RANK_OUTSIDER), BLOB(event->claim));
 }
 
 /* A claimant's clock ran out: its bond is lost. */
@@ -90,17 +125,13 @@ enum status store_take_claim(struct store *store, const struct ledger_entry *ent
     case GAME_CLAIMED:
         return take_claimed(store, event, own, error);
     case GAME_TURN_PASSED:
-        return take_turn(store, event, error);
+    case GAME_RULED:
+        return reduce(store, event, error);
     case GAME_ANSWERED:
         return database_run(&store->sql, error, "UPDATE disputes SET trace = ? WHERE key = ?", "bb",
                             BLOB(event->root), BLOB(event->claim));
     case GAME_DEFAULTED:
         return take_defaulted(store, entry, own, error);
-    case GAME_RULED:
-        return database_run(
-            &store->sql, error,
-            "UPDATE disputes SET phase = :claim_closed, outcome = ?, deadline_s = 0 WHERE key = ?",
-            "ib", (int64_t)event->outcome, BLOB(event->claim));
     default:
         return STATUS_OK; /* QUERIED, REPLIED: the dispute's folder keeps them */
     }

@@ -43,14 +43,60 @@ static enum status take_left(struct store *store, const struct ledger_entry *ent
 
 /* ---- the draw ----------------------------------------------------------------- */
 
-static enum status take_drawn(struct store *store, const struct game_event *event,
-                              struct error *error)
+/* A segment that stands, and its row. STATUS_NOT_FOUND: none does. */
+static enum status read_draw(struct store *store, struct job_reduced_segment *draw, int64_t *number,
+                             const struct game_event *event, struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &store->sql, error,
+        "SELECT rowid, seed, covered, ended, start_s, round, rights, unavailables FROM segments"
+        " WHERE job = ? AND idx = ? AND NOT void",
+        "bi", BLOB(event->job), (int64_t)event->index);
+
+    memset(draw, 0, sizeof(*draw));
+    if (status == STATUS_OK) {
+        *number = sqlite3_column_int64(row, 0);
+        draw->covered = sqlite3_column_int(row, 2) != 0;
+        draw->ended = sqlite3_column_int(row, 3) != 0;
+        draw->start_s = (uint64_t)sqlite3_column_int64(row, 4);
+        draw->round = (uint32_t)sqlite3_column_int64(row, 5);
+        draw->rights = (uint32_t)sqlite3_column_int64(row, 6);
+        draw->unavailables = (uint32_t)sqlite3_column_int64(row, 7);
+        if (sqlite3_column_type(row, 1) != SQLITE_NULL &&
+            !database_blob_column(row, 1, draw->seed.bytes, HASH32_SIZE)) {
+            status = damaged(error);
+        }
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+/* A segment that is not drawn has no seed in the table. */
+static enum status write_draw(struct store *store, const struct job_reduced_segment *draw,
+                              int64_t number, struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE segments SET seed = ?, covered = ? WHERE job = ? AND idx = ?"
-                        " AND NOT void",
-                        "bibi", BLOB(event->seal), (int64_t)event->flag, BLOB(event->job),
-                        (int64_t)event->index);
+                        "UPDATE segments SET seed = nullif(?, zeroblob(32)), covered = ?,"
+                        " ended = ?, start_s = ?, round = ?, rights = ?, unavailables = ? WHERE"
+                        " rowid = ?",
+                        "biiiiiii", BLOB(draw->seed), (int64_t)draw->covered, (int64_t)draw->ended,
+                        (int64_t)draw->start_s, (int64_t)draw->round, (int64_t)draw->rights,
+                        (int64_t)draw->unavailables, number);
+}
+
+static enum status reduce_segment(struct store *store, const struct game_event *event,
+                                  struct error *error)
+{
+    struct job_reduced_segment draw;
+    int64_t number;
+    enum status status = read_draw(store, &draw, &number, event, error);
+
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    job_reduced_take_segment(&draw, event);
+    return write_draw(store, &draw, number, error);
 }
 
 /* What job_round_places() asks, of the tables. */
@@ -131,10 +177,7 @@ static enum status take_round(struct store *store, const struct game_event *even
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    TRY(database_run(&store->sql, error,
-                     "UPDATE segments SET start_s = ?, round = ?, ended = ? WHERE rowid = ?",
-                     "iiii", (int64_t)event->time_s, (int64_t)event->round,
-                     (int64_t)(event->from == event->to), segment.row));
+    TRY(reduce_segment(store, event, error));
     return seat_all(store, &segment, event, own, error);
 }
 
@@ -144,44 +187,63 @@ static enum status take_round(struct store *store, const struct game_event *even
     " WHERE place = ? AND segment = (SELECT hash FROM segments WHERE job = ? AND idx = ?"          \
     " AND NOT void)"
 
-static enum status set_phase(struct store *store, const struct game_event *event,
-                             enum game_seat_phase phase, struct error *error)
+static enum status read_place(struct store *store, struct job_reduced_seat *seat,
+                              const struct game_event *event, struct error *error)
 {
-    return database_run(&store->sql, error, "UPDATE seats SET phase = ?" OF_STANDING, "iibi",
-                        (int64_t)phase, (int64_t)event->place, BLOB(event->job),
-                        (int64_t)event->index);
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &store->sql, error, "SELECT entry, phase, verdict FROM seats" OF_STANDING, "ibi",
+        (int64_t)event->place, BLOB(event->job), (int64_t)event->index);
+
+    memset(seat, 0, sizeof(*seat));
+    if (status == STATUS_OK) {
+        seat->entry = (uint32_t)sqlite3_column_int64(row, 0);
+        seat->phase = (enum game_seat_phase)sqlite3_column_int(row, 1);
+        seat->verdict = (enum game_verdict)sqlite3_column_int(row, 2);
+    }
+    database_done(&store->sql, row);
+    return status;
 }
 
+/* An event about a place of a segment that stands. */
+static enum status reduce_seat(struct store *store, const struct game_event *event,
+                               struct error *error)
+{
+    struct job_reduced_segment draw;
+    struct job_reduced_seat seat;
+    int64_t number = 0;
+    enum status status = read_draw(store, &draw, &number, event, error);
+
+    if (status == STATUS_OK) {
+        status = read_place(store, &seat, event, error);
+    }
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    job_reduced_take_seat(&seat, &draw, event);
+    TRY(write_draw(store, &draw, number, error));
+    return database_run(&store->sql, error, "UPDATE seats SET phase = ?, verdict = ?" OF_STANDING,
+                        "iiibi", (int64_t)seat.phase, (int64_t)seat.verdict, (int64_t)event->place,
+                        BLOB(event->job), (int64_t)event->index);
+}
+
+/* Whoever challenges a right shows its leaves. */
 static enum status take_revealed(struct store *store, const struct game_event *event,
                                  struct error *error)
 {
-    bool is_right = event->verdict == GAME_VERDICT_RIGHT;
-
-    TRY(database_run(&store->sql, error,
-                     "UPDATE segments SET rights = rights + ?, unavailables = unavailables + ?"
-                     " WHERE job = ? AND idx = ? AND NOT void",
-                     "iibi", (int64_t)is_right,
-                     (int64_t)(event->verdict == GAME_VERDICT_UNAVAILABLE), BLOB(event->job),
-                     (int64_t)event->index));
-    return database_run(
-        &store->sql, error,
-        "UPDATE seats SET phase = ?, verdict = ?, leaves = ?, salt = ?" OF_STANDING, "iibbibi",
-        (int64_t)(event->verdict == GAME_VERDICT_FALSE ? GAME_SEAT_CLOSED : GAME_SEAT_REVEALED),
-        (int64_t)event->verdict, &(struct database_blob){event->leaves.tags, sizeof(event->leaves)},
-        BLOB(event->seal), (int64_t)event->place, BLOB(event->job), (int64_t)event->index);
+    TRY(reduce_segment(store, event, error));
+    TRY(reduce_seat(store, event, error));
+    return database_run(&store->sql, error, "UPDATE seats SET leaves = ?, salt = ?" OF_STANDING,
+                        "bbibi", &(struct database_blob){event->leaves.tags, sizeof(event->leaves)},
+                        BLOB(event->seal), (int64_t)event->place, BLOB(event->job),
+                        (int64_t)event->index);
 }
 
-/* The segment may be void or final. */
+/* Also a right of a segment that is void or final ends: nobody challenges it again. */
 static enum status take_disproved(struct store *store, const struct game_event *event,
                                   struct error *error)
 {
-    TRY(database_run(&store->sql, error,
-                     "UPDATE segments SET rights = max(rights - 1, 0) WHERE job = ? AND idx = ?"
-                     " AND NOT void AND EXISTS (SELECT 1 FROM seats p WHERE p.segment = hash AND"
-                     " p.place = ? AND p.entry = ? AND p.verdict = :right AND"
-                     " p.phase <> :seat_closed)",
-                     "biii", BLOB(event->job), (int64_t)event->index, (int64_t)event->place,
-                     (int64_t)event->entry));
+    TRY(reduce_seat(store, event, error));
     return database_run(&store->sql, error,
                         "UPDATE seats SET phase = :seat_closed WHERE place = ? AND entry = ? AND"
                         " verdict = :right AND segment IN (SELECT hash FROM segments WHERE job = ?"
@@ -196,7 +258,7 @@ static enum status take_settled(struct store *store, const struct ledger_entry *
 {
     const struct game_event *event = &entry->event;
 
-    TRY(set_phase(store, event, GAME_SEAT_CLOSED, error));
+    TRY(reduce_seat(store, event, error));
     return event->amount > 0 && address_equal(&event->account, own)
                ? store_take_payment(store, entry, "seat", event->amount, error)
                : STATUS_OK;
@@ -214,13 +276,12 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
     case GAME_GONE:
         return take_left(store, entry, error);
     case GAME_DRAWN:
-        return take_drawn(store, event, error);
+        return reduce_segment(store, event, error);
     case GAME_ROUND:
         return take_round(store, event, own, error);
     case GAME_SEALED_VERDICT:
-        return set_phase(store, event, GAME_SEAT_SEALED, error);
     case GAME_ABSENT:
-        return set_phase(store, event, GAME_SEAT_CLOSED, error);
+        return reduce_seat(store, event, error);
     case GAME_REVEALED:
         return take_revealed(store, event, error);
     case GAME_DISPROVED:

@@ -14,6 +14,23 @@ static enum status damaged(struct error *error)
     return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
 }
 
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* The terms are kept as the move that opened the job. */
+static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int column,
+                              struct error *error)
+{
+    struct game_move move;
+
+    if (game_move_decode(&move, sqlite3_column_blob(row, column),
+                         (size_t)sqlite3_column_bytes(row, column)) != STATUS_OK ||
+        move.kind != GAME_OPEN) {
+        return damaged(error);
+    }
+    *terms = move.terms;
+    return STATUS_OK;
+}
+
 /* ---- changes of a job --------------------------------------------------------- */
 
 static enum status forget(struct store *store, struct error *error)
@@ -60,23 +77,49 @@ static enum status take_contact(struct store *store, const struct ledger_entry *
                         (int64_t)entry->number);
 }
 
-static enum status take_phase(struct store *store, const struct game_event *event,
-                              struct error *error)
+/* All but `ended`, which nobody asks here. STATUS_NOT_FOUND: a job that this log does not open. */
+static enum status read_reduced(struct store *store, struct job_reduced *job,
+                                struct game_terms *terms, const struct hash32 *key,
+                                struct error *error)
 {
-    static const struct address nobody;
-    bool runs = event->kind == GAME_ACCEPTED;
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &store->sql, error,
+        "SELECT phase, solver, generation, (SELECT count(*) FROM segments s WHERE s.job = key AND"
+        " NOT s.void), finalized, unpaid, due_s, asked, delivered, terms FROM jobs WHERE"
+        " key = ?",
+        "b", KEY(key));
 
-    if (event->kind == GAME_CONVICTED) {
-        TRY(database_run(&store->sql, error, "UPDATE jobs SET unpaid = generation WHERE key = ?",
-                         "b", BLOB(event->job)));
+    memset(job, 0, sizeof(*job));
+    if (status == STATUS_OK) {
+        job->phase = (enum game_phase)sqlite3_column_int(row, 0);
+        job->generation = (uint32_t)sqlite3_column_int64(row, 2);
+        job->committed = (uint32_t)sqlite3_column_int64(row, 3);
+        job->finalized = (uint32_t)sqlite3_column_int64(row, 4);
+        job->unpaid = (uint32_t)sqlite3_column_int64(row, 5);
+        job->due_s = (uint64_t)sqlite3_column_int64(row, 6);
+        job->asked = sqlite3_column_int(row, 7) != 0;
+        job->delivered = sqlite3_column_int(row, 8) != 0;
+        status = read_terms(terms, row, 9, error);
+        if (status == STATUS_OK && sqlite3_column_type(row, 1) != SQLITE_NULL &&
+            !database_blob_column(row, 1, job->solver.bytes, ADDRESS_SIZE)) {
+            status = damaged(error);
+        }
     }
-    return database_run(
-        &store->sql, error,
-        "UPDATE jobs SET phase = ?, solver = ?, generation = generation + ?, due_s = ?"
-        " WHERE key = ?",
-        "ibiib", (int64_t)job_event_phase(event->kind), runs ? BLOB(event->account) : BLOB(nobody),
-        (int64_t)(event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED),
-        runs ? (int64_t)event->time_s : 0, BLOB(event->job));
+    database_done(&store->sql, row);
+    return status;
+}
+
+static enum status write_reduced(struct store *store, const struct job_reduced *job,
+                                 const struct hash32 *key, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE jobs SET phase = ?, solver = ?, generation = ?, finalized = ?,"
+                        " unpaid = ?, due_s = ?, asked = ?, delivered = ? WHERE key = ?",
+                        "ibiiiiiib", (int64_t)job->phase, BLOB(job->solver),
+                        (int64_t)job->generation, (int64_t)job->finalized, (int64_t)job->unpaid,
+                        (int64_t)job->due_s, (int64_t)job->asked, (int64_t)job->delivered,
+                        KEY(key));
 }
 
 /* Their seats have ended: the segments from `from` on that stand, and are before `to`. */
@@ -89,13 +132,35 @@ static enum status end_seats(struct store *store, const struct hash32 *job, int6
                         "bii", KEY(job), from, to);
 }
 
-static enum status void_from(struct store *store, const struct game_event *event,
+static enum status void_from(struct store *store, const struct hash32 *job, uint32_t index,
                              struct error *error)
 {
-    TRY(end_seats(store, &event->job, event->index, INT64_MAX, error));
+    TRY(end_seats(store, job, index, INT64_MAX, error));
     return database_run(&store->sql, error,
-                        "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi",
-                        BLOB(event->job), (int64_t)event->index);
+                        "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi", KEY(job),
+                        (int64_t)index);
+}
+
+/* What the job becomes; what is void by it. */
+static enum status reduce(struct store *store, const struct game_event *event, struct error *error)
+{
+    struct game_terms terms;
+    struct job_reduced before;
+    struct job_reduced job;
+    enum status status = STATUS_OK;
+
+    if (!job_reduced_is_changed_by(event->kind)) {
+        return STATUS_OK;
+    }
+    status = read_reduced(store, &before, &terms, &event->job, error);
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    job = before;
+    job_reduced_take(&job, &terms, event);
+    TRY(write_reduced(store, &job, &event->job, error));
+    return job.committed < before.committed ? void_from(store, &event->job, job.committed, error)
+                                            : STATUS_OK;
 }
 
 /* ---- changes of a segment ----------------------------------------------------- */
@@ -128,7 +193,7 @@ static enum status take_committed(struct store *store, const struct game_event *
     struct digest previous;
 
     TRY(previous_root(store, &previous, event, error));
-    TRY(database_run(
+    return database_run(
         &store->sql, error,
         "INSERT OR REPLACE INTO segments (job, idx, generation, root, steps, time_s, height,"
         " solver, panel, diverged, hash, previous, states, start_s) VALUES (?, ?, ?, ?, ?, ?, ?,"
@@ -138,10 +203,7 @@ static enum status take_committed(struct store *store, const struct game_event *
         (int64_t)segment->height, BLOB(segment->solver), (int64_t)segment->panel,
         (int64_t)segment->diverged, BLOB(hash), BLOB(previous),
         &(struct database_blob){event->states.hashes, event->states.count * sizeof(struct digest)},
-        (int64_t)segment->time_s));
-    return database_run(&store->sql, error,
-                        "UPDATE jobs SET generation = ?, due_s = ? WHERE key = ?", "iib",
-                        (int64_t)segment->generation, INT64_MAX, BLOB(event->job));
+        (int64_t)segment->time_s);
 }
 
 static enum status take_finalized(struct store *store, const struct ledger_entry *entry,
@@ -149,27 +211,8 @@ static enum status take_finalized(struct store *store, const struct ledger_entry
 {
     TRY(end_seats(store, &entry->event.job, entry->event.index, entry->event.index + INT64_C(1),
                   error));
-    return database_run(
-        &store->sql, error, "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
-        (int64_t)entry->event.index + 1, (int64_t)entry->time_s, BLOB(entry->event.job));
-}
-
-/* Where the panel was asked once more, its seats end too. */
-static enum status take_delivered(struct store *store, const struct game_event *event,
-                                  struct error *error)
-{
-    TRY(end_seats(store, &event->job, 0, INT64_MAX, error));
-    return database_run(&store->sql, error, "UPDATE jobs SET delivered = 1 WHERE key = ?", "b",
-                        BLOB(event->job));
-}
-
-static enum status take_rewound(struct store *store, const struct game_event *event,
-                                struct error *error)
-{
-    return database_run(&store->sql, error,
-                        "UPDATE jobs SET finalized = min(finalized, ?), generation = generation + 1"
-                        " WHERE key = ?",
-                        "ib", (int64_t)event->index, BLOB(event->job));
+    return database_run(&store->sql, error, "UPDATE jobs SET finalized_s = ? WHERE key = ?", "ib",
+                        (int64_t)entry->time_s, BLOB(entry->event.job));
 }
 
 /* The last segment is drawn for once more, under another hash. */
@@ -189,8 +232,6 @@ static enum status take_asked(struct store *store, const struct ledger_entry *en
     }
     job_event_ask(&segment.committed, entry, job.entries);
     hash = game_segment_hash(&job.key, &segment.committed);
-    TRY(database_run(&store->sql, error, "UPDATE jobs SET asked = 1 WHERE key = ?", "b",
-                     BLOB(job.key)));
     return database_run(&store->sql, error,
                         "UPDATE segments SET time_s = ?, height = ?, panel = ?, hash = ?,"
                         " seed = NULL, covered = 0, ended = 0, start_s = ?, round = 0, rights = 0,"
@@ -213,13 +254,8 @@ enum status store_take_payment(struct store *store, const struct ledger_entry *e
 static enum status take_paid(struct store *store, const struct ledger_entry *entry,
                              const struct address *own, struct error *error)
 {
-    const struct game_event *event = &entry->event;
-
-    TRY(database_run(&store->sql, error,
-                     "UPDATE jobs SET unpaid = :none_unpaid WHERE key = ? AND unpaid = ?", "bi",
-                     BLOB(event->job), (int64_t)event->generation));
-    return address_equal(&event->account, own)
-               ? store_take_payment(store, entry, "claim", event->amount, error)
+    return address_equal(&entry->event.account, own)
+               ? store_take_payment(store, entry, "claim", entry->event.amount, error)
                : STATUS_OK;
 }
 
@@ -250,12 +286,10 @@ static enum status take_of_job(struct store *store, const struct ledger_entry *e
         return take_committed(store, event, error);
     case GAME_FINALIZED:
         return take_finalized(store, entry, error);
-    case GAME_REWOUND:
-        return take_rewound(store, event, error);
     case GAME_ASKED:
         return take_asked(store, entry, error);
-    case GAME_DELIVERED:
-        return take_delivered(store, event, error);
+    case GAME_DELIVERED: /* where the panel was asked once more, its seats end too */
+        return end_seats(store, &event->job, 0, INT64_MAX, error);
     case GAME_PAID:
         return take_paid(store, entry, own, error);
     case GAME_WITHDRAWN:
@@ -279,11 +313,8 @@ static enum status take_event(struct store *store, const struct ledger_entry *en
     if (event->kind == GAME_OPENED) {
         return take_opened(store, event, error);
     }
-    if (job_event_voids(event->kind)) {
-        TRY(void_from(store, event, error));
-    }
-    return job_event_phase(event->kind) != GAME_PHASE_NONE ? take_phase(store, event, error)
-                                                           : take_of_job(store, entry, own, error);
+    TRY(reduce(store, event, error));
+    return take_of_job(store, entry, own, error);
 }
 
 enum status store_take(struct store *store, const struct ledger_entry *entry,
@@ -297,21 +328,6 @@ enum status store_take(struct store *store, const struct ledger_entry *entry,
 }
 
 /* ---- rows ----------------------------------------------------------------------- */
-
-/* The terms are kept as the move that opened the job. */
-static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int column,
-                              struct error *error)
-{
-    struct game_move move;
-
-    if (game_move_decode(&move, sqlite3_column_blob(row, column),
-                         (size_t)sqlite3_column_bytes(row, column)) != STATUS_OK ||
-        move.kind != GAME_OPEN) {
-        return damaged(error);
-    }
-    *terms = move.terms;
-    return STATUS_OK;
-}
 
 #define JOB_COLUMNS                                                                                \
     "SELECT j.key, j.client, j.solver, j.terms, j.phase, j.generation, j.finalized, j.unpaid,"     \

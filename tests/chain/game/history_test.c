@@ -4,7 +4,9 @@
  * contracts by a driver that plays a whole history in one transaction, with a clock and a chance of
  * the test's own. Every event's bytes, every refusal's bytes and every balance must be equal, and
  * the contract must hold exactly what it owes, what is escrowed, staked, bonded or held, and what
- * was burned. "make soak" plays 10,000.
+ * was burned. After every event a record in memory and a node's store must say the same of the job,
+ * its segments, places and claims, and after every move what the ledger keeps. "make soak" plays
+ * 10,000.
  */
 #include "tests/support/test.h"
 
@@ -16,6 +18,7 @@
 #include "tests/support/game/made_states.h"
 #include "tests/support/game/promised.h"
 #include "tests/support/game/twins.h"
+#include "tests/support/chain/views.h"
 
 enum {
     HISTORIES_FULL = 10000,
@@ -53,6 +56,7 @@ struct sealed_claim {
 struct history {
     uint64_t random;
     struct twins twins;
+    struct views views;
     uint8_t header[GAME_JOB_HEADER_SIZE];
     struct digest job_id;
     struct hash32 jobs[JOBS];
@@ -150,6 +154,7 @@ static void learn(void *context, const struct game_event *event)
 {
     struct history *history = context;
 
+    views_take(&history->views, event, history->twins.height, history->twins.now_s);
     if (event->kind == GAME_COMMITTED) {
         learn_segment(history, event);
     } else if (event->kind == GAME_ASKED) {
@@ -921,6 +926,9 @@ static void play_history(struct history *history)
         uint32_t player = choose_move(history, &move);
 
         (void)twins_play(twins, &move, player);
+        for (uint32_t i = 0; i < history->job_count; i++) {
+            views_compare(&history->views, &twins->store, &history->jobs[i]);
+        }
     }
     (void)twins_compare(twins, promised_money(&twins->store));
 }
@@ -948,6 +956,7 @@ static void test_both_ledgers_play_the_same_histories(void **state)
     struct history *history = (anvil_need(), calloc(1, sizeof(*history)));
     uint64_t count = test_share(HISTORIES_FULL, HISTORIES_SHARE);
     struct twins *twins = &history->twins;
+    char path[600];
 
     (void)state;
     assert_non_null(history);
@@ -966,7 +975,10 @@ static void test_both_ledgers_play_the_same_histories(void **state)
         }
         twins->now_s = 1000000 + 10000 * i;
         twins->height = 1000 + 1000 * i;
+        (void)snprintf(path, sizeof(path), "%s/views-%u", test_temp_dir(), (unsigned)i);
+        views_open(&history->views, path, &twins->players[CLIENTS]);
         play_history(history);
+        views_close(&history->views);
     }
     show_coverage(history);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {

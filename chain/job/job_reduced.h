@@ -1,0 +1,75 @@
+/*
+ * job_reduced.h - what events make of a job, its segments, its places and its claims: the only
+ * place that says so.
+ *
+ * Two readers keep this: job_record in memory, the verifier's store in its database. Each reads a
+ * value, lets an event change it here, and puts it back; what only one of them keeps is its own.
+ * Nothing here allocates or looks beyond its arguments.
+ */
+#ifndef CHAIN_JOB_JOB_REDUCED_H
+#define CHAIN_JOB_JOB_REDUCED_H
+
+#include "chain/job/job_event.h"
+
+#define JOB_REDUCED_PAID UINT32_MAX /* no pot waits */
+
+struct job_reduced {
+    enum game_phase phase;
+    struct address solver; /* zero: nobody; of a closed job the last one */
+    uint32_t generation;
+    uint32_t committed;
+    uint32_t finalized;
+    uint32_t unpaid; /* the generation of a conviction whose pot is not paid */
+    uint64_t due_s;  /* RUNNING: the next segment must be committed by then */
+    bool ended;      /* the last committed segment diverged */
+    bool asked;      /* the client asked the panel for the last state */
+    bool delivered;
+};
+
+/* Can an event of this kind change it? */
+bool job_reduced_is_changed_by(enum game_event_kind kind);
+/* Segments from job->committed on are void afterwards. terms: of the job. */
+void job_reduced_take(struct job_reduced *job, const struct game_terms *terms,
+                      const struct game_event *event);
+
+/* A segment that stands. After its commit all is zero but start_s. */
+struct job_reduced_segment {
+    struct hash32 seed; /* zero: not drawn */
+    bool covered;
+    bool ended;       /* the draw */
+    uint64_t start_s; /* of the last round, or of the commit */
+    uint32_t round;
+    uint32_t to; /* the first place that no round has reached */
+    uint32_t rights;
+    uint32_t unavailables;
+};
+
+/* DRAWN, ROUND, REVEALED. */
+void job_reduced_take_segment(struct job_reduced_segment *segment, const struct game_event *event);
+
+/* A place that was drawn. */
+struct job_reduced_seat {
+    uint32_t entry;
+    enum game_seat_phase phase; /* NONE: drawn, nothing sealed */
+    enum game_verdict verdict;  /* that was revealed */
+};
+
+/* An event about its place. A right that was disproved does not count any more: the event does not
+ * say of which segment it was, which may be void, but of which entry. */
+void job_reduced_take_seat(struct job_reduced_seat *seat, struct job_reduced_segment *segment,
+                           const struct game_event *event);
+
+struct job_reduced_claim {
+    enum game_claim_phase phase;
+    enum game_turn turn;
+    struct address lead;
+    uint64_t deadline_s; /* of the turn; 0: it waits, or is over */
+    uint32_t turns;      /* that began */
+    uint64_t rank;
+    enum game_outcome outcome; /* CLOSED */
+};
+
+/* CLAIMED by one more claimant, TURN_PASSED, RULED. */
+void job_reduced_take_claim(struct job_reduced_claim *claim, const struct game_event *event);
+
+#endif /* CHAIN_JOB_JOB_REDUCED_H */

@@ -1,0 +1,198 @@
+/* views.c - see views.h. */
+#include "tests/support/chain/views.h"
+
+#include <string.h>
+
+#include "tests/support/test.h"
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+void views_open(struct views *views, const char *path, const struct address *own)
+{
+    struct error error;
+
+    error_init(&error);
+    memset(views, 0, sizeof(*views));
+    views->own = *own;
+    check(store_open(&views->store, path, STORE_WRITE, &error), &error);
+    check(store_begin(&views->store, &error), &error);
+}
+
+void views_close(struct views *views)
+{
+    struct error error;
+
+    error_init(&error);
+    check(store_end(&views->store, STATUS_OK, &error), &error);
+    store_close(&views->store);
+    board_release(&views->board);
+}
+
+/* ---- the two readers ------------------------------------------------------------ */
+
+static void see_same_job(struct views *views, const struct job_record *record)
+{
+    struct store_job job;
+    struct error error;
+
+    error_init(&error);
+    check(store_job(&views->store, &job, &record->key, &error), &error);
+    assert_int_equal(job.phase, record->phase);
+    assert_true(address_equal(&job.client, &record->client));
+    assert_true(address_equal(&job.solver, &record->solver));
+    assert_int_equal(job.generation, record->generation);
+    assert_int_equal(job.finalized, record->finalized);
+    assert_int_equal(job.entries, record->entry_count);
+    assert_int_equal(job.active, job_record_panel(record));
+    assert_int_equal(job.unpaid, record->unpaid);
+    assert_int_equal(job.due_s, record->due_s);
+    views->compared++;
+}
+
+static void see_same_segment(struct views *views, const struct job_record *record, uint32_t index)
+{
+    const struct job_segment wanted = job_record_segment(record, index);
+    struct store_segment found;
+    struct job_segment state;
+    struct hash32 hash;
+    struct error error;
+
+    error_init(&error);
+    check(store_segment(&views->store, &found, &record->key, index, &error), &error);
+    hash = game_segment_hash(&record->key, &record->segments[index].committed);
+    assert_memory_equal(found.hash.bytes, hash.bytes, HASH32_SIZE);
+    assert_memory_equal(found.seed.bytes, record->segments[index].seed.bytes, HASH32_SIZE);
+    state = store_segment_state(&found);
+    state.terms = wanted.terms;
+    assert_int_equal(state.height, wanted.height);
+    assert_int_equal(state.start_s, wanted.start_s);
+    assert_int_equal(state.rights, wanted.rights);
+    assert_int_equal(state.unavailables, wanted.unavailables);
+    assert_int_equal(state.open_claims, wanted.open_claims);
+    assert_int_equal(state.job_claims, wanted.job_claims);
+    assert_int_equal(state.drawn, wanted.drawn);
+    assert_int_equal(state.covered, wanted.covered);
+    assert_int_equal(state.ended, wanted.ended);
+    assert_int_equal(state.final, wanted.final);
+    assert_int_equal(state.first, wanted.first);
+    views->compared++;
+}
+
+static void see_same_seat(struct views *views, const struct job_record *record,
+                          const struct job_record_seat *seat)
+{
+    const struct hash32 hash =
+        game_segment_hash(&record->key, &record->segments[seat->segment.index].committed);
+    struct store_seat found;
+    struct error error;
+
+    error_init(&error);
+    check(store_seat(&views->store, &found, &hash, seat->place, &error), &error);
+    assert_int_equal(found.entry, seat->entry);
+    assert_true(address_equal(&found.owner, &seat->owner));
+    assert_int_equal(found.phase, seat->phase);
+    assert_int_equal(found.verdict, seat->verdict);
+    views->compared++;
+}
+
+static void see_same_claim(struct views *views, const struct job_record_claim *claim)
+{
+    struct store_dispute found;
+    struct error error;
+
+    error_init(&error);
+    check(store_dispute(&views->store, &found, &claim->key, &error), &error);
+    assert_int_equal(found.index, claim->index);
+    assert_int_equal(found.generation, claim->generation);
+    assert_int_equal(found.step, claim->step);
+    assert_true(found.rank == claim->rank);
+    assert_int_equal(found.phase, claim->phase);
+    assert_int_equal(found.phase != GAME_CLAIM_CLOSED, claim->open);
+    assert_int_equal(found.turn, claim->turn);
+    assert_int_equal(found.turns, claim->turns);
+    assert_int_equal(found.deadline_s, claim->deadline_s);
+    assert_int_equal(found.outcome, claim->outcome);
+    assert_true(address_equal(&found.lead, &claim->lead));
+    views->compared++;
+}
+
+static void see_same(struct views *views, const struct job_record *record)
+{
+    see_same_job(views, record);
+    for (uint32_t i = 0; i < record->committed; i++) {
+        see_same_segment(views, record, i);
+    }
+    for (uint32_t i = 0; i < record->seat_count; i++) {
+        see_same_seat(views, record, &record->seats[i]);
+    }
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        see_same_claim(views, &record->claims[i]);
+    }
+}
+
+void views_take(struct views *views, const struct game_event *event, uint64_t height,
+                uint64_t time_s)
+{
+    const struct ledger_entry entry = {.kind = LEDGER_EVENT,
+                                       .number = ++views->read,
+                                       .height = height,
+                                       .time_s = time_s,
+                                       .event = *event};
+    const struct job_record *record;
+    struct error error;
+
+    error_init(&error);
+    check(board_take(&views->board, &entry, &error), &error);
+    check(store_take(&views->store, &entry, &views->own, &error), &error);
+    if (!job_event_is_of_claim(event->kind)) {
+        record = board_find(&views->board, &event->job);
+        if (record != NULL) {
+            see_same(views, record);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < views->board.count; i++) {
+        record = &views->board.jobs[i];
+        if (record->claim_count > 0 &&
+            hash32_equal(&record->claims[record->claim_count - 1].key, &event->claim)) {
+            see_same(views, record);
+        }
+    }
+}
+
+/* ---- the ledger ------------------------------------------------------------------- */
+
+void views_compare(struct views *views, struct local_store *ledger, const struct hash32 *job)
+{
+    const struct job_record *record = board_find(&views->board, job);
+    struct local_job kept;
+
+    assert_non_null(record);
+    see_same(views, record);
+    assert_int_equal(local_get(ledger, &kept, LOCAL_JOB, job, 0), STATUS_OK);
+    assert_int_equal(record->phase, kept.phase);
+    assert_int_equal(record->generation, kept.generation);
+    assert_int_equal(record->committed, kept.committed);
+    assert_int_equal(record->finalized, kept.finalized);
+    assert_int_equal(job_record_open_claims(record), kept.open_claims);
+    assert_int_equal(record->entry_count, kept.entries);
+    assert_int_equal(job_record_panel(record), kept.active);
+    if (kept.phase == GAME_PHASE_RUNNING) {
+        assert_true(address_equal(&record->solver, &kept.solver));
+        assert_int_equal(record->due_s, kept.due_s);
+    }
+    for (uint32_t i = kept.finalized; i < kept.committed; i++) {
+        const struct hash32 hash = game_segment_hash(job, &record->segments[i].committed);
+        struct local_tally tally;
+
+        assert_int_equal(local_get(ledger, &tally, LOCAL_TALLY, &hash, 0), STATUS_OK);
+        assert_int_equal(record->segments[i].rights, tally.rights);
+        assert_int_equal(record->segments[i].unavailables, tally.unavailables);
+        assert_int_equal(record->segments[i].covered, tally.covered);
+    }
+}
