@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/io/file.h"
@@ -66,28 +67,48 @@ struct serving {
 
 /* ---- what is shown ------------------------------------------------------------------------- */
 
-/* Shows the data tensor by its root. False: the file does not hold it. */
+/* Shows the data tensor by its root, and the hashes of its pieces. Takes the descriptor of these. */
+static bool show_root(struct serving *serving, const struct tensor *tensor,
+                      const struct digest *root, const char *path, uint64_t offset, int pieces)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+    char name[SERVE_PATH_MAX];
+    struct error none;
+
+    error_init(&none);
+    hex_encode(text, root->bytes, DIGEST_SIZE);
+    (void)snprintf(name, sizeof(name), "v1/roots/%s.pieces", text);
+    if (depot_show_open(serving->depot, name, pieces, &none) != STATUS_OK) {
+        return false;
+    }
+    (void)snprintf(name, sizeof(name), "v1/roots/%s", text);
+    return depot_show(serving->depot, name, path, offset,
+                      dataset_is_named(path) ? tensor_size(tensor) : 0, &none) == STATUS_OK;
+}
+
+/* False: the file does not hold the data tensor. */
 static bool show_data(struct serving *serving, const struct tensor *tensor,
                       const struct digest *wanted, const char *path)
 {
     struct dataset dataset;
     struct digest root;
     struct error none;
-    char text[HEX_SIZE(DIGEST_SIZE)];
-    char name[SERVE_PATH_MAX];
     uint64_t offset;
+    int pieces = -1;
+    bool found;
 
     error_init(&none);
-    if (run_data_open(&dataset, &root, tensor, path, &none) != STATUS_OK) {
+    if (run_data_open(&dataset, NULL, tensor, path, &none) != STATUS_OK) {
         return false;
     }
     offset = dataset.offset;
+    found = run_data_pieces(&pieces, &root, &dataset, tensor, &none) == STATUS_OK;
     dataset_close(&dataset);
-    hex_encode(text, root.bytes, DIGEST_SIZE);
-    (void)snprintf(name, sizeof(name), "v1/roots/%s", text);
-    return digest_equal(&root, wanted) &&
-           depot_show(serving->depot, name, path, offset,
-                      dataset_is_named(path) ? tensor_size(tensor) : 0, &none) == STATUS_OK;
+    if (found && !digest_equal(&root, wanted)) {
+        (void)close(pieces);
+        return false;
+    }
+    return found && show_root(serving, tensor, &root, path, offset, pieces);
 }
 
 /* Every data tensor of the job, from one of the files. */

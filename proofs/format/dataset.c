@@ -452,6 +452,29 @@ enum status dataset_open_tensor(struct dataset *dataset, struct error *error, co
                   read_tensor(dataset, error, path, &mapping, tensor));
 }
 
+/* Pages at the wrong place are refused by the system. */
+static enum status protect(struct dataset *dataset, uint64_t first, uint64_t size, int how,
+                           struct error *error)
+{
+    assert(dataset->data == dataset->mapping && first + size <= dataset->mapping_size);
+    return mprotect((uint8_t *)dataset->mapping + first, (size_t)size, how) == 0
+               ? STATUS_OK
+               : error_set_errno(error, "cannot protect bytes %llu to %llu of the data",
+                                 (unsigned long long)first, (unsigned long long)(first + size));
+}
+
+enum status dataset_hide(struct dataset *dataset, uint64_t first, uint64_t size,
+                         struct error *error)
+{
+    return protect(dataset, first, size, PROT_NONE, error);
+}
+
+enum status dataset_show(struct dataset *dataset, uint64_t first, uint64_t size,
+                         struct error *error)
+{
+    return protect(dataset, first, size, PROT_READ, error);
+}
+
 void dataset_close(struct dataset *dataset)
 {
     if (dataset->mapping != NULL) {

@@ -59,6 +59,15 @@ bool dataset_is_named(const char *path);
 /* Are all numbers finite? Integers are. */
 MUST_CHECK enum status dataset_check_finite(const struct dataset *dataset, struct error *error);
 
+/*
+ * For a file of elements alone of which not all is there yet. A hidden byte cannot be read: the
+ * process would end. first is a multiple of the system's page, size too but at the end.
+ */
+MUST_CHECK enum status dataset_hide(struct dataset *dataset, uint64_t first, uint64_t size,
+                                    struct error *error);
+MUST_CHECK enum status dataset_show(struct dataset *dataset, uint64_t first, uint64_t size,
+                                    struct error *error);
+
 /* Does nothing to a dataset that borrows, or is zeroed. */
 void dataset_close(struct dataset *dataset);
 

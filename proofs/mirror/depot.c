@@ -19,7 +19,8 @@ enum {
 
 struct depot_shown {
     char name[SERVE_PATH_MAX];
-    const char *path;
+    const char *path; /* NULL: descriptor's file */
+    int descriptor;
     uint64_t offset;
     uint64_t size; /* 0: the whole file */
 };
@@ -123,14 +124,19 @@ enum status depot_open(struct depot **depot, const char *folder, uint64_t size_m
 void depot_close(struct depot *depot)
 {
     if (depot != NULL) {
+        for (uint32_t i = 0; i < depot->shown_count; i++) {
+            if (depot->shown[i].path == NULL) {
+                (void)close(depot->shown[i].descriptor);
+            }
+        }
         (void)pthread_mutex_destroy(&depot->lock);
         free(depot->shown);
         free(depot);
     }
 }
 
-enum status depot_show(struct depot *depot, const char *name, const char *path, uint64_t offset,
-                       uint64_t size, struct error *error)
+static enum status add_shown(struct depot *depot, const char *name, const struct depot_shown *shown,
+                             struct error *error)
 {
     struct depot_shown *more =
         realloc(depot->shown, ((size_t)depot->shown_count + 1) * sizeof(*more));
@@ -139,10 +145,50 @@ enum status depot_show(struct depot *depot, const char *name, const char *path, 
         return error_set(error, STATUS_NO_MEMORY, "no memory for the names of files");
     }
     depot->shown = more;
-    more[depot->shown_count] = (struct depot_shown){.path = path, .offset = offset, .size = size};
+    more[depot->shown_count] = *shown;
     (void)snprintf(more[depot->shown_count].name, SERVE_PATH_MAX, "%s", name);
     depot->shown_count++;
     return STATUS_OK;
+}
+
+enum status depot_show(struct depot *depot, const char *name, const char *path, uint64_t offset,
+                       uint64_t size, struct error *error)
+{
+    const struct depot_shown shown = {
+        .path = path, .descriptor = -1, .offset = offset, .size = size};
+
+    return add_shown(depot, name, &shown, error);
+}
+
+enum status depot_show_open(struct depot *depot, const char *name, int descriptor,
+                            struct error *error)
+{
+    const struct depot_shown shown = {.descriptor = descriptor};
+    enum status status = add_shown(depot, name, &shown, error);
+
+    if (status != STATUS_OK) {
+        (void)close(descriptor);
+    }
+    return status;
+}
+
+/* -1: there is no such file. */
+static int open_content(const struct depot *depot, const struct depot_shown *shown,
+                        const char *name)
+{
+    char file[FILE_PATH_MAX];
+    const char *path = file;
+
+    if (shown != NULL && shown->path == NULL) {
+        return fcntl(shown->descriptor, F_DUPFD_CLOEXEC, 0);
+    }
+    if (shown != NULL) {
+        path = shown->path;
+    } else if (!is_name(name) ||
+               file_path_join(file, sizeof(file), NULL, depot->folder, name) != STATUS_OK) {
+        return -1;
+    }
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
 static enum status find(void *context, struct serve_content *content, const char *path,
@@ -150,19 +196,10 @@ static enum status find(void *context, struct serve_content *content, const char
 {
     const struct depot *depot = context;
     const struct depot_shown *shown = find_shown(depot, path);
-    char file[FILE_PATH_MAX];
+    const int descriptor = open_content(depot, shown, path);
     struct stat about;
-    int descriptor = -1;
 
     (void)header;
-    if (shown != NULL) {
-        (void)snprintf(file, sizeof(file), "%s", shown->path);
-    } else if (is_name(path)) {
-        TRY(file_path_join(file, sizeof(file), error, depot->folder, path));
-    }
-    if (shown != NULL || is_name(path)) {
-        descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    }
     if (descriptor < 0 || fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) ||
         (shown != NULL && shown->offset + shown->size > (uint64_t)about.st_size)) {
         if (descriptor >= 0) {

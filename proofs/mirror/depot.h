@@ -22,6 +22,10 @@ void depot_close(struct depot *depot); /* NULL is fine */
 MUST_CHECK enum status depot_show(struct depot *depot, const char *name, const char *path,
                                   uint64_t offset, uint64_t size, struct error *error);
 
+/* The same of an open file, all of it. Takes the descriptor, also on failure. */
+MUST_CHECK enum status depot_show_open(struct depot *depot, const char *name, int descriptor,
+                                       struct error *error);
+
 /* Borrows depot and token; token NULL: nothing is taken in. */
 struct serve_source depot_source(struct depot *depot, const char *token);
 

@@ -398,7 +398,8 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
                          base);
     }
     if (code == HTTP_RANGE || (result == CURLE_OK && code == HTTP_PARTIAL)) {
-        return error_set(error, STATUS_REFUSED, "%.*s has a shorter file there", LABEL_MAX, base);
+        return error_set(error, STATUS_BAD_FORMAT, "%.*s has a shorter file there", LABEL_MAX,
+                         base);
     }
     return unreachable(http, base, result, code, error);
 }

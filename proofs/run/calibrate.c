@@ -552,7 +552,7 @@ enum status calibrate(struct calibration *calibration, const struct job *job,
     options.trace = true;
     TRY(check_memory(job->tape, &options, error));
     TRY_OUT(open_watch(&watch, job->tape, error));
-    TRY_OUT(run_open_compared(&run, job, paths, path_count, &options, error));
+    TRY_OUT(run_open_compared(&run, job, paths, path_count, NULL, &options, error));
     TRY_OUT(watch_step(&watch, &run, first, error));
     run_close(&run);
     TRY_OUT(choose_all(calibration, &watch, error));

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "proofs/commit/commit.h"
+#include "proofs/commit/piece.h"
 
 #define SHAPE_TEXT_SIZE 200 /* eight numbers of 64 bits */
 
@@ -77,6 +80,30 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
     return STATUS_OK;
 }
 
+enum status run_data_pieces(int *descriptor, struct digest *root, const struct dataset *dataset,
+                            const struct tensor *tensor, struct error *error)
+{
+    const size_t size = (size_t)piece_data_count(tensor) * DIGEST_SIZE;
+    void *hashes = MAP_FAILED;
+
+    *descriptor = memfd_create("pieces", MFD_CLOEXEC);
+    if (*descriptor >= 0 && ftruncate(*descriptor, (off_t)size) == 0) {
+        hashes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
+    }
+    if (hashes == MAP_FAILED) {
+        (void)error_set_errno(error, "no room for the hashes of the pieces of '%s'", tensor->name);
+        if (*descriptor >= 0) {
+            (void)close(*descriptor);
+        }
+        *descriptor = -1;
+        return STATUS_NO_MEMORY;
+    }
+    piece_data_hashes(hashes, tensor, dataset->data);
+    piece_data_root(root, tensor, hashes);
+    (void)munmap(hashes, size);
+    return STATUS_OK;
+}
+
 static enum status differs(const struct digest *root, const char *path, const struct tensor *tensor,
                            struct error *error)
 {
@@ -89,8 +116,14 @@ static enum status differs(const struct digest *root, const char *path, const st
     return STATUS_REFUSED;
 }
 
+/* Which files of data are hashed: all, or those that are not among the compared ones (NULL: none). */
+struct data_hashing {
+    bool all;
+    const bool *compared;
+};
+
 static enum status open_data(struct run *run, const char *const *paths, size_t path_count,
-                             bool compared, struct error *error)
+                             const struct data_hashing *hashing, struct error *error)
 {
     const struct tape *tape = run->job->tape;
     const uint32_t count = run->job->data_count;
@@ -109,15 +142,17 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         const uint32_t at = run->data_count;
         struct digest root;
+        bool hashed;
 
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
-        TRY(run_data_open(&run->data[at], compared ? NULL : &root, &tape->tensors[id], paths[at],
+        hashed = hashing->all || (hashing->compared != NULL && !hashing->compared[at]);
+        TRY(run_data_open(&run->data[at], hashed ? &root : NULL, &tape->tensors[id], paths[at],
                           error));
         run->given[at] = run->data[at].data;
         run->data_count++;
-        if (!compared && !digest_equal(&root, &run->job->data_roots[at])) {
+        if (hashed && !digest_equal(&root, &run->job->data_roots[at])) {
             return differs(&root, paths[at], &tape->tensors[id], error);
         }
     }
@@ -158,8 +193,8 @@ static enum status open_machine(struct run *run, const struct machine_options *o
 }
 
 static enum status open_run(struct run *run, const struct job *job, const char *const *paths,
-                            size_t path_count, const struct machine_options *options, bool compared,
-                            struct error *error)
+                            size_t path_count, const struct data_hashing *hashing,
+                            const struct machine_options *options, struct error *error)
 {
     enum status status;
 
@@ -167,7 +202,7 @@ static enum status open_run(struct run *run, const struct job *job, const char *
     run->job = job;
     run->options = *options;
     held_out_of(&run->held_out, job);
-    TRY_OUT(open_data(run, paths, path_count, compared, error));
+    TRY_OUT(open_data(run, paths, path_count, hashing, error));
     TRY_OUT(open_machine(run, options, error));
 out:
     if (status != STATUS_OK) {
@@ -179,14 +214,18 @@ out:
 enum status run_open(struct run *run, const struct job *job, const char *const *paths,
                      size_t path_count, const struct machine_options *options, struct error *error)
 {
-    return open_run(run, job, paths, path_count, options, false, error);
+    const struct data_hashing hashing = {.all = true};
+
+    return open_run(run, job, paths, path_count, &hashing, options, error);
 }
 
 enum status run_open_compared(struct run *run, const struct job *job, const char *const *paths,
-                              size_t path_count, const struct machine_options *options,
-                              struct error *error)
+                              size_t path_count, const bool *compared,
+                              const struct machine_options *options, struct error *error)
 {
-    return open_run(run, job, paths, path_count, options, true, error);
+    const struct data_hashing hashing = {.compared = compared};
+
+    return open_run(run, job, paths, path_count, &hashing, options, error);
 }
 
 static void close_machine(struct machine **machine)

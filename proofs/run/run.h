@@ -50,9 +50,11 @@ MUST_CHECK enum status run_open(struct run *run, const struct job *job, const ch
                                 size_t path_count, const struct machine_options *options,
                                 struct error *error);
 
-/* The same for data whose roots the caller has compared: checks only its shape. */
+/* The same where the caller has compared the roots of data: checks only its shape. compared: which
+ * of the files; NULL: all. */
 MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
                                          const char *const *paths, size_t path_count,
+                                         const bool *compared,
                                          const struct machine_options *options,
                                          struct error *error);
 void run_close(struct run *run); /* a zero-filled run is allowed */
@@ -64,6 +66,12 @@ void run_given(struct evidence_given *given, const struct run *run);
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
                                      const struct tensor *tensor, const char *path,
                                      struct error *error);
+
+/* The hashes of the pieces of open data (proofs/commit/piece.h) as a file without a name, which the
+ * caller closes, and the root that follows from them. */
+MUST_CHECK enum status run_data_pieces(int *descriptor, struct digest *root,
+                                       const struct dataset *dataset, const struct tensor *tensor,
+                                       struct error *error);
 
 /* The roots of a tape's data, in its order, each from its file. The caller frees *roots, also after
  * a failure. */

@@ -2,12 +2,16 @@
 #include "prover/serve/content_data.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/io/file.h"
 #include "proofs/run/run.h"
 
 void content_data_close(struct content_data *data)
 {
+    for (size_t i = 0; i < data->count; i++) {
+        (void)close(data->of[i].pieces);
+    }
     free(data->of);
     *data = (struct content_data){0};
 }
@@ -18,15 +22,21 @@ static bool is_data(struct content_datum *datum, const struct tensor *tensor, co
     struct dataset dataset;
     struct digest root;
     struct error none;
+    bool found;
 
     error_init(&none);
-    if (run_data_open(&dataset, &root, tensor, path, &none) != STATUS_OK) {
+    if (run_data_open(&dataset, NULL, tensor, path, &none) != STATUS_OK) {
         return false;
     }
     datum->offset = dataset.offset;
     datum->size = dataset_is_named(path) ? tensor_size(tensor) : 0;
+    found = run_data_pieces(&datum->pieces, &root, &dataset, tensor, &none) == STATUS_OK;
     dataset_close(&dataset);
-    return digest_equal(&root, &datum->root);
+    if (found && !digest_equal(&root, &datum->root)) {
+        (void)close(datum->pieces);
+        found = false;
+    }
+    return found;
 }
 
 static enum status find_one(struct content_data *data, struct data_paths *paths, uint32_t at,
@@ -50,9 +60,9 @@ static enum status find_one(struct content_data *data, struct data_paths *paths,
     if (found == NULL) {
         return STATUS_OK;
     }
-    TRY(data_paths_set(paths, at, found, error));
-    datum.path = paths->of[at];
     data->of[data->count++] = datum;
+    TRY(data_paths_set(paths, at, found, error));
+    data->of[data->count - 1].path = paths->of[at];
     return STATUS_OK;
 }
 

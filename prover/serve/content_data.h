@@ -1,6 +1,6 @@
 /*
  * content_data.h - where the data tensors of shown bundles lie: named files, or parts of those that
- * name their tensors. Each was hashed when it was found.
+ * name their tensors. Each was hashed when it was found: the hashes of its pieces are kept.
  */
 #ifndef PROVER_SERVE_CONTENT_DATA_H
 #define PROVER_SERVE_CONTENT_DATA_H
@@ -12,6 +12,7 @@ struct content_datum {
     const char *path; /* borrowed of the bundle's data_paths */
     uint64_t offset;
     uint64_t size; /* 0: the whole file */
+    int pieces;    /* a file of the hashes of its pieces (proofs/commit/piece.h) */
 };
 
 struct content_data {

@@ -185,6 +185,23 @@ static enum status data_content(struct serve_content *content, const struct cont
     return STATUS_OK;
 }
 
+static enum status data_pieces_content(struct serve_content *content,
+                                       const struct content_datum *data, struct error *error)
+{
+    struct stat facts;
+    int descriptor = fcntl(data->pieces, F_DUPFD_CLOEXEC, 0);
+
+    if (descriptor < 0 || fstat(descriptor, &facts) != 0) {
+        return error_set_errno(error, "cannot read the hashes of pieces");
+    }
+    *content = (struct serve_content){.descriptor = descriptor,
+                                      .size = (uint64_t)facts.st_size,
+                                      .type = BYTES_TYPE,
+                                      .fixed = true,
+                                      .root = data->root};
+    return STATUS_OK;
+}
+
 static enum status job_content(struct serve_content *content, const struct job *job,
                                struct error *error)
 {
@@ -581,15 +598,33 @@ static enum status find_in_bundle_by_root(struct serve_content *content,
     return not_found(error, "content of that root");
 }
 
-static enum status find_by_root(struct serve_content *content, struct content_tree *tree,
-                                const struct digest *root, struct error *error)
+/* NULL: no data tensor has the root. */
+static const struct content_datum *find_data(const struct content_tree *tree,
+                                             const struct digest *root)
 {
-    enum status status = STATUS_NOT_FOUND;
-
     for (size_t i = 0; i < tree->data.count; i++) {
         if (digest_equal(root, &tree->data.of[i].root)) {
-            return data_content(content, &tree->data.of[i], error);
+            return &tree->data.of[i];
         }
+    }
+    return NULL;
+}
+
+static enum status find_by_root(struct serve_content *content, struct content_tree *tree,
+                                const struct digest *root, const char *rest, struct error *error)
+{
+    const struct content_datum *data = find_data(tree, root);
+    enum status status = STATUS_NOT_FOUND;
+
+    if (strcmp(rest, ".pieces") == 0) {
+        return data != NULL ? data_pieces_content(content, data, error)
+                            : not_found(error, "data of that root");
+    }
+    if (*rest != '\0') {
+        return not_found(error, "such part of the roots");
+    }
+    if (data != NULL) {
+        return data_content(content, data, error);
     }
     for (size_t i = 0; i < tree->bundle_count && status == STATUS_NOT_FOUND; i++) {
         status = find_in_bundle_by_root(content, &tree->bundles[i], root, error);
@@ -610,9 +645,8 @@ static enum status find(struct content_tree *tree, struct serve_content *content
         return list_content(content, tree, error);
     }
     if (take_word(&rest, "v1/roots/")) {
-        return take_digest(&digest, &rest) && *rest == '\0'
-                   ? find_by_root(content, tree, &digest, error)
-                   : not_found(error, path);
+        return take_digest(&digest, &rest) ? find_by_root(content, tree, &digest, rest, error)
+                                           : not_found(error, path);
     }
     if (!take_word(&rest, "v1/jobs/") || !take_digest(&digest, &rest) || !take_word(&rest, "/")) {
         return not_found(error, path);
@@ -728,6 +762,8 @@ enum status content_tree_walk(struct content_tree *tree, const struct content_tr
         char path[SERVE_PATH_MAX];
         hex_encode(root, tree->data.of[i].root.bytes, DIGEST_SIZE);
         (void)snprintf(path, sizeof(path), "v1/roots/%s", root);
+        TRY(visitor->visit(visitor->context, path, NULL, error));
+        (void)snprintf(path, sizeof(path), "v1/roots/%s.pieces", root);
         TRY(visitor->visit(visitor->context, path, NULL, error));
     }
     return visitor->visit(visitor->context, "v1/jobs.json", NULL, error);

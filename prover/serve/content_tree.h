@@ -10,6 +10,7 @@
  *     v1/jobs/JOB/checkpoints/STEP.pieces       the hashes of its pieces (proofs/commit/piece.h)
  *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query about a step
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
+ *     v1/roots/ROOT.pieces                      the hashes of the pieces of data
  *
  * Nobody has to trust the tree: every name but jobs.json and losses stands for bytes that a root
  * fixes.

@@ -1,5 +1,6 @@
 """Goal: a client, a solver and a verifier whose machines share nothing but the ledger play a game to
-payment and delivery: all else passes by the addresses that the ledger's events carry.
+payment and delivery: all else passes by the addresses that the ledger's events carry. The verifier, whose
+steps draw little of the data, fetches little of it.
 Method: each has a network name space with an address of its own on one bridge, and folders of their own.
 The ledger is an embedded one. Skipped where the kernel lets nobody make name spaces."""
 
@@ -11,8 +12,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from town import PERIOD_S, PURSE, Town, main  # noqa: E402
+from town import DATA, PERIOD_S, PURSE, Town, main  # noqa: E402
 
+TIMES = 40  # that the text stands in the data
 PEOPLE = ("client", "solver", "verifier")
 OWN = ["unshare", "--net", "--mount"] + ([] if os.getuid() == 0 else ["--map-root-user"])
 BRIDGE = "mount -t tmpfs none /run && ip link add hub type bridge && ip link set hub up"
@@ -37,9 +39,12 @@ def wire():
 def a_game_is_played_by_machines_that_share_the_ledger_alone():
     with Town(PEOPLE) as town:
         town.rooms = {who: ["ip", "netns", "exec", who] for who in PEOPLE}
-        job = town.new_job("text.job")
+        data = town.path("text.u8")
+        with open(DATA, "rb") as small, open(data, "wb") as large:
+            large.write(small.read() * TIMES)
+        job = town.new_job("text.job", data=data)
         contact = "http://%s:7572" % address("client")
-        served = town.start("client", "job", "serve", job, "--data", "fixtures/text/village.u8",
+        served = town.start("client", "job", "serve", job, "--data", data,
                             "--at", address("client") + ":7572", "--json")
         town.until(lambda: "serving" in served.said(), "the client serves")
         key = town.open_job(job, "--contact", contact, "--held", "0.2", "--delivery-period",
@@ -62,6 +67,20 @@ def a_game_is_played_by_machines_that_share_the_ledger_alone():
             town.until(lambda who=who: town.money(who) > PURSE, who + " is paid")
         assert town.count("convicted") == 0
         assert node.stop() == 0, node.said()
+        rows_alone(town, job, os.path.getsize(data))
+
+
+def rows_alone(town, job, size):
+    """What the verifier has of the data: the list of its pieces, and a file that is mostly holes."""
+    root = town.ask("client", "job", "show", job)["data"][0]
+    kept = {name: os.stat(os.path.join(place, name))
+            for place, _, names in os.walk(town.path("verifier")) for name in names
+            if name.startswith(root)}
+    print("# %d of %d bytes of data on the verifier's disk, as rows" % (
+        kept[root + ".rows"].st_blocks * 512, size))
+    assert kept[root + ".rows"].st_size == size and kept[root + ".pieces"].st_size < size / 200, kept
+    assert 0 < kept[root + ".rows"].st_blocks * 512 < size / 8, kept
+    assert root not in kept and root + ".npy" not in kept, kept
 
 
 def why_not():

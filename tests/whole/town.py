@@ -209,8 +209,8 @@ class Town:
 
     # ---- jobs ----
 
-    def new_job(self, name, *more):
-        self.run("client", "job", "new", "--data", DATA, "--layers", "1", "--heads", "1",
+    def new_job(self, name, *more, data=DATA):
+        self.run("client", "job", "new", "--data", data, "--layers", "1", "--heads", "1",
                  "--width", "16", "--length", "8", "--batch", "1", "--vocabulary", "128",
                  "--steps", "12", "--segment", "4", "--out", self.path(name), *more)
         return self.path(name)

@@ -26,16 +26,22 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
                             struct error *error)
 {
     const struct check_request *request = checker->request;
+    const char *const *paths = (const char *const *)checker->data.of;
+    const uint32_t count = checker->data.count;
     struct machine_options options;
-    enum status status = check_machine(&options, request, other, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_machine(&options, request, other, error));
     /* Known data is hashed again before anybody is accused: in a second replay and a dispute. */
-    return (other || request->disputed ? run_open : run_open_compared)(
-        run, checker->job, (const char *const *)checker->data.of, checker->data.count, &options,
-        error);
+    TRY(run_open_compared(run, checker->job, paths, count,
+                          other || request->disputed ? checker->rows.compared : NULL, &options,
+                          error));
+    return data_rows_bind(&checker->rows, run, error);
+}
+
+static enum status run_step(struct checker *checker, struct run *run, struct error *error)
+{
+    TRY(data_rows_check_step(&checker->rows, run, error));
+    return run->machine->backend->step(run->machine, NULL, error);
 }
 
 /* A state that has the committed root can still be wrong: finite or not, against the journal. */
@@ -65,7 +71,7 @@ static enum status replay_again(struct checker *checker, struct digest *root, bo
     TRY_OUT(open_run(checker, &run, true, error));
     TRY_OUT(check_begin_at(checker, run.machine, checker->start, error));
     for (; left > 0; left--) {
-        TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
+        TRY_OUT(run_step(checker, &run, error));
         checker->result->steps_run++;
     }
     TRY_OUT(state_root_find(root, finite, run.machine, (int)checker->request->threads, error));
@@ -192,7 +198,7 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
     struct digest root;
     bool finite = true;
 
-    TRY(machine->backend->step(machine, NULL, error));
+    TRY(run_step(checker, &checker->run, error));
     TRY(note_loss(checker, place, step, error));
     TRY(state_root_find(&root, &finite, machine, (int)request->threads, error));
     checker->result->steps_run++;
@@ -269,9 +275,39 @@ static enum status replay(struct checker *checker, struct error *error)
     return STATUS_OK;
 }
 
+/* Is the result of the step known? Then no state is needed. */
+static bool is_known(const struct checker *checker)
+{
+    return checker->request->disputed && checker->visitor->knows(checker->request);
+}
+
+/* A GPU takes its data whole; evidence of a dispute has paths through the whole tree. */
+static bool wants_whole(const struct check_request *request)
+{
+    struct machine_options options;
+    struct error ignored;
+
+    error_init(&ignored);
+    return request->disputed || check_machine(&options, request, false, &ignored) != STATUS_OK ||
+           (options.backend != NULL && options.backend != &backend_cpu);
+}
+
+static enum status get_ready(struct checker *checker, struct error *error)
+{
+    TRY(check_get_data(checker, error));
+    TRY(open_run(checker, &checker->run, false, error));
+    if (is_known(checker)) {
+        return STATUS_OK;
+    }
+    TRY(check_find_start(checker, error));
+    return check_get_rows(checker, error);
+}
+
 static enum status check_all(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
+    enum status status;
+    bool whole;
 
     if (request->disputed &&
         (checker->visitor == NULL ||
@@ -280,12 +316,17 @@ static enum status check_all(struct checker *checker, struct error *error)
     }
     TRY(fetch_open(&checker->fetch, request, checker->result, error));
     TRY(check_get_job(checker, error));
-    TRY(check_get_data(checker, error));
-    TRY(open_run(checker, &checker->run, false, error));
-    if (request->disputed && checker->visitor->knows(request)) {
+    whole = checker->wants_whole = wants_whole(request);
+    status = get_ready(checker, error);
+    if (status != STATUS_OK && checker->wants_whole && !whole) { /* the rows are not to be had */
+        error_init(error);
+        run_close(&checker->run);
+        status = get_ready(checker, error);
+    }
+    TRY(status);
+    if (is_known(checker)) {
         return dispute(checker, false, error);
     }
-    TRY(check_find_start(checker, error));
     if (!request->disputed && checker->seal != NULL) { /* a dispute fetches replies */
         fetch_seal(checker->fetch);
         checker->seal();
@@ -320,6 +361,7 @@ void check_run(struct check_result *result, const struct check_request *request,
     }
     run_close(&checker->run);
     data_paths_close(&checker->data);
+    data_rows_close(&checker->rows);
     job_free(checker->job);
     fetch_close(checker->fetch);
     free(checker);

@@ -12,6 +12,7 @@
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/job_file.h"
+#include "proofs/mirror/fetch_http.h"
 #include "verifier/check/known_data.h"
 
 static enum status give_up(struct checker *checker, enum status status)
@@ -127,6 +128,48 @@ static bool may_be_data(const char *path, const struct tensor *tensor)
            ((uint64_t)about.st_size <= size + 65536 || dataset_is_named(path));
 }
 
+static bool has_endpoint(const struct check_request *request)
+{
+    for (uint32_t i = 0; i < request->mirror_count; i++) {
+        if (fetch_http_is_url(request->mirrors[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Says that data comes whole, and why. */
+static void note_whole(struct checker *checker, const struct error *why)
+{
+    (void)snprintf(checker->result->note, sizeof(checker->result->note),
+                   "whole data is fetched, not the rows alone: %.100s", why->text);
+}
+
+/* STATUS_NOT_FOUND: it must come whole. */
+static enum status get_part(struct checker *checker, uint32_t place, const struct tensor *tensor,
+                            struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct error why;
+    enum status status;
+
+    if (!data_rows_pay(&checker->rows, place, tensor,
+                       request->segments[request->segment_count - 1].steps)) {
+        return STATUS_NOT_FOUND;
+    }
+    error_init(&why);
+    status = data_rows_begin(&checker->rows, place, checker->fetch, checker->job, tensor, &why);
+    if (status == STATUS_NOT_FOUND || status == STATUS_UNREACHABLE || status == STATUS_NO_MEMORY) {
+        note_whole(checker, &why);
+        return STATUS_NOT_FOUND;
+    }
+    if (status != STATUS_OK) {
+        *error = why;
+        return status;
+    }
+    return data_paths_set(&checker->data, place, checker->rows.parts[place].path, error);
+}
+
 static enum status get_data(struct checker *checker, uint32_t place, const struct tensor *tensor,
                             struct error *error)
 {
@@ -138,6 +181,7 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
                                          .check = take_data,
                                          .context = &about};
     char path[FILE_PATH_MAX];
+    enum status status;
 
     for (uint32_t i = 0; i < checker->request->data_count; i++) {
         struct error passed_over;
@@ -152,7 +196,15 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
         (void)error_set(error, STATUS_OVER_LIMIT, "the data is larger than a file may be here");
         return STATUS_OVER_LIMIT;
     }
-    TRY(fetch_get(path, checker->fetch, &wanted, error));
+    status = fetch_here(path, checker->fetch, &wanted, error);
+    if (status == STATUS_NOT_FOUND) {
+        status = get_part(checker, place, tensor, error);
+        if (status != STATUS_NOT_FOUND) {
+            return status;
+        }
+        status = fetch_get(path, checker->fetch, &wanted, error);
+    }
+    TRY(status);
     return data_paths_set(&checker->data, place, path, error);
 }
 
@@ -161,7 +213,11 @@ enum status check_get_data(struct checker *checker, struct error *error)
     const struct tape *tape = checker->job->tape;
     uint32_t place = 0;
 
+    data_paths_close(&checker->data);
+    data_rows_close(&checker->rows);
     TRY(data_paths_open(&checker->data, checker->job->data_count, error));
+    TRY(data_rows_open(&checker->rows, checker->job,
+                       !checker->wants_whole && has_endpoint(checker->request), error));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
             TRY(get_data(checker, place++, &tape->tensors[id], error));
@@ -333,4 +389,20 @@ enum status check_find_start(struct checker *checker, struct error *error)
         }
     }
     return first;
+}
+
+enum status check_get_rows(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    const uint32_t last = request->segment_count - 1;
+    const uint64_t steps = check_first_step_at(checker, last) + request->segments[last].steps -
+                           check_first_step_at(checker, checker->start);
+    enum status status =
+        data_rows_fetch(&checker->rows, &checker->run, checker->fetch, steps, error);
+
+    if (status == STATUS_REFUSED) {
+        checker->wants_whole = true;
+        note_whole(checker, error);
+    }
+    return status;
 }

@@ -1,5 +1,5 @@
 /*
- * check_inputs.h - fetches what a check needs: job, data, a checkpoint. For check.c.
+ * check_inputs.h - fetches what a check needs: job, data, a checkpoint, rows of data. For check.c.
  *
  * Nothing from a mirror is used before it matched its root. A failure that no further try can mend
  * is marked `permanent` in the result.
@@ -9,7 +9,7 @@
 
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
-#include "verifier/check/fetch.h"
+#include "verifier/check/data_rows.h"
 
 struct check_visitor; /* check.h */
 
@@ -24,7 +24,9 @@ struct checker {
     uint32_t
         unknown_rules; /* the job needs this version of the rules, which is not ours; 0: ours */
     struct data_paths data;
-    uint32_t start; /* place of the first segment that is replayed */
+    struct data_rows rows; /* of the data that is not there whole */
+    bool wants_whole;      /* all data must be there whole */
+    uint32_t start;        /* place of the first segment that is replayed */
     struct run run;
 };
 
@@ -33,6 +35,7 @@ uint32_t check_index_at(const struct checker *checker, uint32_t place);
 uint64_t check_first_step_at(const struct checker *checker, uint32_t place);
 
 MUST_CHECK enum status check_get_job(struct checker *checker, struct error *error);
+/* Of large data that rows are drawn from, it prepares that rows are fetched later. */
 MUST_CHECK enum status check_get_data(struct checker *checker, struct error *error);
 
 /* The root of the state that a segment begins with. */
@@ -43,5 +46,9 @@ MUST_CHECK enum status check_begin_at(struct checker *checker, struct machine *m
                                       uint32_t place, struct error *error);
 /* Loads the nearest checkpoint at or before the segment to check, and sets start. */
 MUST_CHECK enum status check_find_start(struct checker *checker, struct error *error);
+
+/* Then fetches the rows that the steps from there on draw. A failure sets wants_whole where all
+ * must be begun again with whole data. */
+MUST_CHECK enum status check_get_rows(struct checker *checker, struct error *error);
 
 #endif /* VERIFIER_CHECK_CHECK_INPUTS_H */

@@ -422,6 +422,7 @@ json_t *check_result_json(const struct check_result *result)
     write_bytes(object, result);
     (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
     (void)json_object_set_new(object, "reason", plain_json(result->reason));
+    (void)json_object_set_new(object, "note", plain_json(result->note));
     (void)json_object_set_new(object, "mirrors", mirrors);
     return object;
 }
@@ -481,16 +482,19 @@ static enum status read_words(struct check_result *result, const json_t *object,
     const char *outcome = "";
     const char *flaw = "";
     const char *reason = "";
+    const char *note = "";
     uint32_t number;
 
     TRY(strict_json_text(object, error, &outcome, "outcome"));
     TRY(strict_json_text(object, error, &flaw, "flaw"));
     TRY(strict_json_text(object, error, &reason, "reason"));
+    TRY(strict_json_text(object, error, &note, "note"));
 
     number = find_word(outcome, outcome_of, CHECK_FAULT + 1);
     result->outcome = (enum check_outcome)(number <= CHECK_FAULT ? number : 0);
     result->flaw = (enum check_flaw)find_word(flaw, flaw_of, CHECK_FLAW_NOT_DIVERGED + 1);
     (void)snprintf(result->reason, sizeof(result->reason), "%.*s", ERROR_TEXT_MAX - 1, reason);
+    (void)snprintf(result->note, sizeof(result->note), "%.*s", CHECK_NOTE_MAX - 1, note);
     return number <= CHECK_FAULT && result->flaw <= CHECK_FLAW_NOT_DIVERGED &&
                    (result->outcome == CHECK_REFUTED) == (result->flaw != CHECK_FLAW_NONE)
                ? STATUS_OK

@@ -92,6 +92,7 @@ struct check_result {
     bool permanent;
     bool unavailable; /* CANNOT_TELL: what the check needs was to be had nowhere */
     char reason[ERROR_TEXT_MAX];
+    char note[CHECK_NOTE_MAX]; /* what the operator may want to know of it; empty: nothing */
     enum check_flaw flaw;
     bool has_header; /* the job was to be had: */
     uint8_t header[GAME_JOB_HEADER_SIZE];

@@ -158,6 +158,9 @@ static enum status count_result(struct node *node, const struct task *task,
     log_write(node->ports.log, result->outcome == CHECK_PROVEN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
               "verifier", "%s: %s%s%s", place, check_outcome_name(result->outcome),
               result->reason[0] == '\0' ? "" : ": ", result->reason);
+    if (result->note[0] != '\0') {
+        log_write(node->ports.log, LOG_LEVEL_INFO, "verifier", "%s: %s", place, result->note);
+    }
     (void)snprintf(name, sizeof(name), "checks.%s", check_outcome_name(result->outcome));
     TRY(store_count(node->ports.store, name, 1, error));
     TRY(store_count(node->ports.store, "steps", (int64_t)result->steps_run, error));

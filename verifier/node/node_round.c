@@ -19,6 +19,7 @@ enum {
     EVENTS_MAX = 512, /* of one round */
     SWEEP_MS = 30000,
     CACHE_FILES_MAX = 65536,
+    DISK_BLOCK = 512, /* bytes, in what stat() counts */
 };
 
 /* ---- the ledger ----------------------------------------------------------- */
@@ -128,7 +129,7 @@ static void sweep_cache(struct node *node)
             fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(about.st_mode)) {
             (void)snprintf(files[count].name, sizeof(files->name), "%.127s", entry->d_name);
-            files[count].size = (uint64_t)about.st_size;
+            files[count].size = (uint64_t)about.st_blocks * DISK_BLOCK; /* a file may have holes */
             files[count].used = about.st_atime > about.st_mtime ? about.st_atime : about.st_mtime;
             total += files[count].size;
             count++;

@@ -71,6 +71,39 @@ static void test_pieces_give_the_roots_of_tensors(void **state)
     }
 }
 
+static void test_pieces_give_the_root_of_data_and_no_false_hash_does(void **state)
+{
+    static const uint64_t sizes[] = {1,
+                                     1025,
+                                     PIECE_DATA_SIZE - 1,
+                                     PIECE_DATA_SIZE,
+                                     PIECE_DATA_SIZE + 1,
+                                     4 * PIECE_DATA_SIZE,
+                                     5 * PIECE_DATA_SIZE + 1025};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct tensor tensor = tensor_of(sizes[i]);
+        uint8_t *bytes = bytes_of(sizes[i]);
+        struct digest hashes[PIECES_MAX];
+        struct digest wanted;
+        struct digest root;
+
+        tensor.role = ROLE_DATA;
+        commit_tensor_root(&wanted, COMMIT_DATA, &tensor, bytes, 1);
+        piece_data_hashes(hashes, &tensor, bytes);
+        piece_data_root(&root, &tensor, hashes);
+        assert_memory_equal(&root, &wanted, sizeof(root));
+        for (uint64_t k = 0; k < piece_data_count(&tensor); k++) {
+            hashes[k].bytes[k] ^= 1;
+            piece_data_root(&root, &tensor, hashes);
+            assert_memory_not_equal(&root, &wanted, sizeof(root));
+            hashes[k].bytes[k] ^= 1;
+        }
+        free(bytes);
+    }
+}
+
 static void test_pieces_give_the_root_of_a_state_and_no_false_hash_does(void **state)
 {
     struct tensor tensors[2] = {tensor_of(2 * PIECE_SIZE + 7), tensor_of(100)};
@@ -108,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_give_the_roots_of_tensors),
+        cmocka_unit_test(test_pieces_give_the_root_of_data_and_no_false_hash_does),
         cmocka_unit_test(test_pieces_give_the_root_of_a_state_and_no_false_hash_does),
     };
 

@@ -18,10 +18,12 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../proofs/reader"))
 sys.dont_write_bytecode = True
 
 import browser  # noqa: E402
 import processes  # noqa: E402
+import reader  # noqa: E402
 import tap  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
@@ -121,6 +123,14 @@ def every_name_gives_the_bundles_bytes():
             assert server.get("/v1/roots/" + roots[step - 1].hex())[1] == content
         data = lockstep("job", "show", path("small.job"))["data"][0]
         assert server.get("/v1/roots/" + data)[1] == read(DATA)
+        assert server.get("/v1/roots/%s.pieces" % data)[1] == pieces_of(read(DATA))
+
+
+def pieces_of(data):
+    """docs/FORMATS.md, 11.1: the hashes of the pieces of data, in a row."""
+    return b"".join(
+        reader.tree_root([reader.leaf_hash(leaf) for leaf in reader.leaves_of(data[at:at + 8192])])
+        for at in range(0, len(data), 8192))
 
 
 def named(name, **tensors):
@@ -143,8 +153,11 @@ def a_tensor_of_a_named_file_is_served_alone():
         assert server.get("/v1/roots/" + root)[1] == read(DATA)
         code, content, _ = server.get("/v1/roots/" + root, headers={"Range": "bytes=5-1030"})
         assert code == 206 and content == read(DATA)[5:1031]
+        code, content, _ = server.get("/v1/roots/%s.pieces" % root, headers={"Range": "bytes=32-63"})
+        assert code == 206 and content == pieces_of(read(DATA))[32:64]
     lockstep("prover", "publish", path("run"), "--data", file, "--to", path("published-named"))
     assert read(path("published-named/v1/roots/" + root)) == read(DATA)
+    assert read(path("published-named/v1/roots/%s.pieces" % root)) == pieces_of(read(DATA))
     lockstep("audit", path("run"), "--data", file)
     lie = bytearray(read(DATA))
     lie[1000] ^= 1
@@ -173,7 +186,8 @@ def what_is_not_there_is_not_found():
         for name in ("/v1", "/v1/jobs", "/v1/jobs/", place, place + "journal.db",
                      place + "../run/journal.db", "/../../../../etc/passwd", "//etc/passwd",
                      "/v1/jobs/" + job.upper() + "/job", "/v1/jobs/" + job[:-1] + "/job",
-                     "/v1/roots/" + "0" * 64, "/v1/roots/" + job + "0", place + "segments/6",
+                     "/v1/roots/" + "0" * 64, "/v1/roots/" + job + "0",
+                     "/v1/roots/%s.pieces" % job, "/v1/roots/%s.piece" % ("0" * 64), place + "segments/6",
                      place + "segments/00", place + "segments/6.losses", place + "segments/1.loss",
                      place + "segments/.losses", place + "segments/-1", place + "segments/",
                      place + "segments/99999999999999999999", place + "checkpoints/4.safetensors",

@@ -2,6 +2,9 @@
 /truncate/..., /wrong/..., /slow/..., /huge/..., /drip/..., /foreign/..., /redirect/..., /error/...,
 /silent/... (nothing at all), /loris/... (a header without an end), /old/... (of what is numbered,
 the one before), /other/... (what other jobs have under that number);
+/parts-HOW/... gives lists of pieces as they are, and does HOW with all else, or what only parts know:
+/parts-half/... (of a shorter file), /parts-shifted/... (from the byte after), /parts-paced/... (each
+after a moment), /parts-whole/... (no parts, always the whole); /unlisted/... has no lists of pieces;
 /good/... does nothing wrong, /norange/... ignores ranges and breaks off in the middle once.
 /switch/... is what the last /set/HOW asked for; /count tells how many answers that did wrong.
 Prints its port. Goes when its standard input closes. Not a test: others start it."""
@@ -93,6 +96,12 @@ class Mirror(http.server.BaseHTTPRequestHandler):
         if how == "switch":
             how = switch["how"]
             switch["count"] += how != "good"
+        if how.startswith("parts-"):
+            how = "good" if path.endswith(".pieces") else how[6:]
+        if how == "unlisted" and path.endswith(".pieces"):
+            return self.answer(b"no", code=404)
+        if how == "paced":
+            time.sleep(0.1)
         if how == "silent":
             return time.sleep(1000)
         if how == "loris":
@@ -112,6 +121,12 @@ class Mirror(http.server.BaseHTTPRequestHandler):
             body = body[:-1] + bytes([body[-1] ^ 1])
         if how == "foreign":
             body = b"\0" * len(body)
+        if how == "half":
+            body = body[:4]
+        if how == "shifted":
+            body = body[1:] + body[:1]
+        if how == "whole":
+            return self.answer(body)
         if how == "huge":
             return self.huge()
         if how in ("slow", "drip"):
