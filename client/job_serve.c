@@ -255,6 +255,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     };
     struct serve_source source;
 
+    TRY(stop_open(&serving->stop, error)); /* before there are threads, which inherit what it does */
     TRY(listen_place_read(place, options_text(given, "at"), error));
     TRY(read_token(serving, error));
     TRY(job_read(&serving->job, given->arguments[0], error));
@@ -262,7 +263,6 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
                    error));
     TRY(show_job(serving, error));
-    TRY(stop_open(&serving->stop, error));
     source = depot_source(serving->depot, serving->token[0] == '\0' ? NULL : serving->token);
     options.place = *place;
     TRY(serve_open(&serving->serve, &source, &options, error));
