@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/io/progress.h"
+
 #define CURVE_PARTS 320
 #define WIDTH       1000 /* of the drawing, before it is stretched */
 #define HEIGHT      100
@@ -117,6 +119,7 @@ static void add_line(struct buffer *page, const struct web_plot *plot, const str
                      uint32_t s)
 {
     const double *values = plot->series[s].values;
+    bool is_broken = plot->series[s].form == WEB_PLOT_PIECES;
     bool is_drawing = false;
 
     buffer_add_format(page, "<path class=\"l%u\" d=\"", s);
@@ -125,8 +128,8 @@ static void add_line(struct buffer *page, const struct web_plot *plot, const str
             /* A lone value is a stroke of no length: the ends of strokes are round. */
             buffer_add_format(page, "%s%.1f %.2f%s", is_drawing ? "L" : "M", place_x(plot, i),
                               place_y(scale, values[i]), is_drawing ? "" : "h0");
-            is_drawing = true;
         }
+        is_drawing = isfinite(values[i]) || (is_drawing && !is_broken);
     }
     buffer_add_text(page, "\"/>\n");
 }
@@ -190,6 +193,7 @@ static void add_description(struct buffer *page, const struct web_plot *plot)
         double high = -DBL_MAX;
         double first = NAN;
         double last = NAN;
+        char text[4][PROGRESS_NUMBER_MAX];
 
         for (uint32_t i = 0; i < plot->count; i++) {
             if (isfinite(series->values[i])) {
@@ -200,9 +204,13 @@ static void add_description(struct buffer *page, const struct web_plot *plot)
             }
         }
         if (isfinite(first)) {
-            buffer_add_format(page, "%s%s: %.4g%s at first, %.4g%s at last, from %.4g to %.4g",
-                              s == 0 ? "" : "; ", series->words, first, plot->unit, last,
-                              plot->unit, low, high);
+            progress_number(text[0], first);
+            progress_number(text[1], last);
+            progress_number(text[2], low);
+            progress_number(text[3], high);
+            buffer_add_format(page, "%s%s: %s%s at first, %s%s at last, from %s to %s",
+                              s == 0 ? "" : "; ", series->words, text[0], plot->unit, text[1],
+                              plot->unit, text[2], text[3]);
         }
     }
 }
@@ -231,8 +239,10 @@ static void add_caption(struct buffer *page, const struct web_plot *plot, const 
         buffer_add_format(page, "</svg>%s</span> ", series->words);
     }
     if (scale->most > scale->high) {
-        buffer_add_format(page, "A few are above the plot, the highest at %.3g%s.", scale->most,
-                          plot->unit);
+        char most[PROGRESS_NUMBER_MAX];
+
+        progress_number(most, scale->most);
+        buffer_add_format(page, "A few are above the plot, the highest at %s%s.", most, plot->unit);
     }
     buffer_add_text(page, "</figcaption>\n");
 }

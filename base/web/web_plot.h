@@ -18,6 +18,7 @@
 enum web_plot_form {
     WEB_PLOT_LINE,   /* over gaps too */
     WEB_PLOT_POINTS, /* the same with dots, where they are few */
+    WEB_PLOT_PIECES, /* a line that is broken at gaps */
     WEB_PLOT_BARS,
 };
 

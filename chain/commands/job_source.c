@@ -10,6 +10,7 @@
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
 #include "chain/job/job_states.h"
+#include "chain/job/job_wait.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/piece_fetch.h"
@@ -58,10 +59,30 @@ enum status job_source_open(struct job_source *source, const char *key,
     return add_mirrors(source, context->options, error);
 }
 
+/* Says what the job waits for, when that is another thing than the last time. */
+static enum status tell_wait(struct job_wait *told, struct job_source *source,
+                             const struct log *log, struct error *error)
+{
+    struct ledger_clock clock;
+    struct job_wait wait;
+
+    TRY(ledger_get_clock(source->ledger, &clock, error));
+    if (job_wait_describe(&wait, &source->record, clock.time_s) &&
+        (told->word == NULL || strcmp(wait.word, told->word) != 0 ||
+         wait.segment != told->segment)) {
+        log_info(log, "job", "waits for %s", wait.text);
+        *told = wait;
+    }
+    return STATUS_OK;
+}
+
 enum status job_source_wait(struct job_source *source, const struct command_context *context,
                             struct stop *stop, struct error *error)
 {
+    struct job_wait told = {.word = NULL};
+
     while (source->record.phase != GAME_PHASE_CLOSED) {
+        TRY(tell_wait(&told, source, context->log, error));
         if (stop_wait(stop, LOOK_S)) {
             return error_set(error, STATUS_STOPPED, "stopped while waiting for the job");
         }
@@ -112,7 +133,8 @@ enum status job_source_get(struct job_source *source, const char *path, struct e
     hex_encode(id, source->record.terms.job_id.bytes, DIGEST_SIZE);
     (void)snprintf(name, sizeof(name), "v1/jobs/%s/job", id);
     if (source->mirrors.count == 0 && !file_exists(path)) {
-        (void)error_set(error, STATUS_NOT_FOUND, "nobody says on the ledger where it serves");
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "nobody has announced on the ledger where this job is served");
         error_advise(error, "name a mirror with --mirror URL");
         return STATUS_NOT_FOUND;
     }

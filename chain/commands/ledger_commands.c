@@ -9,6 +9,7 @@
 #include "chain/commands/commands.h"
 #include "chain/commands/policy_options.h"
 #include "chain/evm/ledger_evm.h"
+#include "chain/game/terms.h"
 #include "chain/job/job_event.h"
 #include "chain/local/ledger_local.h"
 
@@ -294,8 +295,11 @@ static int show_status(struct command_context *context, const char *chain,
     json_t *accounts = json_array();
 
     if (!context->json) {
-        (void)fprintf(context->out, "chain %s, height %llu, time %llu\n", chain,
-                      (unsigned long long)clock->height, (unsigned long long)clock->time_s);
+        char time[TERMS_TIME_SIZE];
+
+        terms_time(time, clock->time_s);
+        (void)fprintf(context->out, "chain %s, height %llu, time %s\n", chain,
+                      (unsigned long long)clock->height, time);
     }
     for (size_t i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_SIZE];

@@ -63,9 +63,9 @@ static void add_top(struct buffer *page, const struct node_page *shown)
 {
     const char *trouble = node_view_trouble(shown->view, shown->now_s);
 
-    buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\">");
+    buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\"><code>");
     web_page_text(page, text_of(shown->view, "account"));
-    buffer_add_format(page, "</p>\n<p class=\"word %s\"><b>%s</b>%s%s. ",
+    buffer_add_format(page, "</code></p>\n<p class=\"word %s\"><b>%s</b>%s%s. ",
                       trouble == NULL ? "well" : "ill", trouble == NULL ? "Well" : "Not well",
                       trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
     web_page_text(page, text_of(shown->view, "trouble"));
@@ -151,6 +151,15 @@ static void add_curve(struct buffer *page, struct node_page *shown, const json_t
     }
 }
 
+static void add_names(struct buffer *page, const json_t *job)
+{
+    buffer_add_text(page, "<p><b>");
+    web_page_text(page, text_of(job, "title"));
+    buffer_add_text(page, "</b></p>\n<p>");
+    web_page_text(page, text_of(job, "about"));
+    buffer_add_text(page, "</p>\n");
+}
+
 static void add_jobs(struct buffer *page, struct node_page *shown)
 {
     const json_t *jobs = json_object_get(shown->view, "jobs");
@@ -174,10 +183,12 @@ static void add_jobs(struct buffer *page, struct node_page *shown)
         add_short_key(page, text_of(job, "job"));
         buffer_add_text(page, " ");
         web_page_text(page, text_of(job, "state"));
+        buffer_add_text(page, "</h3>\n");
+        add_names(page, job);
         buffer_add_format(
             page,
-            "</h3>\n<p class=\"dim\">%" PRId64 " of %" PRId64 " steps trained, %" PRId64
-            " of %" PRId64 " segments final, %" PRId64 " claims open; %s for a segment, %s staked",
+            "<p class=\"dim\">%" PRId64 " of %" PRId64 " steps trained, %" PRId64 " of %" PRId64
+            " segments final, %" PRId64 " claims open; %s for a segment, %s staked",
             number_of(job, "trained"), number_of(job, "steps"), number_of(job, "final"),
             number_of(job, "segments"), number_of(job, "open_claims"), reward, stake);
         if (json_is_real(loss)) {
@@ -215,7 +226,9 @@ static void add_offers(struct buffer *page, const json_t *offers)
         buffer_add_text(page, "<tr><td>");
         add_short_key(page, text_of(offer, "job"));
         buffer_add_text(page, "</td><td class=\"own\">");
-        web_page_text(page, refused ? "not taken: " : hour);
+        web_page_text(page, refused                                 ? "not taken: "
+                            : text_of(offer, "hour_wei")[0] != '\0' ? hour
+                                                                    : "not measured yet");
         web_page_text(page, refused ? text_of(offer, "why") : "");
         buffer_add_text(page, "</td></tr>\n");
     }

@@ -66,18 +66,22 @@ static json_t *held_json(const struct held_job *job)
     const struct solver_view *view = &job->session.view;
     const struct job *file = bundle_job(job->bundle);
     const struct curve *loss = &job->curve.loss;
+    char words[JOB_CARD_WORDS_MAX];
+    struct job_card card;
 
-    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, "
-                     "s:s}",
-                     "job", key_json(&job->key), "state", held_state_word(job->state), "trained",
-                     (json_int_t)job->steps, "steps", (json_int_t)file->steps, "loss",
-                     loss->end > 0 ? json_real(loss->newest) : json_null(), "losses",
-                     job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
-                     "squares", squares_json(&job->standing), "segments", (int)view->segments,
-                     "committed", (int)view->committed, "final", (int)view->finalized,
-                     "open_claims", (int)view->disputed, "segment_reward_wei",
-                     amount_json(view->reward), "stake_wei", amount_json(view->stake), "trouble",
-                     job->trouble, "bundle", job->run);
+    job_card_of(&card, file);
+    job_card_words(words, &card);
+    return json_pack(
+        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, "
+        "s:s}",
+        "title", card.title, "about", words, "job", key_json(&job->key), "state",
+        held_state_word(job->state), "trained", (json_int_t)job->steps, "steps",
+        (json_int_t)file->steps, "loss", loss->end > 0 ? json_real(loss->newest) : json_null(),
+        "losses", job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
+        "squares", squares_json(&job->standing), "segments", (int)view->segments, "committed",
+        (int)view->committed, "final", (int)view->finalized, "open_claims", (int)view->disputed,
+        "segment_reward_wei", amount_json(view->reward), "stake_wei", amount_json(view->stake),
+        "trouble", job->trouble, "bundle", job->run);
 }
 
 /* Of the open jobs: what an hour of each would earn, or why it is not taken. */

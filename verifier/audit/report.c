@@ -313,7 +313,14 @@ static void add_about(struct buffer *page, const json_t *about)
 
     for (size_t i = 0; about != NULL && citation_line(&label, value, about, i); i++) {
         if (label != NULL && strcmp(label, "Job") != 0) { /* which is there already */
-            web_parts_value(page, label, value);
+            bool is_root =
+                strlen(value) >= 40 && strspn(value, "0123456789abcdefABCDEFx") == strlen(value);
+
+            web_parts_value_begin(page, label);
+            buffer_add_text(page, is_root ? "<code>" : "");
+            web_page_text(page, value);
+            buffer_add_text(page, is_root ? "</code>" : "");
+            web_parts_value_end(page);
         }
     }
 }
@@ -445,7 +452,7 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
         .unit = " ms",
         .from_zero = true,
         .series = {{"solver", WEB_PLOT_LINE, solver_time_of},
-                   {"replay", WEB_PLOT_POINTS, replay_time_of}}};
+                   {"replay", WEB_PLOT_PIECES, replay_time_of}}};
 
     buffer_add_format(page, "<section>\n<h2 id=\"b%zu\">", number);
     web_page_text(page, report->title);

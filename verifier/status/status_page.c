@@ -173,8 +173,8 @@ static void begin_own_row(struct buffer *page)
 
 static void add_claims(struct buffer *page, const struct node_snapshot *snapshot)
 {
-    static const char *const phases[] = {"not on the ledger yet", "waiting", "called", "on trial",
-                                         "closed"};
+    static const char *const phases[] = {"not on the ledger yet", "waits behind another",
+                                         "waits for an answer", "in dispute", "closed"};
     static const char *const headings[] = {"Segment", "Step", "Move", "State", "Next deadline"};
 
     buffer_add_text(page, "<h2>Claims</h2>\n");
