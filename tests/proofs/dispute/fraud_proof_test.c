@@ -3,8 +3,9 @@
  * the walk to the judge's ruling; whoever is honest is not.
  * Method: an accused machine that lies (liar.h) and a claimant's honest one; every output of every
  * operation of random tapes until all outputs of all kinds were lied about, and of the small
- * models; states before and after the step; sums that are asked for in parts, and told falsely; a
- * state that is not finite. No ledger: the judge is asked directly.
+ * models; states before and after the step; sums that are asked for in parts, and told falsely; one
+ * of 2^23 terms whose parts are asked for theirs; a state that is not finite. No ledger: the judge
+ * is asked directly.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/dispute/ledger_query.h"
 #include "tests/support/dispute/forgery.h"
+#include "tests/support/dispute/giant.h"
 #include "tests/support/dispute/opponents.h"
 #include "tests/support/test.h"
 
@@ -339,7 +341,7 @@ static void test_honest_accused_replies_the_parts(void **state)
     opponents_open(&dispute, &options);
     buffer_init(&reply, PARTIAL_SUMS_REPLY_MAX);
     for (uint32_t item = 0; item < trace_item_count(dispute.tape); item++) {
-        const struct trace_query query = {.kind = TRACE_QUERY_PARTS, .item = item};
+        struct trace_query query = {.kind = TRACE_QUERY_PARTS, .item = item};
         const struct tensor *tensor = &dispute.tape->tensors[trace_tensor_at(dispute.tape, item)];
         struct rule_axis axis = {.parts = 0};
         struct partial_sums_target target;
@@ -364,11 +366,87 @@ static void test_honest_accused_replies_the_parts(void **state)
             assert_int_equal(partial_sums_check(&read, &target, reply.data, reply.size),
                              VERDICT_VALID);
             queried++;
+            query.level = 1; /* of a part that nobody names */
+            assert_int_equal(
+                fraud_proof_reply(&reply, &dispute.own, &dispute.given, &query, NULL, NULL),
+                STATUS_NOT_FOUND);
         }
     }
     assert_in_range(queried, 10, 100);
     buffer_release(&reply);
     opponents_close(&dispute);
+}
+
+/* The accused's word about what was queried last: sums that are right but for one part. */
+static void tell_long(struct told *told, struct evidence_context *context,
+                      const struct buffer *question, uint32_t lie, int64_t terms)
+{
+    struct partial_sums_reply read;
+    struct ledger_queried queried;
+
+    assert_int_equal(ledger_query_check(&queried, context, question->data, question->size),
+                     VERDICT_VALID);
+    buffer_clear(&told->reply);
+    buffer_add_u32(&told->reply, 0);
+    for (uint32_t i = 0; i < queried.parts.count; i++) {
+        const uint64_t length =
+            queried.parts.range.is_part ? RULE_PART_OF_SUM : (uint64_t)terms / queried.parts.count;
+
+        buffer_add_u64(&told->reply, length - (i == lie ? (uint64_t)terms : 0));
+    }
+    assert_int_equal(partial_sums_check(&read, &queried.parts, told->reply.data, told->reply.size),
+                     VERDICT_VALID);
+    told->said =
+        (struct fraud_proof_said){told->queried, ledger_queried_write(told->queried, &queried),
+                                  told->reply.data, told->reply.size};
+    partial_sums_reply_hash(&context->reply, told->queried, told->said.queried_size,
+                            told->reply.data, told->reply.size);
+}
+
+/* A part that does not fit is queried for its own parts; a reply about another element, or about
+ * nothing that has parts, begins the descent anew. */
+static void test_a_part_that_is_too_long_is_queried_for_its_parts(void **state)
+{
+    const int64_t terms = 1 << 23;
+    struct evidence_ruling ruling;
+    struct trace_server own = {0};
+    struct trace_walk trace_walk = {.own = &own, .end = TRACE_WALK_ELEMENT};
+    struct fraud_proof proof = {.walk = &trace_walk, .target = {.element = 1}};
+    struct told told;
+    struct giant giant;
+    struct buffer bytes;
+    bool asks;
+
+    (void)state;
+    giant_open_long(&giant, OP_CONTRACT, terms, 128, 13, 0); /* the lie: a zero */
+    own.tape = giant.tape;
+    proof.source = giant.source;
+    told.said = (struct fraud_proof_said){0};
+    buffer_init(&told.reply, PARTIAL_SUMS_REPLY_MAX);
+    buffer_init(&bytes, EVIDENCE_SIZE_MAX);
+    for (uint32_t move = 0; move < 3; move++) {
+        buffer_clear(&bytes);
+        assert_int_equal(
+            fraud_proof_write(&bytes, &asks, &proof, &told.said, EVIDENCE_SIZE_MAX, NULL),
+            STATUS_OK);
+        assert_in_range(bytes.size, 1, FRAUD_PROOF_WHOLE_MAX);
+        assert_int_equal(asks, move < 2);
+        if (asks) {
+            tell_long(&told, &giant.context, &bytes, move == 0 ? 1700 : 3, terms);
+        }
+    }
+    assert_int_equal(fraud_proof_judge(&ruling, &proof, &giant.context, &told.said, &bytes, NULL),
+                     STATUS_OK);
+    assert_int_equal(ruling.answer, EVIDENCE_UPHELD);
+    proof.target.element = 2;
+    buffer_clear(&bytes);
+    assert_int_equal(fraud_proof_write(&bytes, &asks, &proof, &told.said, EVIDENCE_SIZE_MAX, NULL),
+                     STATUS_OK);
+    assert_true(asks);
+    assert_int_equal(bytes.data[6], 0); /* of the whole axis */
+    buffer_release(&told.reply);
+    buffer_release(&bytes);
+    giant_close(&giant);
 }
 
 /* A solver who went on with a state that ends the job; and one who says that it did. */
@@ -410,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_every_state_after_the_step_can_convict),
         cmocka_unit_test(test_long_sums_are_queried_in_parts),
         cmocka_unit_test(test_honest_accused_replies_the_parts),
+        cmocka_unit_test(test_a_part_that_is_too_long_is_queried_for_its_parts),
         cmocka_unit_test(test_states_that_are_not_finite_convict),
     };
 

@@ -400,6 +400,7 @@ static struct trace_query random_query(uint64_t *seed)
         query.level = (uint32_t)test_random_below(seed, MERKLE_DEPTH_MAX);
         query.index = test_random_below(seed, (MERKLE_LEAVES_MAX >> query.level) + 1);
     } else if (query.kind == TRACE_QUERY_PARTS) {
+        query.level = (uint32_t)test_random_below(seed, 2);
         query.index = test_random_below(seed, MERKLE_LEAVES_MAX + 1);
     }
     return query;
@@ -473,6 +474,7 @@ static void test_texts_are_read_as_they_are_written(void **state)
          {.kind = TRACE_QUERY_TENSOR_NODE, .item = 7, .level = 12, .index = 255}},
         {"diverged", {.kind = TRACE_QUERY_DIVERGED}},
         {"parts/7/0", {.kind = TRACE_QUERY_PARTS, .item = 7}},
+        {"parts/7/0/part", {.kind = TRACE_QUERY_PARTS, .item = 7, .level = 1}},
         {"parts/0/1099511627776", {.kind = TRACE_QUERY_PARTS, .index = UINT64_C(1) << 40}},
     };
     struct trace_query query;
@@ -528,6 +530,10 @@ static void test_only_canonical_texts_are_read(void **state)
         "parts/7/0/",
         "parts/7/00",
         "parts/7/1099511627777",
+        "parts/7/0part",
+        "parts/7/0/part/",
+        "parts/7/0/parts",
+        "parts/part",
         "divergedd",
         "../../etc/passwd",
     };
