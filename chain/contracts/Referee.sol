@@ -410,7 +410,7 @@ contract Referee is IReferee {
             dispute.segment = standing.hash;
             dispute.subject = subject;
             docket.open++;
-            REGISTRY.hold(job, standing.hash);
+            REGISTRY.hold(job);
         }
         // A seat brings the dispute forward.
         bool ahead = isNew || rank < dispute.rank;
@@ -557,7 +557,7 @@ contract Referee is IReferee {
         docket.open--;
         dispute.phase = ClaimPhase.Closed;
         dispute.outcome = outcome;
-        REGISTRY.free(dispute.job, dispute.segment, dispute.generation);
+        REGISTRY.free(dispute.job, dispute.generation);
 
         emit Ruled(key, outcome);
     }

@@ -203,7 +203,7 @@ contract Registry is Panel {
         bytes32 hash = _requireCommitted(key, job, segment);
         if (segment.index != job.finalized) revert WrongIndex(job.finalized);
         Tally storage tally = _tallies[hash];
-        _requireClaimsOver(job, tally, segment, tally.openClaims);
+        _requireClaimsOver(job, tally, segment);
         if (tally.covered) {
             _closeRound(key, job, segment.index, hash, tally);
             bool enough =
@@ -232,7 +232,7 @@ contract Registry is Panel {
         bytes32 hash = _requireCommitted(key, job, segment);
         if (segment.index != job.finalized) revert WrongIndex(job.finalized);
         Tally storage tally = _tallies[hash];
-        _requireClaimsOver(job, tally, segment, job.openClaims);
+        _requireClaimsOver(job, tally, segment);
         if (!tally.covered) revert NotNeeded();
         _closeRound(key, job, segment.index, hash, tally);
         bool refused = _score(tally) <= VOID_SCORE;
@@ -334,17 +334,14 @@ contract Registry is Panel {
     }
 
     /// @notice A dispute about a segment that stands.
-    function hold(bytes32 key, bytes32 hash) external onlyReferee {
+    function hold(bytes32 key) external onlyReferee {
         _jobs[key].openClaims++;
-        _tallies[hash].openClaims++;
     }
 
     /// @notice The end of a dispute. Those of a generation that is over hold nothing.
-    function free(bytes32 key, bytes32 hash, uint256 generation) external onlyReferee {
+    function free(bytes32 key, uint256 generation) external onlyReferee {
         Job storage job = _jobs[key];
-        if (job.generation != generation) return;
-        job.openClaims--;
-        _tallies[hash].openClaims--;
+        if (job.generation == generation) job.openClaims--;
     }
 
     /// @notice A seat reveals that a step is false. Its entry is gone.
@@ -420,7 +417,7 @@ contract Registry is Panel {
         Tally storage tally = _tallies[found.hash];
         found.generation = job.generation;
         found.claimEnd = _claimEnd(job, tally, segment);
-        found.openClaims = tally.openClaims;
+        found.openClaims = job.openClaims;
         found.bond = job.bond;
         found.queryFee = job.queryFee;
         found.clock = job.clock;

@@ -115,7 +115,6 @@ abstract contract RegistryState is IRegistry {
     struct Tally {
         uint40 start; // of the last round, or the commit's time where not covered; zero: not drawn
         uint16 panel; // entries that can be drawn
-        uint8 openClaims; // at most 16 of outsiders, and an alarm for each place
         uint8 round;
         uint8 from; // the places of the last round
         uint8 to;
@@ -135,7 +134,7 @@ abstract contract RegistryState is IRegistry {
         bytes32 hash;
         uint256 generation;
         uint256 claimEnd;
-        uint256 openClaims; // about this segment
+        uint256 openClaims; // of the job: all of them share one queue
         uint256 bond;
         uint256 queryFee;
         uint256 clock;
@@ -316,16 +315,15 @@ abstract contract RegistryState is IRegistry {
         return segment.time + job.sealPeriod + job.revealPeriod + job.claimPeriod;
     }
 
-    /// @dev A segment can come to its end.
-    function _requireClaimsOver(
-        Job storage job,
-        Tally storage tally,
-        Segment calldata segment,
-        uint256 openClaims
-    ) internal view {
+    /// @dev A segment can come to its end. Claims about any other hold it up too: they share one
+    /// queue, and a full one would else shut out the claim that this segment needs.
+    function _requireClaimsOver(Job storage job, Tally storage tally, Segment calldata segment)
+        internal
+        view
+    {
         if (job.seats != 0 && tally.start == 0) revert NotDrawn();
         _requireAfter(_claimEnd(job, tally, segment));
-        if (openClaims != 0) revert ClaimsOpen(openClaims);
+        if (job.openClaims != 0) revert ClaimsOpen(job.openClaims);
     }
 
     ////////////////////////////////////////////////////////////////

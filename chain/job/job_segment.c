@@ -48,16 +48,16 @@ static bool is_lost(const struct job_segment *segment)
            (score <= GAME_SCORE_VOID || (score <= 0 && hash32_is_zero(&segment->terms->verifiers)));
 }
 
-/* A segment that is lost takes all later ones with it, and claims about them must end first. */
+/* All claims of a job share one queue, and must end first. */
 static enum job_segment_wait in_line(const struct job_segment *segment)
 {
     if (!segment->first) {
         return JOB_SEGMENT_PREDECESSOR;
     }
-    if (!is_lost(segment)) {
-        return JOB_SEGMENT_DUE;
+    if (segment->job_claims > 0) {
+        return JOB_SEGMENT_DISPUTED;
     }
-    return segment->job_claims > 0 ? JOB_SEGMENT_DISPUTED : JOB_SEGMENT_LOST;
+    return is_lost(segment) ? JOB_SEGMENT_LOST : JOB_SEGMENT_DUE;
 }
 
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s)

@@ -36,7 +36,7 @@ bool job_segment_can_draw(const struct job_segment *segment, uint64_t height);
 
 enum job_segment_wait {
     JOB_SEGMENT_FINAL,       /* nothing: it is final */
-    JOB_SEGMENT_DISPUTED,    /* a claim about it is open */
+    JOB_SEGMENT_DISPUTED,    /* a claim about it is open, or one about another holds it up */
     JOB_SEGMENT_UNDRAWN,     /* anybody may draw its seed, from the block after its own */
     JOB_SEGMENT_SEALING,     /* seats seal their verdicts until seal_end */
     JOB_SEGMENT_REVEALING,   /* and reveal them until reveal_end */

@@ -123,16 +123,12 @@ enum status local_pass_turn(struct local_game *game, struct local_trial *trial)
 static enum status free_claim(struct local_game *game, const struct local_dispute *dispute)
 {
     struct local_job job = {0};
-    struct local_tally tally = {0};
 
     TRY(local_get_job(game, &job, &dispute->job));
     if (job.generation != dispute->generation) {
         return STATUS_OK;
     }
     job.open_claims--;
-    TRY(local_get(game->store, &tally, LOCAL_TALLY, &dispute->segment, 0));
-    tally.open_claims--;
-    TRY(local_put(game->store, &tally, LOCAL_TALLY, &dispute->segment, 0));
     return local_put_job(game, &job, &dispute->job);
 }
 
@@ -324,7 +320,6 @@ static enum status open_dispute(struct local_game *game, struct local_trial *tri
     };
     docket->open++;
     segment->job.open_claims++;
-    segment->tally.open_claims++;
     return local_save_segment(game, segment);
 }
 
@@ -401,7 +396,7 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
     if (address_equal(&game->sender, &shown->segment.solver)) {
         return local_refuse(game, GAME_SELF_DEALING, 0);
     }
-    if (segment.tally.open_claims == 0) {
+    if (segment.job.open_claims == 0) {
         TRY(local_require_not_after(game, local_claim_end(&segment)));
     }
     TRY(local_check_case(game, &segment, shown));

@@ -335,12 +335,12 @@ static enum status play_commit(struct local_game *game, const struct game_move *
 
 /* ---- ends -------------------------------------------------------------------- */
 
-/* The first segment that is not final can come to its end. */
+/* The first segment that is not final can come to its end. Claims about any other hold it up too:
+ * they share one queue, and a full one would else shut out the claim that this segment needs. */
 static enum status require_claims_over(struct local_game *game, struct local_segment *segment,
-                                       const struct game_move *move, bool of_job)
+                                       const struct game_move *move)
 {
     const struct local_job *job = &segment->job;
-    uint32_t open_claims;
 
     TRY(local_require_committed(game, segment, &move->key, &move->segment));
     if (move->segment.index != job->finalized) {
@@ -350,8 +350,8 @@ static enum status require_claims_over(struct local_game *game, struct local_seg
         return local_refuse(game, GAME_NOT_DRAWN, 0);
     }
     TRY(local_require_after(game, local_claim_end(segment)));
-    open_claims = of_job ? job->open_claims : segment->tally.open_claims;
-    return open_claims == 0 ? STATUS_OK : local_refuse(game, GAME_CLAIMS_OPEN, open_claims);
+    return job->open_claims == 0 ? STATUS_OK
+                                 : local_refuse(game, GAME_CLAIMS_OPEN, job->open_claims);
 }
 
 /* More must say right than cannot get it, but silence blocks nothing where the client chose who may
@@ -379,7 +379,7 @@ static enum status play_finalize(struct local_game *game, const struct game_move
     struct local_job *job = &segment.job;
     struct game_event *event;
 
-    TRY(require_claims_over(game, &segment, move, false));
+    TRY(require_claims_over(game, &segment, move));
     if (segment.tally.covered) {
         TRY(local_close_round(game, &segment));
         if (local_score(&segment.tally) < (int32_t)job->terms.seats &&
@@ -411,7 +411,7 @@ static enum status play_forfeit(struct local_game *game, const struct game_move 
     bool is_refused;
     wei penalty;
 
-    TRY(require_claims_over(game, &segment, move, true));
+    TRY(require_claims_over(game, &segment, move));
     if (!tally->covered) {
         return local_refuse(game, GAME_NOT_NEEDED, 0);
     }

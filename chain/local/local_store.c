@@ -10,7 +10,7 @@
 #include "chain/game/game_tables.h"
 
 enum {
-    EDITION = 3, /* of the game */
+    EDITION = 4, /* of the game */
     RECORD_SIZE_MAX = 60 * ABI_WORD_SIZE,
     KEY_SIZE = HASH32_SIZE + 8,
 };
@@ -53,10 +53,10 @@ static const struct field entry_rows[] = {
 };
 
 static const struct field tally_rows[] = {
-    TALLY(start_s, U64),      TALLY(panel, U32),    TALLY(open_claims, U32), TALLY(round, U32),
-    TALLY(from, U32),         TALLY(to, U32),       TALLY(drawn, U32),       TALLY(rights, U32),
-    TALLY(unavailables, U32), TALLY(absents, U32),  TALLY(covered, BOOL),    TALLY(closed, BOOL),
-    TALLY(asleep, BOOL),      TALLY(seed, BYTES32), TALLY(places, BYTES32),
+    TALLY(start_s, U64),  TALLY(panel, U32),      TALLY(round, U32),   TALLY(from, U32),
+    TALLY(to, U32),       TALLY(drawn, U32),      TALLY(rights, U32),  TALLY(unavailables, U32),
+    TALLY(absents, U32),  TALLY(covered, BOOL),   TALLY(closed, BOOL), TALLY(asleep, BOOL),
+    TALLY(seed, BYTES32), TALLY(places, BYTES32),
 };
 
 static const struct field account_rows[] = {ACCOUNT(purse, WEI), ACCOUNT(owed, WEI)};
@@ -120,7 +120,7 @@ static enum status check_edition(struct database *sql, struct error *error)
         return STATUS_OK;
     }
     if (edition == 0 && records == 0) {
-        return database_execute(sql, "PRAGMA user_version = 3", error);
+        return database_execute(sql, "PRAGMA user_version = 4", error);
     }
     (void)error_set(error, STATUS_REFUSED,
                     "this ledger file is of another edition of the game than this program plays");

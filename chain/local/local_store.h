@@ -50,7 +50,6 @@ struct local_entry {
 struct local_tally {
     uint64_t start_s; /* of the last round, or the commit's where not covered; 0: not drawn */
     uint32_t panel;   /* entries that can be drawn */
-    uint32_t open_claims;
     uint32_t round;
     uint32_t from; /* the places of the last round */
     uint32_t to;

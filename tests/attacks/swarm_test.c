@@ -2,7 +2,8 @@
  * Goal: false claims, however many, cost who makes them, and neither rob nor stop an honest solver.
  * Method: one party claims every step of a job at once; the honest solver answers each when its
  * turn comes, and the claimant has nothing to show. Then sixteen claims that make bonds dear: a
- * true alarm is taken all the same. Then a claim in the last second of the claim time.
+ * true alarm is taken all the same. Then sixteen claims about true segments, to shut out the claim
+ * about a false one. Then a claim in the last second of the claim time.
  */
 #include "tests/support/game/attack.h"
 
@@ -123,6 +124,88 @@ ATTACK(sixteen_claims_price_nobody_out)
     assert_true(scene->record.convicted);
 }
 
+/* Friends hold all places of outsiders, by claims about true steps of other segments. */
+static void fill_queue(struct scene *scene)
+{
+    static const int friends[] = {STAGE_FRIEND, STAGE_OTHER, STAGE_SECOND};
+
+    for (uint32_t i = 0; i < GAME_OUTSIDERS_MAX; i++) {
+        uint32_t subject = SCENE_STEPS + i % (CLAIMS - SCENE_STEPS);
+
+        (void)scene_claim(scene, friends[i / (CLAIMS - SCENE_STEPS)], subject / SCENE_STEPS,
+                          subject % SCENE_STEPS, i);
+    }
+}
+
+/* The cheat answers all but one claim, and friends sleep, until that claim has convicted it. */
+static void play_until_convicted(struct scene *scene, const struct hash32 *claim)
+{
+    for (int turn = 0; turn < 2 * CLAIMS && !scene->record.convicted; turn++) {
+        scene_read(scene);
+        for (uint32_t i = 0; i < scene->record.claim_count; i++) {
+            struct job_record_claim open = scene->record.claims[i];
+
+            if (open.open && open.phase == GAME_CLAIM_CALLED && !hash32_equal(&open.key, claim)) {
+                scene_answer(scene, STAGE_SOLVER, &open.key);
+            }
+        }
+        scene_pass(scene, SCENE_CLOCK_S + 1);
+        scene_read(scene);
+        for (uint32_t i = 0; i < scene->record.claim_count && !scene->record.convicted; i++) {
+            struct job_record_claim open = scene->record.claims[i];
+
+            if (open.open && open.deadline_s > 0 && stage_clock(&scene->stage) > open.deadline_s) {
+                scene_timeout(scene, STAGE_VERIFIER, &open.key);
+                scene_read(scene);
+            }
+        }
+    }
+    assert_true(scene->record.convicted);
+}
+
+/* Nobody checks but outsiders. As long as their queue is full, nothing becomes final and the claim
+ * time of no segment ends: the first place that becomes free is in time. */
+ATTACK(a_full_queue_of_claims_about_another_segment)
+{
+    static const int attackers[] = {STAGE_SOLVER, STAGE_FRIEND, STAGE_OTHER, STAGE_SECOND};
+    struct hash32 claim;
+
+    scene->terms.seats = 0;
+    scene->terms.coverage_ppm = 0;
+    scene->terms.panel_least = 0;
+    scene_open_job(scene);
+    scene_accept(scene, STAGE_SOLVER);
+    scene_commit(scene, STAGE_SOLVER, 1);
+    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    fill_queue(scene);
+    scene_pass(scene, SCENE_CLOCK_S - 60);
+    scene_read(scene);
+    for (uint32_t i = 0; i < scene->record.claim_count; i++) {
+        struct job_record_claim open = scene->record.claims[i];
+
+        if (open.phase == GAME_CLAIM_CALLED) { /* as late as it may */
+            scene_answer(scene, STAGE_SOLVER, &open.key);
+        }
+    }
+    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S - SCENE_CLOCK_S + 60);
+    scene_read(scene);
+    assert_int_equal(job_record_waits_for(&scene->record, 0, stage_clock(&scene->stage)),
+                     JOB_SEGMENT_DISPUTED);
+    scene_pass(scene, SCENE_CLOCK_S);
+    for (uint32_t i = 0; i < scene->record.claim_count; i++) {
+        struct job_record_claim open = scene->record.claims[i];
+
+        if (open.phase == GAME_CLAIM_TRIED) {
+            scene_timeout(scene, STAGE_VERIFIER, &open.key);
+        }
+    }
+    claim = scene_claim(scene, STAGE_VERIFIER, 0, 1, GAME_OUTSIDERS_MAX - GAME_ACTIVE_MAX);
+    play_until_convicted(scene, &claim);
+    assert_int_equal(scene->record.finalized, 0);
+    assert_true(scene_party_gain(scene, attackers, 4) < -20000); /* the stake, and half of bonds */
+}
+
 /* The clock of a dispute bounds what a claim in the last second can delay. */
 ATTACK(a_claim_in_the_last_second)
 {
@@ -153,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ATTACK_TESTS(nine_claims_at_once),
         ATTACK_TESTS(sixteen_claims_price_nobody_out),
+        ATTACK_TESTS(a_full_queue_of_claims_about_another_segment),
         ATTACK_TESTS(a_claim_in_the_last_second),
     };
 

@@ -935,14 +935,14 @@ contract Fuzz {
     function _drawOf(bytes32 hash) internal view returns (Draw memory found) {
         (uint256 tally, uint256 places) = registry.drawOf(hash);
         found.start = uint40(tally);
-        found.from = uint8(tally >> 72);
-        found.to = uint8(tally >> 80);
-        found.covered = uint8(tally >> 120) != 0;
-        found.seed = bytes32(uint256(uint64(tally >> 144)));
+        found.from = uint8(tally >> 64);
+        found.to = uint8(tally >> 72);
+        found.covered = uint8(tally >> 112) != 0;
+        found.seed = bytes32(uint256(uint64(tally >> 136)));
         found.places = places;
-        found.rights = uint8(tally >> 96);
-        found.score = int256(found.rights) - int256(uint256(uint8(tally >> 104)));
-        found.asleep = uint8(tally >> 136) != 0;
+        found.rights = uint8(tally >> 88);
+        found.score = int256(found.rights) - int256(uint256(uint8(tally >> 96)));
+        found.asleep = uint8(tally >> 128) != 0;
     }
 
     function _ownerAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (address) {

@@ -35,7 +35,7 @@ const faults = [
     `        // What was committed in time is carried to its end first.
         if (job.committed != job.finalized) revert WrongIndex(job.finalized);`, ''],
   ['a claim holds nothing up', 'RegistryState.sol',
-    'if (openClaims != 0) revert ClaimsOpen(openClaims);', ''],
+    'if (job.openClaims != 0) revert ClaimsOpen(job.openClaims);', ''],
   ['a late solver loses a sixty-fourth', 'RegistryState.sol',
     'LATE_SHARE = 8;', 'LATE_SHARE = 64;'],
   ['a conviction pays half of the stake', 'Referee.sol',

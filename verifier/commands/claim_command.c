@@ -189,7 +189,7 @@ static enum status check_time(const struct claiming *claiming, struct error *err
     if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
         return error_set(error, STATUS_REFUSED, "the segment is final, or its job at an end");
     }
-    return now_s <= node_claim_end(segment) || segment->open_claims > 0
+    return now_s <= node_claim_end(segment) || segment->job_claims > 0
                ? STATUS_OK
                : error_set(error, STATUS_REFUSED, "the time to claim is over since %" PRIu64 " s",
                            now_s - node_claim_end(segment));

@@ -45,7 +45,7 @@ static enum status claim_step(struct node *node, const struct store_segment *seg
                            .post_state = result->post_state,
                            .step = result->step,
                            .late_s =
-                               segment->open_claims > 0 ? GAME_TIME_MAX : node_claim_end(segment)};
+                               segment->job_claims > 0 ? GAME_TIME_MAX : node_claim_end(segment)};
     bool disputed = false;
     bool mine = false;
 
@@ -71,7 +71,7 @@ static bool is_over(const struct node *node, const struct store_segment *segment
 {
     return segment->is_void || segment->committed.index < segment->finalized ||
            segment->phase != GAME_PHASE_RUNNING ||
-           (node->clock.time_s > node_claim_end(segment) && segment->open_claims == 0);
+           (node->clock.time_s > node_claim_end(segment) && segment->job_claims == 0);
 }
 
 /* Is there a place of ours whose verdict will be an alarm? */

@@ -371,8 +371,8 @@ static void test_a_verdict_cannot_be_copied(void **state)
 static void test_strangers_judge_nothing(void **state)
 {
     static const char *const signatures[] = {
-        "credit(address,uint256)", "burn(uint256)", "hold(bytes32,bytes32)",
-        "convict(bytes32)",        "deposit()",     "free(bytes32,bytes32,uint256)",
+        "credit(address,uint256)", "burn(uint256)", "hold(bytes32)",
+        "convict(bytes32)",        "deposit()",     "free(bytes32,uint256)",
     };
     struct world world;
 
