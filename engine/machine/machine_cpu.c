@@ -36,6 +36,7 @@ struct machine_cpu {
     void **memory;    /* per tensor; NULL: not there, or data not bound yet */
     bool *lasting;    /* per operation: is what it makes kept from step to step? NULL: of none */
     bool kept;        /* it is there, and nothing that it depends on was written since */
+    bool *read;       /* per tensor, in trace mode: is it read in the step, or after it? */
     struct lazy lazy; /* not in trace mode */
 };
 
@@ -263,6 +264,7 @@ static void cpu_close(struct machine *machine)
     }
     free(cpu->memory);
     free(cpu->lasting);
+    free(cpu->read);
     lazy_release(&cpu->lazy);
     plan_release(&cpu->plan);
     tape_free(machine->rewrite);
@@ -327,6 +329,28 @@ static enum status find_lasting(struct machine_cpu *cpu, struct error *error)
     return hoist_find_lasting(cpu->lasting, tape, error);
 }
 
+static enum status find_read(struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    cpu->read = calloc((size_t)tape->tensor_count + 1, sizeof(*cpu->read));
+    if (cpu->read == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        cpu->read[id] = tape->tensors[id].role != ROLE_TEMPORARY || id == tape->loss;
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        cpu->read[tape->states[i].after] = true;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
+            cpu->read[tape->ops[at].inputs[i]] = true;
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
                            const struct machine_options *options, struct error *error)
 {
@@ -372,9 +396,7 @@ static enum status cpu_open(struct machine **machine, const struct tape *tape,
     }
     TRY_OUT(prepare(cpu, tape, options, error));
     TRY_OUT(allocate(cpu, error));
-    if (!options->trace) {
-        TRY_OUT(lazy_find(&cpu->lazy, tape, error));
-    }
+    TRY_OUT(options->trace ? find_read(cpu, error) : lazy_find(&cpu->lazy, tape, error));
     *machine = &cpu->machine;
     return STATUS_OK;
 out:
@@ -456,8 +478,17 @@ static int threads_for(const struct machine_cpu *cpu, const struct op *op)
     return touched < SERIAL_ELEMENTS ? 1 : cpu->options.thread_count;
 }
 
-static void run_op(struct machine_cpu *cpu, const struct op *op)
+/* Is the output made for nobody? */
+static bool is_unwanted(const struct machine_cpu *cpu, const struct observer *observer, uint32_t at,
+                        uint32_t output)
 {
+    return observer != NULL && !cpu->read[cpu->machine.tape->ops[at].outputs[output]] &&
+           !observer_wants(observer, at, output);
+}
+
+static void run_op(struct machine_cpu *cpu, uint32_t at, const struct observer *observer)
+{
+    const struct op *op = &cpu->machine.tape->ops[at];
     const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
     struct kernel_call call = {.op = op,
                                .tensors = cpu->machine.tape->tensors,
@@ -469,7 +500,9 @@ static void run_op(struct machine_cpu *cpu, const struct op *op)
         assert(call.inputs[i] != NULL);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        call.outputs[i] = cpu->memory[op->outputs[i]];
+        const bool omitted = kernel->run != NULL && is_unwanted(cpu, observer, at, i);
+
+        call.outputs[i] = omitted ? NULL : cpu->memory[op->outputs[i]];
     }
     if (kernel->run != NULL) {
         kernel->run(&call);
@@ -486,11 +519,11 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_op_timed(struct machine_cpu *cpu, uint32_t at)
+static void run_op_timed(struct machine_cpu *cpu, uint32_t at, const struct observer *observer)
 {
     double start = seconds_now();
 
-    run_op(cpu, &cpu->machine.tape->ops[at]);
+    run_op(cpu, at, observer);
     cpu->options.timed(cpu->options.timed_context, at, seconds_now() - start);
 }
 
@@ -503,6 +536,9 @@ static enum status show(struct machine_cpu *cpu, const struct observer *observer
     for (uint32_t i = 0; i < op->output_count; i++) {
         const void *bytes = cpu->memory[op->outputs[i]];
 
+        if (!observer_wants(observer, at, i)) {
+            continue;
+        }
         if (is_packed(cpu, op, i)) {
             cpu->kernels.unpack(cpu->blocks[BLOCK_SCRATCH], bytes, op, threads_for(cpu, op));
             bytes = cpu->blocks[BLOCK_SCRATCH];
@@ -547,12 +583,25 @@ static bool is_idle(const struct machine_cpu *cpu, uint32_t at)
            !lazy_holds(&cpu->machine.tape->tensors[condition], cpu->memory[condition]);
 }
 
+/* Does the operation make nothing that anybody reads or wants to see? */
+static bool makes_nothing(const struct machine_cpu *cpu, const struct observer *observer,
+                          uint32_t at)
+{
+    for (uint32_t i = 0; i < cpu->machine.tape->ops[at].output_count; i++) {
+        if (!is_unwanted(cpu, observer, at, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Is it there, or not wanted? What lasts is made in the first step, wanted or not. */
-static bool may_skip(const struct machine_cpu *cpu, uint32_t at)
+static bool may_skip(const struct machine_cpu *cpu, const struct observer *observer, uint32_t at)
 {
     const bool lasts = cpu->lasting != NULL && cpu->lasting[at];
 
-    return !cpu->plan.runs[at] || (lasts ? cpu->kept : is_idle(cpu, at));
+    return !cpu->plan.runs[at] || (lasts ? cpu->kept : is_idle(cpu, at)) ||
+           makes_nothing(cpu, observer, at);
 }
 
 static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t last,
@@ -566,13 +615,13 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
     TRY_OUT(check_bound(cpu, error));
     TRY_OUT(prepare_threads(cpu->options.thread_count, error));
     for (uint32_t at = first; at < last; at++) {
-        if (may_skip(cpu, at)) {
+        if (may_skip(cpu, observer, at)) {
             continue;
         }
         if (cpu->options.timed == NULL) {
-            run_op(cpu, &machine->tape->ops[at]);
+            run_op(cpu, at, observer);
         } else {
-            run_op_timed(cpu, at);
+            run_op_timed(cpu, at, observer);
         }
         if (observer != NULL) {
             TRY_OUT(show(cpu, observer, at, error));

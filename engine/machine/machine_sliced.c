@@ -323,6 +323,9 @@ static enum status show(const struct machine_sliced *sliced, uint32_t at, struct
     for (uint32_t i = 0; sliced->observer != NULL && i < op->output_count; i++) {
         const uint32_t id = op->outputs[i];
 
+        if (!observer_wants(sliced->observer, at, i)) {
+            continue;
+        }
         TRY(sliced->observer->made(sliced->observer->context, at, i, sliced->memory[id],
                                    tensor_size(&tape->tensors[id]), error));
     }
@@ -367,15 +370,17 @@ static enum status pass_on(void *context, uint32_t op, uint32_t output, const vo
     const struct observer *observer = sliced->observer;
 
     memcpy(sliced->memory[sliced->machine.tape->ops[at].outputs[output]], bytes, size);
-    return observer == NULL ? STATUS_OK
-                            : observer->made(observer->context, at, output, bytes, size, error);
+    return observer == NULL || !observer_wants(observer, at, output)
+               ? STATUS_OK
+               : observer->made(observer->context, at, output, bytes, size, error);
 }
 
 static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t first,
                              uint32_t last, struct error *error)
 {
     struct range_observer passing = {sliced, first};
-    const struct observer observer = {pass_on, &passing};
+    const struct observer observer = {.made = pass_on,
+                                      .context = &passing}; /* the host keeps all */
     struct range range;
     struct errand errand = {.backend = computing(sliced), .observer = &observer};
     enum status status;

@@ -190,6 +190,14 @@ static enum status pass_on(void *context, uint32_t op, uint32_t output, const vo
                                    bytes, size, error);
 }
 
+static bool wants(const void *context, uint32_t op, uint32_t output)
+{
+    const struct part_observer *showing = context;
+
+    return showing->part->shown[op] &&
+           observer_wants(showing->observer, showing->part->places[op], output);
+}
+
 static enum status split_step(struct machine *machine, const struct observer *observer,
                               struct error *error)
 {
@@ -201,7 +209,7 @@ static enum status split_step(struct machine *machine, const struct observer *ob
         const struct division_leg *leg = &division->legs[i];
         struct machine *part = split->parts[leg->part];
         struct part_observer showing = {observer, &division->parts[leg->part]};
-        const struct observer own = {pass_on, &showing};
+        const struct observer own = {.made = pass_on, .context = &showing, .wants = wants};
 
         TRY(move(split, leg->move_first, leg->move_count, error));
         TRY(part->backend->run(part, leg->first, leg->last, observer == NULL ? NULL : &own, error));

@@ -44,14 +44,21 @@ struct machine_options {
 };
 
 /*
- * In trace mode, made() is called for each output, in tape order. bytes are the canonical
- * little-endian elements, borrowed for the call. Any status but STATUS_OK stops the step.
+ * In trace mode, made() is called for each output that is wanted, in tape order. bytes are the
+ * canonical little-endian elements, borrowed for the call. Any status but STATUS_OK stops the step.
  */
 struct observer {
     enum status (*made)(void *context, uint32_t op, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error);
     void *context;
+    /* Is the output wanted? What nobody wants or reads need not be made. NULL: all are. */
+    bool (*wants)(const void *context, uint32_t op, uint32_t output);
 };
+
+static inline bool observer_wants(const struct observer *observer, uint32_t op, uint32_t output)
+{
+    return observer->wants == NULL || observer->wants(observer->context, op, output);
+}
 
 struct machine {
     const struct backend *backend;

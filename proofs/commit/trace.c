@@ -149,6 +149,15 @@ static bool hashes(const struct recorder *recorder, uint32_t item)
     return recorder->batch == ALL || recorder->batch == place.batch;
 }
 
+/* Must an item be shown? One that is opened is of a list that is hashed. */
+static bool is_wanted(const struct recorder *recorder, uint32_t item)
+{
+    const struct trace_watcher *watcher = recorder->watcher;
+
+    return hashes(recorder, item) ||
+           (watcher != NULL && (watcher->wants == NULL || watcher->wants(watcher->context, item)));
+}
+
 static enum status record(struct recorder *recorder, uint32_t item, const struct tensor *tensor,
                           const void *bytes, struct error *error)
 {
@@ -180,6 +189,15 @@ static enum status take_output(void *context, uint32_t op, uint32_t output, cons
     assert(size == commit_tensor_size(tensor));
     return record(recorder, tape->items == NULL ? recorder->next : tape->items[id], tensor, bytes,
                   error);
+}
+
+/* Without a repeat all items are hashed, and passed in order. */
+static bool wants_output(const void *context, uint32_t op, uint32_t output)
+{
+    const struct recorder *recorder = context;
+    const struct tape *tape = recorder->trace->tape;
+
+    return tape->items == NULL || is_wanted(recorder, tape->items[tape->ops[op].outputs[output]]);
 }
 
 static enum status take_state(void *context, const struct tensor *tensor, const void *bytes,
@@ -314,7 +332,7 @@ static enum status run_recorder(struct recorder *recorder, struct machine *machi
                                 struct error *error)
 {
     const struct tape *tape = machine->tape;
-    struct observer observer = {take_output, recorder};
+    struct observer observer = {.made = take_output, .context = recorder, .wants = wants_output};
     enum status status = STATUS_OK;
 
     recorder->threads = machine->thread_count;
@@ -323,7 +341,7 @@ static enum status run_recorder(struct recorder *recorder, struct machine *machi
     }
     TRY(status);
     TRY(machine->backend->step(machine, &observer, error));
-    assert(recorder->next == recorder->trace->item_count);
+    assert(tape->items != NULL || recorder->next == recorder->trace->item_count);
     return STATUS_OK;
 }
 

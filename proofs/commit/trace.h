@@ -65,11 +65,13 @@ MUST_CHECK enum status trace_run(struct trace *trace, struct machine *machine,
                                  struct error *error);
 void trace_release(struct trace *trace);
 
-/* Called with each tensor of the step, as they are made; bytes are borrowed for the call. */
+/* Called with each tensor of the step, as they are made; bytes are borrowed for the call. Of items
+ * that it does not want, only those that are hashed pass. NULL: it wants all. */
 struct trace_watcher {
     enum status (*pass)(void *context, uint32_t item, const struct tensor *tensor,
                         const void *bytes, struct error *error);
     void *context;
+    bool (*wants)(const void *context, uint32_t item);
 };
 
 /* As trace_run(), without openings: the watcher takes what it needs. */

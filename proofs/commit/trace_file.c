@@ -214,6 +214,13 @@ static enum status write_tensor(void *context, uint32_t item, const struct tenso
     return STATUS_OK;
 }
 
+static bool wants(const void *context, uint32_t item)
+{
+    const struct trace_writer *writer = context;
+
+    return has(&writer->shape, item);
+}
+
 static void fill_head(uint8_t *head, const struct trace *trace, const struct digest *mark,
                       uint32_t batch)
 {
@@ -265,7 +272,7 @@ enum status trace_file_run(struct trace_file *file, struct trace *trace, struct 
                            const char *path, const struct digest *mark, struct error *error)
 {
     struct trace_writer writer;
-    const struct trace_watcher watcher = {write_tensor, &writer};
+    const struct trace_watcher watcher = {.pass = write_tensor, .context = &writer, .wants = wants};
     enum status status;
 
     memset(file, 0, sizeof(*file));
@@ -291,7 +298,7 @@ enum status trace_file_turn(struct trace_file *file, struct trace *trace, struct
 {
     struct trace_file turned = {.bytes = NULL};
     struct trace_writer writer;
-    const struct trace_watcher watcher = {write_tensor, &writer};
+    const struct trace_watcher watcher = {.pass = write_tensor, .context = &writer, .wants = wants};
     struct digest mark;
     enum status status;
 

@@ -185,21 +185,40 @@ static enum status keep(struct trace_server *server, uint32_t item, const uint8_
 /* One run that looks for the items that are wanted and not kept. */
 struct search {
     struct trace_server *server;
-    const uint32_t *items;
-    uint32_t count;
-    uint32_t left; /* outputs to be found */
+    uint32_t items[TRACE_SERVER_KEPT_MAX];
+    uint32_t ids[TRACE_SERVER_KEPT_MAX]; /* their tensors */
+    uint32_t left;                       /* outputs to be found */
 };
+
+/* The place of an output in the lists, or the end of them. */
+static uint32_t sought_at(const struct search *search, uint32_t op, uint32_t output)
+{
+    const uint32_t id = search->server->tape->ops[op].outputs[output];
+    uint32_t at = 0;
+
+    while (at < search->left && search->ids[at] != id) {
+        at++;
+    }
+    return at;
+}
+
+static bool is_sought(const void *context, uint32_t op, uint32_t output)
+{
+    const struct search *search = context;
+
+    return sought_at(search, op, output) < search->left;
+}
 
 static enum status found(void *context, uint32_t op, uint32_t output, const void *bytes,
                          uint64_t size, struct error *error)
 {
     struct search *search = context;
     struct trace_server *server = search->server;
-    uint32_t item = trace_item_of_output(server->tape, op, output);
+    const uint32_t at = sought_at(search, op, output);
     enum status status;
     uint8_t *copy;
 
-    if (!wants(search->items, search->count, item) || trace_server_tensor(server, item) != NULL) {
+    if (at == search->left) {
         return STATUS_OK;
     }
     copy = malloc((size_t)size);
@@ -207,8 +226,10 @@ static enum status found(void *context, uint32_t op, uint32_t output, const void
         return no_memory(&server->tape->tensors[server->tape->ops[op].outputs[output]], error);
     }
     memcpy(copy, bytes, (size_t)size);
-    status = keep(server, item, copy, copy, error);
+    status = keep(server, search->items[at], copy, copy, error);
     search->left--;
+    search->items[at] = search->items[search->left];
+    search->ids[at] = search->ids[search->left];
     /* Nothing after the last one is of interest: that is no failure. */
     return status == STATUS_OK && search->left == 0 ? STATUS_STOPPED : status;
 }
@@ -250,8 +271,8 @@ static enum status turn_file(struct trace_server *server, const uint32_t *items,
 enum status trace_server_keep(struct trace_server *server, const uint32_t *items, uint32_t count,
                               struct error *error)
 {
-    struct search search = {server, items, count, 0};
-    const struct observer observer = {found, &search};
+    struct search search = {.server = server};
+    const struct observer observer = {.made = found, .context = &search, .wants = is_sought};
     enum status status = STATUS_OK;
 
     assert(count <= TRACE_SERVER_KEPT_MAX);
@@ -277,7 +298,8 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
         } else if (item < server->trace.state_count) {
             status = keep(server, item, server->states[item], NULL, error);
         } else {
-            search.left++;
+            search.items[search.left] = item;
+            search.ids[search.left++] = trace_tensor_at(server->tape, item);
         }
     }
     if (status == STATUS_OK && search.left > 0) {

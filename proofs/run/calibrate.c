@@ -234,7 +234,7 @@ static enum status made(void *context, uint32_t op, uint32_t output, const void 
 static enum status watch_step(struct watch *watch, struct run *run, const struct first_state *first,
                               struct error *error)
 {
-    const struct observer observer = {made, watch};
+    const struct observer observer = {.made = made, .context = watch};
     uint32_t data = 0;
 
     TRY(run_first_state(run, first, error));

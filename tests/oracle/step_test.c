@@ -253,7 +253,7 @@ static int dump_cases(const char *folder)
         struct small_model small;
         struct machine *machine;
         struct dump dump = {.folder = path};
-        struct observer observer = {dump_made, &dump};
+        struct observer observer = {.made = dump_made, .context = &dump};
         struct error error;
         float loss;
 

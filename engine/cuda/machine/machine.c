@@ -230,6 +230,9 @@ static enum status show(struct machine_cuda *cuda, const struct observer *observ
     for (uint32_t i = 0; i < op->output_count; i++) {
         const uint64_t size = cuda_tensor_bytes(tape, op->outputs[i]);
 
+        if (!observer_wants(observer, at, i)) {
+            continue;
+        }
         TRY(cuda_failed(cuda,
                         cuda->config.calls->download(cuda->device, cuda->shown,
                                                      cuda->memory[op->outputs[i]], size),

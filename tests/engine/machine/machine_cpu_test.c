@@ -256,7 +256,7 @@ static void test_observer_sees_all_outputs_in_order_and_the_rules_agree(void **s
         struct small_model small;
         struct machine *machine;
         struct witness witness;
-        struct observer observer = {witness_made, &witness};
+        struct observer observer = {.made = witness_made, .context = &witness};
         struct error error;
 
         error_init(&error);
@@ -286,7 +286,7 @@ static void test_observer_that_refuses_stops_the_step(void **state)
     struct small_model small;
     struct machine *machine;
     struct witness witness;
-    struct observer observer = {witness_made, &witness};
+    struct observer observer = {.made = witness_made, .context = &witness};
     struct error error;
 
     (void)state;

@@ -306,7 +306,7 @@ static enum status capture_made(void *context, uint32_t op, uint32_t output, con
 static struct capture capture_step(struct machine *machine)
 {
     struct capture capture = {.tape = machine->tape};
-    struct observer observer = {capture_made, &capture};
+    struct observer observer = {.made = capture_made, .context = &capture};
     struct error error;
 
     error_init(&error);

@@ -43,7 +43,7 @@ static enum status keep(void *context, uint32_t op, uint32_t output, const void 
 
 static void whole_open(struct whole *whole, enum model_kind kind)
 {
-    struct observer observer = {keep, whole};
+    struct observer observer = {.made = keep, .context = whole};
     struct model_options options;
     struct machine *machine;
     struct error error;

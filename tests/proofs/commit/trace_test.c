@@ -159,7 +159,7 @@ static enum status keep(void *context, uint32_t op, uint32_t output, const void 
 static void record_step(struct recording *recording, struct run *run)
 {
     const struct tape *tape = run->job->tape;
-    struct observer observer = {keep, recording};
+    struct observer observer = {.made = keep, .context = recording};
 
     recording->tape = tape;
     recording->items = calloc(trace_item_count(tape), sizeof(*recording->items));
@@ -314,6 +314,80 @@ static void test_nodes_are_those_of_the_tree(void **state)
     trace_release(&trace);
     run_close(&run);
     job_free(job);
+}
+
+/* ---- micro-batches -------------------------------------------------------- */
+
+/* Counts what passes of a micro-batch's own list. */
+struct passed {
+    uint32_t list_count;
+    uint32_t listed;
+    uint32_t inner;
+};
+
+static enum status count_passed(void *context, uint32_t item, const struct tensor *tensor,
+                                const void *bytes, struct error *error)
+{
+    struct passed *passed = context;
+
+    (void)tensor;
+    (void)bytes;
+    (void)error;
+    *(item < passed->list_count ? &passed->listed : &passed->inner) += 1;
+    return STATUS_OK;
+}
+
+static bool wants_nothing(const void *context, uint32_t item)
+{
+    (void)context;
+    (void)item;
+    return false;
+}
+
+/* The root is that of a step whose lists are all made, and what it does not need is not shown. */
+static void check_micro_batches(const struct job *job, enum isa isa)
+{
+    const uint32_t list_count = trace_list_count(job->tape);
+    struct passed passed = {.list_count = list_count};
+    const struct trace_watcher watcher = {
+        .pass = count_passed, .context = &passed, .wants = wants_nothing};
+    struct trace one;
+    struct trace all;
+    struct run run;
+
+    open_before(&run, job, isa, 2, true);
+    assert_int_equal(trace_watch(&one, run.machine, &watcher, NULL), STATUS_OK);
+    assert_int_equal(passed.listed, list_count);
+    assert_int_equal(passed.inner, 0);
+    run_close(&run);
+    open_before(&run, job, ISA_SCALAR, 1, true);
+    assert_int_equal(trace_watch_all(&all, run.machine, NULL, NULL), STATUS_OK);
+    run_close(&run);
+    assert_true(trace_item_count(job->tape) > list_count);
+    assert_true(digest_equal(&one.root, &all.root));
+    assert_true(digest_equal(&one.next_root, &all.next_root));
+    assert_memory_equal(one.items, all.items, list_count * sizeof(*one.items));
+    trace_release(&one);
+    trace_release(&all);
+}
+
+static void test_trace_root_needs_only_the_lists_of_micro_batches(void **state)
+{
+    static const uint32_t shapes[][2] = {{2, 2}, {4, 1}, {6, 3}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct small_job_options options;
+        struct job *job;
+
+        small_job_of_kind(&options, i == 0 ? MODEL_GPT2 : MODEL_MLP);
+        options.model.accumulate = shapes[i][0];
+        options.model.group = shapes[i][1];
+        job = small_job_new(&options);
+        check_micro_batches(job, isa_best());
+        check_micro_batches(job, ISA_SCALAR);
+        job_free(job);
+    }
 }
 
 /* ---- openings ----------------------------------------------------------- */
@@ -727,6 +801,7 @@ int main(void)
         cmocka_unit_test(test_trace_equals_a_second_hashing_of_every_output),
         cmocka_unit_test(test_trace_is_the_same_on_every_machine),
         cmocka_unit_test(test_nodes_are_those_of_the_tree),
+        cmocka_unit_test(test_trace_root_needs_only_the_lists_of_micro_batches),
         cmocka_unit_test(test_every_item_can_be_opened),
         cmocka_unit_test(test_flipped_bits_of_openings_are_refused),
         cmocka_unit_test(test_places_that_are_not_there_are_refused),

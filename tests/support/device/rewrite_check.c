@@ -87,7 +87,7 @@ uint32_t rewrite_compare_traces(const struct small_model *small, const struct ta
     struct machine *plain = open_small(small, tape, true);
     struct machine *other = open_small(small, rewrite, true);
     struct made made = {.tape = tape};
-    const struct observer observer = {note, &made};
+    const struct observer observer = {.made = note, .context = &made};
 
     made.sums = calloc((size_t)tape->op_count * OP_OUTPUTS_MAX, sizeof(*made.sums));
     assert_non_null(made.sums);

@@ -171,7 +171,7 @@ static void step_with_wrong_gradient(struct run *run, uint64_t *random)
     const struct tape *tape = run->job->tape;
     void **before = calloc(tape->state_count, sizeof(*before));
     struct wrong_gradient wrong;
-    const struct observer observer = {spoil, &wrong};
+    const struct observer observer = {.made = spoil, .context = &wrong};
     struct digest honest;
     struct digest root;
     struct error error;

@@ -166,7 +166,7 @@ static enum status liar_step(struct machine *machine, const struct observer *obs
 {
     struct liar *liar = liar_of(machine);
     struct between between = {liar, observer};
-    const struct observer before = {between_made, &between};
+    const struct observer before = {.made = between_made, .context = &between};
 
     return liar->honest->backend->step(liar->honest, observer == NULL ? NULL : &before, error);
 }

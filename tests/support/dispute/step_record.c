@@ -59,7 +59,7 @@ static enum status run(struct record *record, struct machine *machine, uint32_t 
 {
     const struct tape *tape = record->tape;
     struct keeper keeper = {record, op};
-    struct trace_watcher watcher = {keep, &keeper};
+    struct trace_watcher watcher = {.pass = keep, .context = &keeper};
     enum status status = descriptor_places_find(&record->places, tape, error);
 
     if (status != STATUS_OK) {

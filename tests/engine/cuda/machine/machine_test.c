@@ -172,7 +172,7 @@ static void test_trace_shows_what_the_rules_make(void **state)
     fake_device_set(&sound);
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
         struct shown shown = {.stop_at = UINT32_MAX};
-        struct observer observer = {keep, &shown};
+        struct observer observer = {.made = keep, .context = &shown};
         struct model_options options;
         struct small_model small;
         struct start start;
