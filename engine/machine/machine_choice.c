@@ -12,6 +12,7 @@
 #include "engine/plan/backend.h"
 #include "engine/plan/hoist.h"
 #include "engine/plan/recompute.h"
+#include "engine/tape/repeat.h"
 
 #define DEVICE_NUMBER_MAX 1023 /* in a device's name */
 
@@ -37,36 +38,49 @@ static enum status open_machine(struct machine **machine, const struct tape *tap
     return status;
 }
 
-/* The rewrite that takes the least memory; NULL where the tape itself does. */
-static enum status choose_rewrite(struct tape **best, const struct tape *tape,
-                                  const struct machine_options *options, struct error *error)
+/* The number of parts whose rewrite takes the least memory; 0 where the tape itself does. */
+static enum status choose_parts(uint32_t *best, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
     uint64_t least = 0;
 
-    *best = NULL;
+    *best = 0;
     TRY(backend->size(&least, tape, options, error));
     for (uint32_t parts = 2; parts <= RECOMPUTE_PARTS_MAX; parts *= 2) {
         struct tape *rewrite = NULL;
         uint64_t size = 0;
-        enum status status = recompute_build(&rewrite, tape, parts, error);
+        enum status status;
 
-        if (status == STATUS_OK) {
-            status = backend->size(&size, rewrite, options, error);
-        }
-        if (status == STATUS_OK && size < least) {
-            least = size;
-            tape_free(*best);
-            *best = rewrite;
-            continue;
-        }
+        TRY(recompute_build(&rewrite, tape, parts, error));
+        status = backend->size(&size, rewrite, options, error);
         tape_free(rewrite);
-        if (status != STATUS_OK) {
-            tape_free(*best);
-            return status;
+        TRY(status);
+        if (size < least) {
+            least = size;
+            *best = parts;
         }
     }
     return STATUS_OK;
+}
+
+/* The rewrite that takes the least memory; NULL where the tape itself does. Micro-batches are
+ * alike, so a shorter step is tried. */
+static enum status choose_rewrite(struct tape **best, const struct tape *tape,
+                                  const struct machine_options *options, struct error *error)
+{
+    struct tape *shorter = NULL;
+    uint32_t parts = 0;
+    enum status status;
+
+    *best = NULL;
+    TRY(repeat_shorten(&shorter, tape, error));
+    status = choose_parts(&parts, shorter != NULL ? shorter : tape, options, error);
+    tape_free(shorter);
+    if (status == STATUS_OK && parts != 0) {
+        status = recompute_build(best, tape, parts, error);
+    }
+    return status;
 }
 
 /* Rewrites the rewrite, or the tape where there is none. */

@@ -492,3 +492,28 @@ out:
     }
     return status;
 }
+
+enum status repeat_shorten(struct tape **shorter, const struct tape *unrolled, struct error *error)
+{
+    struct tape brief;
+    enum status status;
+    uint64_t size;
+    uint8_t *bytes;
+
+    *shorter = NULL;
+    if (unrolled->brief == NULL || unrolled->brief->repeat.group <= 2) {
+        return STATUS_OK;
+    }
+    brief = *unrolled->brief;
+    brief.repeat.times = brief.repeat.times / brief.repeat.group * 2;
+    brief.repeat.group = 2;
+    size = tape_encoded_size(&brief);
+    bytes = malloc(size);
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to plan a step");
+    }
+    tape_encode(bytes, &brief);
+    status = tape_parse(shorter, bytes, size, error);
+    free(bytes);
+    return status;
+}

@@ -52,4 +52,12 @@ uint64_t repeat_join_place(const struct repeat_layout *layout, uint32_t node);
 MUST_CHECK enum status repeat_unroll(struct tape **unrolled, struct tape *brief,
                                      struct error *error);
 
+/*
+ * Makes a step that is planned as this one is, in a time that does not grow with the micro-batches:
+ * of each group the first two, where the second stands for all that follow it. NULL: there is none
+ * that is shorter. The caller frees it.
+ */
+MUST_CHECK enum status repeat_shorten(struct tape **shorter, const struct tape *unrolled,
+                                      struct error *error);
+
 #endif /* ENGINE_TAPE_REPEAT_H */

@@ -2,41 +2,15 @@
 #include "proofs/run/step_memory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "engine/tape/repeat.h"
 
 /* A tape of micro-batches that is longer is planned by fewer of them. */
 #define MANY_OPERATIONS 5000
 
 /* A second or two of planning for a GPU. */
 #define GPU_OPERATIONS_MAX 100000
-
-/* All micro-batches of a group take the places of the second: two of each are planned. */
-static enum status shorten(struct tape **shorter, const struct tape *tape, struct error *error)
-{
-    struct tape brief;
-    uint64_t size;
-    uint8_t *bytes;
-    enum status status;
-
-    *shorter = NULL;
-    if (tape->brief == NULL || tape->brief->repeat.group <= 2 ||
-        tape->op_count <= MANY_OPERATIONS) {
-        return STATUS_OK;
-    }
-    brief = *tape->brief;
-    brief.repeat.times = brief.repeat.times / brief.repeat.group * 2;
-    brief.repeat.group = 2;
-    size = tape_encoded_size(&brief);
-    bytes = malloc(size);
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to plan a step");
-    }
-    tape_encode(bytes, &brief);
-    status = tape_parse(shorter, bytes, size, error);
-    free(bytes);
-    return status;
-}
 
 static enum status plan_ways(uint64_t ways[STEP_WAYS], const struct tape *tape,
                              struct machine_options options, struct error *error)
@@ -80,7 +54,9 @@ enum status step_memory_plan(struct step_memory *memory, const struct tape *tape
 
     *memory = (struct step_memory){.data = tape_footprint(tape).data};
     TRY(machine_options_default(&options, error));
-    TRY(shorten(&shorter, tape, error));
+    if (count > MANY_OPERATIONS) {
+        TRY(repeat_shorten(&shorter, tape, error));
+    }
     tape = shorter != NULL ? shorter : tape;
     TRY_OUT(plan_ways(memory->cpu, tape, options, error));
     plan_gpu(memory, tape, count - tape->op_count, &options);
