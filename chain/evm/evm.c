@@ -458,6 +458,10 @@ static enum status read_log(struct game_log *log, uint8_t *data, uint32_t *place
         status = rpc_value_data(data, GAME_LOG_SIZE_MAX, &log->data.size,
                                 json_object_get(entry, "data"), "data", error);
     }
+    /* For people; no endpoint needs to say it. */
+    if (status == STATUS_OK && json_is_string(json_object_get(entry, "transactionHash"))) {
+        status = rpc_field_hash(&log->transaction, entry, "transactionHash", error);
+    }
     return status;
 }
 

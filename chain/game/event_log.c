@@ -54,6 +54,12 @@ enum status event_log_add_block(struct database *sql, const struct event_log_blo
 enum status event_log_add_log(struct database *sql, const struct event_log_block *block,
                               uint32_t place, const struct game_log *log, struct error *error)
 {
+    if (!hash32_is_zero(&log->transaction)) {
+        TRY(database_run(sql, error, "INSERT OR REPLACE INTO event_transactions VALUES (?, ?, ?)",
+                         "bib", &(struct database_blob){block->hash.bytes, HASH32_SIZE},
+                         (int64_t)place,
+                         &(struct database_blob){log->transaction.bytes, HASH32_SIZE}));
+    }
     return database_run(
         sql, error,
         "INSERT INTO event_log (kind, height, block, time_s, place, topics, data)"
@@ -167,6 +173,9 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
     if (entry->kind == LEDGER_REWIND) {
         return STATUS_OK;
     }
+    if (!database_blob_column(row, 6, entry->transaction.bytes, HASH32_SIZE)) {
+        entry->transaction = (struct hash32){{0}};
+    }
     TRY(read_log(&log, row, 4, 5, error));
     if (log.data.size > 0) {
         memcpy(data, log.data.bytes, log.data.size); /* the row's bytes go with the row */
@@ -181,7 +190,9 @@ enum status event_log_next(struct database *sql, struct ledger_entry *entry,
 {
     sqlite3_stmt *rows =
         database_query(sql, error,
-                       "SELECT number, kind, height, time_s, topics, data FROM event_log AS entry"
+                       "SELECT number, kind, height, time_s, topics, data, (SELECT hash FROM"
+                       " event_transactions AS made WHERE made.block = entry.block AND"
+                       " made.place = entry.place) FROM event_log AS entry"
                        " WHERE number > ? AND (kind = ? OR (EXISTS (SELECT 1 FROM blocks"
                        " WHERE blocks.height = entry.height AND hash = entry.block) AND NOT EXISTS"
                        " (SELECT 1 FROM event_log WHERE number > entry.number AND kind = ?"

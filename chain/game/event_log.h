@@ -18,6 +18,8 @@
     " kind INTEGER NOT NULL, height INTEGER NOT NULL, block BLOB NOT NULL,"                        \
     " time_s INTEGER NOT NULL, place INTEGER NOT NULL, topics BLOB NOT NULL,"                      \
     " data BLOB NOT NULL);"                                                                        \
+    "CREATE TABLE IF NOT EXISTS event_transactions (block BLOB NOT NULL, place INTEGER NOT NULL,"  \
+    " hash BLOB NOT NULL, PRIMARY KEY (block, place));"                                            \
     "CREATE INDEX IF NOT EXISTS event_log_by_kind ON event_log (kind, number);"                    \
     "CREATE INDEX IF NOT EXISTS event_log_by_block ON event_log (block, number);"
 

@@ -402,7 +402,8 @@ struct game_refusal {
 struct game_log {
     struct hash32 topics[GAME_TOPICS_MAX];
     uint32_t topic_count;
-    struct game_bytes data; /* at most GAME_LOG_SIZE_MAX */
+    struct game_bytes data;    /* at most GAME_LOG_SIZE_MAX */
+    struct hash32 transaction; /* which made it; zero: the ledger has none, or none is known */
 };
 
 /* ---- bytes ------------------------------------------------------------------ */

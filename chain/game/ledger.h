@@ -115,7 +115,8 @@ struct ledger_entry {
     enum ledger_entry_kind kind;
     uint64_t number; /* pass it as after to get the next */
     uint64_t height;
-    uint64_t time_s; /* of the block */
+    uint64_t time_s;           /* of the block */
+    struct hash32 transaction; /* zero: the ledger has none, or it is not known */
     struct game_event event;
 };
 

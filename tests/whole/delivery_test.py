@@ -139,6 +139,44 @@ def reports(here, key):
     here.run("client", "audit", "--verify-report", path, wanted=2)
 
 
+def cites_the_ledger(here, key, bundle):
+    """A signed report names the transactions of commits, verdicts and finality, and where there are
+    none the events; what it says is what the ledger has."""
+    path = here.path("cited.json")
+    here.run("client", "audit", bundle, "--threads", "1", "--transactions", wanted=3)
+    here.run("client", "audit", bundle, "--threads", "1", "--report", path, "--sign",
+             "--transactions")
+    audit = here.ask("client", "audit", "--verify-report", path)["reports"][0]["report"]["audits"][0]
+    assert "transactions" in audit, audit
+    said = audit["transactions"]
+    assert audit["transactions_left_out"] == 0 and len(said) < 256
+    words = [one["what"] for one in said]
+    assert words[0] == "opened" and words.count("committed") == 3, words
+    assert words.count("final") == 3 and words.count("closed") == 1, words
+    assert words.count("verdict: right") == here.count("revealed", key), words
+    assert all(one["as_journaled"] for one in said if one["what"] == "committed"), said
+    assert not any("nobody asked the ledger" in text for text in audit["not_checked"]), audit
+    events = {event["number"]: event for event in here.events(job=key)}
+    for one in said:
+        event = events[one["event"]]
+        assert event["height"] == one["height"] and event["event"] == {
+            "final": "finalized", "verdict: right": "revealed"}.get(one["what"], one["what"]), one
+        if here.chain is None:
+            assert "transaction" not in one, one
+        else:
+            receipt = here.rpc("eth_getTransactionReceipt", one["transaction"])
+            assert int(receipt["blockNumber"], 16) == one["height"], one
+    text = here.run("client", "audit", "--verify-report", path)
+    place = said[1].get("transaction", "event %d" % said[1]["event"])
+    assert "On the ledger" in text and "accepted: " + place in text, text
+    with open(path, "rb") as file:
+        whole = file.read()
+    at = whole.index(b'"height"') + 11
+    with open(path, "wb") as file:
+        file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+    here.run("client", "audit", "--verify-report", path, wanted=1)
+
+
 def model_loads_strictly(path):
     """PyTorch takes the file into a module that has a parameter for each name, and no other."""
     if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL,

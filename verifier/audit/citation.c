@@ -7,6 +7,7 @@
 
 #include "proofs/format/safetensors.h"
 #include "proofs/job/held_out.h"
+#include "verifier/audit/transactions.h"
 
 enum { STEPS_MAX_DEPTH = 4 };
 
@@ -131,6 +132,8 @@ static const struct {
     {"Chain, says the solver", "ledger.chain"},
     {"Registry, says the solver", "ledger.registry"},
     {"Account, says the solver", "ledger.solver"},
+    {"No transactions, because", "no_transactions"},
+    {"Transactions that are left out", "transactions_left_out"},
 };
 
 static const json_t *find(const json_t *entry, const char *place)
@@ -171,11 +174,30 @@ static bool print_value(char value[CITATION_VALUE_MAX], const json_t *found)
     return json_is_string(found);
 }
 
+static bool print_transaction(char value[CITATION_VALUE_MAX], const json_t *transaction)
+{
+    char line[TRANSACTIONS_LINE_MAX];
+
+    if (!transactions_line(line, transaction)) {
+        return false;
+    }
+    for (char *at = line; *at != '\0'; at++) {
+        *at = *at < ' ' || *at > '~' ? '?' : *at;
+    }
+    (void)snprintf(value, CITATION_VALUE_MAX, "%s", line);
+    return true;
+}
+
 bool citation_line(const char **label, char value[CITATION_VALUE_MAX], const json_t *entry,
                    size_t index)
 {
-    if (index >= sizeof(lines) / sizeof(lines[0])) {
-        return false;
+    const size_t count = sizeof(lines) / sizeof(lines[0]);
+    const json_t *transactions = json_object_get(entry, "transactions");
+
+    if (index >= count) {
+        *label = "On the ledger";
+        return index - count < json_array_size(transactions) &&
+               print_transaction(value, json_array_get(transactions, index - count));
     }
     *label = print_value(value, find(entry, lines[index].place)) ? lines[index].label : NULL;
     return true;

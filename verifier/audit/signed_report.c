@@ -11,6 +11,7 @@
 #include "proofs/commit/commit.h"
 #include "proofs/job/job_facts.h"
 #include "verifier/audit/citation.h"
+#include "verifier/audit/transactions.h"
 
 enum {
     FORMAT = 1,
@@ -55,7 +56,18 @@ static void add_end(json_t *entry, const struct audit_result *result, struct bun
     }
 }
 
-json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle)
+/* A report after hours of work is not lost for want of a ledger: it says why. */
+static void add_transactions(json_t *entry, struct bundle *bundle, struct ledger *ledger)
+{
+    struct error why;
+
+    error_init(&why);
+    if (transactions_add(entry, ledger, bundle, &why) != STATUS_OK) {
+        (void)json_object_set_new(entry, "no_transactions", json_string(why.text));
+    }
+}
+
+json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle, struct ledger *ledger)
 {
     const struct audit_result *result = &view->result;
     json_t *entry = json_pack("{s:o}", "result", audit_view_json(view));
@@ -70,7 +82,13 @@ json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle)
         add_end(entry, result, bundle);
         citation_add(entry, result, bundle);
     }
-    if (json_object_get(entry, "ledger") != NULL) {
+    if (bundle != NULL && ledger != NULL) {
+        add_transactions(entry, bundle, ledger);
+    }
+    if (json_object_get(entry, "transactions") != NULL) {
+        (void)json_array_append_new(
+            unchecked, json_string("whether the endpoints of the ledger told the truth about it"));
+    } else if (json_object_get(entry, "ledger") != NULL) {
         (void)json_array_append_new(
             unchecked,
             json_string("what the solver notes about the ledger: nobody asked the ledger"));

@@ -11,14 +11,16 @@
 #include <jansson.h>
 
 #include "base/buffer.h"
+#include "chain/game/ledger.h"
 #include "chain/keys/signer.h"
 #include "verifier/audit/audit_views.h"
 
 #define SIGNED_REPORT_SIZE_MAX (16u << 20)
 
-/* What is said of one bundle: the result, its job, and the state at its end. NULL: no memory. The
- * bundle may be NULL, when it could not be opened. */
-json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle);
+/* What is said of one bundle: the result, its job, and the state at its end; where a ledger is
+ * asked, its transactions, or why there are none. NULL: no memory. The bundle may be NULL, when it
+ * could not be opened, and the ledger. */
+json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle, struct ledger *ledger);
 
 /* Appends the text of a report on these audits, a JSON array. signer NULL: it is not signed. */
 MUST_CHECK enum status signed_report_write(struct buffer *text, json_t *audits, const char *date,

@@ -68,6 +68,12 @@ static const struct option_spec options[] = {
      .kind = OPTION_FLAG,
      .help = "the arguments are reports FILE.json: who signed them, and was a byte changed?",
      .command_line_only = true},
+    {.name = "transactions",
+     .kind = OPTION_FLAG,
+     .help = "with --report: ask the ledger of --ledger for the transactions of the job's commits, "
+             "verdicts and finality; without it nobody is asked anything",
+     .command_line_only = true},
+    CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
 };
@@ -218,7 +224,8 @@ struct audits {
     struct report *reports;   /* likewise; NULL: no page */
     size_t count;
     json_t *json;
-    json_t *entries; /* of a report; NULL: none is wanted */
+    json_t *entries;       /* of a report; NULL: none is wanted */
+    struct ledger *ledger; /* NULL: none is asked */
     int code;
 };
 
@@ -230,8 +237,9 @@ static void add_entry(struct audits *audits, struct audit_view *view)
 
     error_init(&none);
     opened = bundle_open(&bundle, view->path, BUNDLE_READ, &none);
-    (void)json_array_append_new(audits->entries,
-                                signed_report_entry(view, opened == STATUS_OK ? bundle : NULL));
+    (void)json_array_append_new(
+        audits->entries,
+        signed_report_entry(view, opened == STATUS_OK ? bundle : NULL, audits->ledger));
     bundle_close(bundle);
 }
 
@@ -329,6 +337,20 @@ static void audits_close(struct audits *audits)
     free(audits->reports);
     json_decref(audits->json);
     json_decref(audits->entries);
+    ledger_close(audits->ledger);
+}
+
+/* A ledger that cannot be had is said before hours of work. */
+static enum status open_ledger(struct audits *audits, struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+
+    if (!options_flag(audits->context->options, "transactions")) {
+        return STATUS_OK;
+    }
+    TRY(chain_ledger_options(&options, state_dir, audits->context, NULL, error));
+    return ledger_open(&audits->ledger, &options, error);
 }
 
 static int run_audit(struct command_context *context)
@@ -353,6 +375,10 @@ static int run_audit(struct command_context *context)
     if (signs && !as_json) {
         return command_usage(context, "--sign signs a report: name it with --report FILE.json");
     }
+    if (path == NULL && options_flag(context->options, "transactions")) {
+        return command_usage(context,
+                             "--transactions stand in a report: name it with --report FILE");
+    }
     error_init(&error);
     status = audits_open(&audits, context, page != NULL, &error);
     if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
@@ -364,6 +390,9 @@ static int run_audit(struct command_context *context)
     audits.entries = path != NULL ? json_array() : NULL;
     if (signs && ranks.rank == 0) { /* a passphrase is asked for before hours of work */
         TRY_OUT(chain_unlock(&signer, context, &error));
+    }
+    if (ranks.rank == 0) {
+        TRY_OUT(open_ledger(&audits, &error));
     }
     TRY_OUT(ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
                             : audit_here(&audits, &error));
@@ -403,7 +432,9 @@ static const struct command commands[] = {
          "tensor and element, and to the operation where the solver serves its trace "
          "(--trace-from); writes the evidence to a file that 'lockstep audit --evidence' and the "
          "contract judge without the bundle. A report FILE.json can be cited and, with --sign, "
-         "carries your signature, which --verify-report checks. Under mpirun the ranks share the "
+         "carries your signature, which --verify-report checks; --transactions asks a ledger for "
+         "what "
+         "it has of the job. Under mpirun the ranks share the "
          "segments of each "
          "bundle, and the first rank reports for all.",
      .arguments = "BUNDLE...",
