@@ -67,7 +67,7 @@ struct serving {
 
 /* ---- what is shown ------------------------------------------------------------------------- */
 
-/* Shows the data tensor by its root, and the hashes of its pieces. Takes the descriptor of these. */
+/* Shows the data tensor by its root, and the hashes of its pieces, whose descriptor it takes. */
 static bool show_root(struct serving *serving, const struct tensor *tensor,
                       const struct digest *root, const char *path, uint64_t offset, int pieces)
 {
@@ -255,7 +255,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     };
     struct serve_source source;
 
-    TRY(stop_open(&serving->stop, error)); /* before there are threads, which inherit what it does */
+    TRY(stop_open(&serving->stop, error)); /* before there are threads */
     TRY(listen_place_read(place, options_text(given, "at"), error));
     TRY(read_token(serving, error));
     TRY(job_read(&serving->job, given->arguments[0], error));

@@ -40,7 +40,8 @@ MUST_CHECK enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, 
 /*
  * Gets the `size` bytes of base/name that begin at `first`, into bytes; *came says how many of them
  * came, in order, also after a failure. STATUS_REFUSED: the endpoint gives no parts of files.
- * STATUS_BAD_FORMAT: it has a shorter file there. Ends early, as STATUS_STOPPED, once *cancel is true.
+ * STATUS_BAD_FORMAT: it has a shorter file there. Ends early, as STATUS_STOPPED, once *cancel is
+ * true.
  */
 MUST_CHECK enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *came,
                                         const char *base, const char *name, uint64_t first,

@@ -116,7 +116,7 @@ static enum status differs(const struct digest *root, const char *path, const st
     return STATUS_REFUSED;
 }
 
-/* Which files of data are hashed: all, or those that are not among the compared ones (NULL: none). */
+/* Which files of data are hashed: all, or those that are not compared (NULL: all are). */
 struct data_hashing {
     bool all;
     const bool *compared;

@@ -89,3 +89,14 @@ enum status content_data_find(struct content_data *data, struct data_paths *path
     *whole = data->count - before == job->data_count;
     return STATUS_OK;
 }
+
+const struct content_datum *content_data_of(const struct content_data *data,
+                                            const struct digest *root)
+{
+    for (size_t i = 0; i < data->count; i++) {
+        if (digest_equal(root, &data->of[i].root)) {
+            return &data->of[i];
+        }
+    }
+    return NULL;
+}

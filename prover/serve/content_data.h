@@ -26,6 +26,9 @@ MUST_CHECK enum status content_data_find(struct content_data *data, struct data_
                                          bool *whole, struct bundle *bundle,
                                          const char *const *files, size_t file_count,
                                          struct error *error);
+/* NULL: no data tensor has the root. */
+const struct content_datum *content_data_of(const struct content_data *data,
+                                            const struct digest *root);
 void content_data_close(struct content_data *data);
 
 #endif /* PROVER_SERVE_CONTENT_DATA_H */

@@ -598,22 +598,10 @@ static enum status find_in_bundle_by_root(struct serve_content *content,
     return not_found(error, "content of that root");
 }
 
-/* NULL: no data tensor has the root. */
-static const struct content_datum *find_data(const struct content_tree *tree,
-                                             const struct digest *root)
-{
-    for (size_t i = 0; i < tree->data.count; i++) {
-        if (digest_equal(root, &tree->data.of[i].root)) {
-            return &tree->data.of[i];
-        }
-    }
-    return NULL;
-}
-
 static enum status find_by_root(struct serve_content *content, struct content_tree *tree,
                                 const struct digest *root, const char *rest, struct error *error)
 {
-    const struct content_datum *data = find_data(tree, root);
+    const struct content_datum *data = content_data_of(&tree->data, root);
     enum status status = STATUS_NOT_FOUND;
 
     if (strcmp(rest, ".pieces") == 0) {

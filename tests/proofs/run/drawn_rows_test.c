@@ -84,7 +84,10 @@ static void bind_changed(uint8_t **changed, struct run *run, const struct drawn_
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
-        assert_non_null(changed[at]);
+        if (changed[at] == NULL) {
+            fail();
+            return;
+        }
         for (uint64_t i = 0; i < drawn->sizes[at]; i++) {
             changed[at][i] =
                 drawn->bytes[at][i] ^ (uint8_t)((seen->bytes[at][i] != 0) == of ? 3 : 0);

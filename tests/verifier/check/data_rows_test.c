@@ -531,6 +531,24 @@ static void test_a_disputed_step_has_whole_data(void **state)
     free(result);
 }
 
+/* A device gets its data in one upload. */
+static void test_a_gpu_has_whole_data(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_request *request = request_of(&fixture->text, 0);
+    struct check_result *result = malloc(sizeof(*result));
+
+    assert_int_equal(setenv("LOCKSTEP_CUDA", "build/tests/emulated_cuda.so", 1), 0);
+    add_mirror(request, fixture, "good");
+    (void)snprintf(request->device, sizeof(request->device), "cuda");
+    check_run(result, request, NULL, NULL);
+    assert_int_equal(unsetenv("LOCKSTEP_CUDA"), 0);
+    assert_true(bytes_on_disk(request, fixture->text.root[0], "") >= TOKENS);
+    assert_int_equal(bytes_on_disk(request, fixture->text.root[0], ".rows"), 0);
+    free(request);
+    free(result);
+}
+
 /* ---- what breaks ------------------------------------------------------------ */
 
 /* The check as a process of its own: this program, with the request in a file. */
@@ -714,6 +732,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_next_mirror_gives_the_rows),
         cmocka_unit_test(test_servers_that_know_no_pieces_give_the_whole_data),
         cmocka_unit_test(test_a_disputed_step_has_whole_data),
+        cmocka_unit_test(test_a_gpu_has_whole_data),
         cmocka_unit_test(test_a_killed_check_is_gone_on_with),
         cmocka_unit_test(test_damaged_rows_and_lists_are_fetched_again),
         cmocka_unit_test(test_what_is_not_proven_is_never_read),
