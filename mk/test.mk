@@ -70,8 +70,13 @@ evm_ready := $(BUILD)/setup/evm.ok
 # Benchmarks are tried where their peer is: tests/bench/bench_test.sh.
 test soak: $(if $(shell pkg-config --exists openblas 2>/dev/null && echo yes),$(addprefix $(BUILD)/,$(bench_names)))
 
+# What takes minutes by itself begins first: at the end all cores have something to do. In
+# BUILD/results/times one sees what belongs here.
+begins := $(filter tests/contracts/current_test.sh %/cuda/kernels/kernels_test tests/prover/commands/probe_test.py, \
+    $(host_tests))
+
 test: $(host_tests) $(program) $(evm_ready) ## run all tests; installs what is missing first
-	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) -a $(host_tests)
+	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) -a $(begins) $(filter-out $(begins),$(host_tests))
 
 quick_tests := $(filter-out %_slow_test %_slow_test.sh %_slow_test.py %_slow_test.mjs,$(host_tests))
 check: $(quick_tests) $(program) ## run the fast tests only, for the inner loop
