@@ -222,23 +222,22 @@ out:
 
 /* ---- job new ------------------------------------------------------------ */
 
-/* How the folder holds a tensor. A tensor that is not there is named later. */
-static enum dtype dtype_in(const void *weights, const char *name)
+/* How the folder calls and holds a tensor. A tensor that is not there is named later. */
+static const char *find_in(enum dtype *dtype, const void *weights, const char *name)
 {
-    const struct weights_entry *entry = weights_find(weights, name);
-    enum dtype dtype = DTYPE_F32;
+    const struct weights_entry *entry = weights_find_plain(weights, name);
 
+    *dtype = DTYPE_F32;
     if (entry != NULL && weights_widen(entry->entry->element)) {
-        (void)element_dtype(&dtype, entry->entry->element);
+        (void)element_dtype(dtype, entry->entry->element);
     }
-    return dtype;
+    return entry == NULL ? name : entry->entry->name;
 }
 
 /* The weights of the base stay as and where they are. */
 static void freeze(struct lora *lora, const struct weights *weights)
 {
-    lora->prefix = weights_find(weights, "transformer.wte.weight") != NULL ? "transformer" : "";
-    lora->dtype_of = dtype_in;
+    lora->find = find_in;
     lora->files = weights;
 }
 

@@ -361,7 +361,16 @@ static uint32_t place_heads(const struct decoder *decoder, uint32_t x, const cha
     return build_rotary(decoder->builder, x, decoder->rotary, options->length, heads, true);
 }
 
-static uint32_t attention(const struct decoder *decoder, uint32_t x)
+/* What the scores of a layer are multiplied by. */
+static double score_scale(const struct decoder *decoder, uint32_t layer)
+{
+    const struct model_options *options = decoder->options;
+    double scale = options->raw_scores ? 1.0 : 1.0 / sqrt((double)decoder->head_width);
+
+    return options->layer_scores ? scale / ((double)layer + 1.0) : scale;
+}
+
+static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t layer)
 {
     const struct model_options *options = decoder->options;
     const struct layout *layout = decoder->layout;
@@ -387,7 +396,8 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x)
     }
     qkv[0] = place_heads(decoder, qkv[0], layout->query_norm, decoder->heads);
     qkv[1] = place_heads(decoder, qkv[1], layout->key_norm, decoder->kv_heads);
-    x = write_attention(decoder->writer, qkv[0], qkv[1], qkv[2], decoder->heads, decoder->kv_heads);
+    x = write_attention(decoder->writer, qkv[0], qkv[1], qkv[2], decoder->heads, decoder->kv_heads,
+                        score_scale(decoder, layer));
     return write_linear(decoder, x, &out);
 }
 
@@ -478,10 +488,10 @@ static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
     return write_dropout(decoder->writer, x);
 }
 
-static uint32_t write_layer(const struct decoder *decoder, uint32_t x)
+static uint32_t write_layer(const struct decoder *decoder, uint32_t x, uint32_t layer)
 {
     uint64_t width = decoder->options->width;
-    uint32_t y = attention(decoder, write_norm(decoder, decoder->layout->norm, x, width));
+    uint32_t y = attention(decoder, write_norm(decoder, decoder->layout->norm, x, width), layer);
 
     x = build_add(decoder->builder, x, write_dropout(decoder->writer, y), 1);
     y = feed_forward(decoder, write_norm(decoder, decoder->layout->second_norm, x, width));
@@ -514,7 +524,7 @@ void write_decoder(struct model_writer *writer)
 
         (void)snprintf(scope, sizeof(scope), decoder.layout->layer, layer);
         write_scope(writer, scope);
-        x = write_layer(&decoder, x);
+        x = write_layer(&decoder, x, layer);
     }
     write_scope(writer, "");
     x = write_norm(&decoder, decoder.layout->last_norm, x, options->width);

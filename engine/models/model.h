@@ -53,9 +53,9 @@ struct lora {
     double alpha;
     double dropout;                 /* of what enters A */
     char targets[LORA_TARGETS_MAX]; /* "q_proj,v_proj", or LORA_ALL but the head */
-    const char *prefix;             /* of the names in the files, such as "transformer"; or "" */
-    /* How the files hold a tensor of that name: DTYPE_F32, DTYPE_F16 or DTYPE_BF16. */
-    enum dtype (*dtype_of)(const void *files, const char *name);
+    /* The name of a tensor in the files, and how they hold it: DTYPE_F32, DTYPE_F16 or DTYPE_BF16.
+     * A tensor that they lack keeps its name. */
+    const char *(*find)(enum dtype *dtype, const void *files, const char *name);
     const void *files;
 };
 
@@ -124,6 +124,8 @@ struct model_options {
     bool mlp_bias;      /* of the feed-forward layers */
     bool head_norms;    /* queries and keys are normed, head by head */
     bool tied_head;     /* the head is the embedding */
+    bool raw_scores;    /* of attention: not divided by the root of the head's width */
+    bool layer_scores;  /* of attention: those of layer n, from 1 on, are divided by n too */
     double rotary_base; /* Llama: angles of pair j turn by base^(-2j/d) */
     struct rotary_scaling rotary_scaling;
     double norm_epsilon;

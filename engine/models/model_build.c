@@ -102,7 +102,7 @@ static enum status check_options(const struct model_options *options, struct err
     }
     if (options->lora.rank != 0 &&
         !(options->lora.alpha > 0.0 && options->lora.alpha <= 1e6 && options->lora.dropout >= 0.0 &&
-          options->lora.dropout < 1.0 && options->lora.dtype_of != NULL && !options->evaluation)) {
+          options->lora.dropout < 1.0 && options->lora.find != NULL && !options->evaluation)) {
         return error_set(error, STATUS_USAGE,
                          "adapters of alpha %g and dropout %g, on frozen weights, for a training",
                          options->lora.alpha, options->lora.dropout);

@@ -80,20 +80,19 @@ uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t ro
     const struct lora *lora = &writer->options->lora;
     uint64_t dims[2] = {rows, columns};
     struct model *model = writer->model;
-    char scope[2 * MODEL_SCOPE_MAX];
     char whole[TENSOR_NAME_MAX + 1];
-    bool joint = lora->prefix[0] != '\0' && writer->scope[0] != '\0';
+    enum dtype dtype = DTYPE_F32;
+    const char *named;
     uint32_t id;
 
     if (writer->pass != NULL) {
         return model->frozen[writer->pass->frozen++];
     }
-
-    (void)snprintf(scope, sizeof(scope), "%s%s%s", lora->prefix, joint ? "." : "", writer->scope);
-    (void)snprintf(whole, sizeof(whole), "%s%s%s", scope, scope[0] == '\0' ? "" : ".", name);
-    build_scope(writer->builder, scope);
-    id = build_tensor(writer->builder, name, lora->dtype_of(lora->files, whole), ROLE_DATA,
-                      columns == 0 ? 1 : 2, dims);
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", writer->scope,
+                   writer->scope[0] == '\0' ? "" : ".", name);
+    named = lora->find(&dtype, lora->files, whole);
+    build_scope(writer->builder, "");
+    id = build_tensor(writer->builder, named, dtype, ROLE_DATA, columns == 0 ? 1 : 2, dims);
     build_scope(writer->builder, writer->scope);
     if (!builder_failed(writer->builder)) {
         append(writer, &model->frozen, &model->frozen_count, &writer->frozen_room, id);
@@ -350,7 +349,7 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x)
  * a key head are rows of one product: row (group, t) of batch (b, key head).
  */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
-                         uint64_t heads, uint64_t kv_heads)
+                         uint64_t heads, uint64_t kv_heads, double scale)
 {
     struct builder *builder = writer->builder;
     const struct tensor shape = *builder_tensor(builder, q);
@@ -379,7 +378,7 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
         return 0;
     }
     scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
-    p = build_softmax(builder, scores, (float)(1.0 / sqrt((double)d)), length, TENSOR_NONE);
+    p = build_softmax(builder, scores, (float)scale, length, TENSOR_NONE);
     p = write_dropout(writer, p);
     return build_contract(builder, p, &p_rows, v, &v_columns, out_strides, 0, 3, shape.dims);
 }

@@ -64,9 +64,10 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
 
 uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 
-/* Causal attention; q (B,T,H*D), k and v (B,T,HKV*D); returns (B,T,H*D). */
+/* Causal attention; q (B,T,H*D), k and v (B,T,HKV*D); returns (B,T,H*D). Scores count scale times:
+ * mostly 1/sqrt(D). */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
-                         uint64_t heads, uint64_t kv_heads);
+                         uint64_t heads, uint64_t kv_heads, double scale);
 
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);

@@ -32,7 +32,6 @@ struct exporter {
     const struct tape *tape;
     const struct safetensors *state;
     struct weights base;
-    const char *prefix;       /* of the base's names: "transformer." or "" */
     bool in_first;            /* matrices of GPT-2 are (in, out) */
     char part[FILE_PATH_MAX]; /* the new folder until it is whole */
 };
@@ -65,14 +64,6 @@ static const struct safetensors_entry *find_state(const struct exporter *exporte
 
     (void)snprintf(whole, sizeof(whole), "%s%s", name, end);
     return safetensors_find(exporter->state, whole);
-}
-
-/* The name of a tensor of the base as the job has it: without the prefix. */
-static const char *plain_name(const struct exporter *exporter, const char *name)
-{
-    size_t length = strlen(exporter->prefix);
-
-    return strncmp(name, exporter->prefix, length) == 0 ? name + length : name;
 }
 
 /* ---- the adapters ------------------------------------------------------- */
@@ -138,15 +129,16 @@ static double scale_of_name(const struct tape *tape, const char *b)
 /* Of a tensor of the base; adapter->a is NULL where it has none. */
 static void find_adapter(struct adapter *adapter, const struct exporter *exporter, const char *name)
 {
-    char module[SAFETENSORS_NAME_MAX + 1];
+    char module[WEIGHTS_NAME_MAX + 1];
 
     *adapter = (struct adapter){0};
     if (!ends_with(name, WEIGHT)) {
         return;
     }
-    (void)snprintf(module, sizeof(module), "%.*s", (int)(strlen(name) - strlen(WEIGHT)), name);
-    adapter->a = find_state(exporter, plain_name(exporter, module), ADAPTER_A);
-    adapter->b = find_state(exporter, plain_name(exporter, module), ADAPTER_B);
+    weights_plain_name(module, name);
+    module[strlen(module) - strlen(WEIGHT)] = '\0';
+    adapter->a = find_state(exporter, module, ADAPTER_A);
+    adapter->b = find_state(exporter, module, ADAPTER_B);
     if (adapter->a == NULL || adapter->b == NULL) {
         adapter->a = NULL;
         return;
@@ -324,6 +316,16 @@ out:
     return status;
 }
 
+static bool is_frozen(const struct tape *tape, const char *name)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && strcmp(tape->tensors[id].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The tensors of the base that the job trains or reads; masks and the like stay behind. */
 static uint32_t choose(struct exported *chosen, struct safetensors_entry *entries,
                        const struct exporter *exporter, bool adapters)
@@ -332,10 +334,13 @@ static uint32_t choose(struct exported *chosen, struct safetensors_entry *entrie
 
     for (uint32_t i = 0; i < exporter->base.entry_count; i++) {
         const struct weights_entry *from = &exporter->base.entries[i];
-        const struct safetensors_entry *state =
-            adapters ? NULL : find_state(exporter, plain_name(exporter, from->entry->name), "");
+        const struct safetensors_entry *state;
+        char plain[WEIGHTS_NAME_MAX + 1];
 
-        if (weights_widen(from->entry->element) && (adapters || state != NULL)) {
+        weights_plain_name(plain, from->entry->name);
+        state = adapters ? NULL : find_state(exporter, plain, "");
+        if (weights_widen(from->entry->element) &&
+            (adapters ? is_frozen(exporter->tape, from->entry->name) : state != NULL)) {
             chosen[count] = (struct exported){from, state};
             entries[count] = *from->entry;
             entries[count++].element = ELEMENT_F32;
@@ -691,10 +696,7 @@ static enum status open_base(struct exporter *exporter, struct error *error)
     bool adapters = model_export_has_adapters(exporter->tape);
 
     TRY(weights_open(&exporter->base, exporter->options->base, error));
-    exporter->prefix =
-        weights_find(&exporter->base, "transformer.wte.weight") != NULL ? "transformer." : "";
-    exporter->in_first = weights_find(&exporter->base, "transformer.wte.weight") != NULL ||
-                         weights_find(&exporter->base, "wte.weight") != NULL;
+    exporter->in_first = weights_find_plain(&exporter->base, "wte.weight") != NULL;
     return adapters ? check_frozen(exporter, error) : check_first_state(exporter, error);
 }
 
@@ -703,8 +705,7 @@ enum status model_export(const struct model_export *options, struct error *error
     struct exporter exporter = {.options = options,
                                 .job = options->job,
                                 .tape = options->job->tape,
-                                .state = options->state,
-                                .prefix = ""};
+                                .state = options->state};
     enum status status;
 
     if (options->base == NULL) {

@@ -31,18 +31,22 @@ enum family {
 static const struct family_row {
     const char *model_type;
     const char *architecture;
+    const char *without_head; /* the same, saved without its head: the embedding is the head */
     enum family family;
+    uint32_t kv_heads; /* 0: as many as heads */
+    uint32_t positions;
     uint32_t head_width; /* 0: width / heads */
     double norm_epsilon;
     bool qkv_bias;
     bool head_norms;
     uint32_t window;
 } families[] = {
-    {"gpt2", "GPT2LMHeadModel", GPT2, 0, 1e-5, true, false, 0},
-    {"llama", "LlamaForCausalLM", LLAMA, 0, 1e-6, false, false, 0},
-    {"mistral", "MistralForCausalLM", MISTRAL, 0, 1e-6, false, false, 4096},
-    {"qwen2", "Qwen2ForCausalLM", QWEN2, 0, 1e-6, true, false, 4096},
-    {"qwen3", "Qwen3ForCausalLM", QWEN3, 128, 1e-6, false, true, 4096},
+    {"gpt2", "GPT2LMHeadModel", "GPT2Model", GPT2, 0, 1024, 0, 1e-5, true, false, 0},
+    {"llama", "LlamaForCausalLM", "LlamaModel", LLAMA, 0, 2048, 0, 1e-6, false, false, 0},
+    {"mistral", "MistralForCausalLM", "MistralModel", MISTRAL, 8, 131072, 0, 1e-6, false, false,
+     4096},
+    {"qwen2", "Qwen2ForCausalLM", "Qwen2Model", QWEN2, 32, 32768, 0, 1e-6, true, false, 4096},
+    {"qwen3", "Qwen3ForCausalLM", "Qwen3Model", QWEN3, 32, 32768, 128, 1e-6, false, true, 4096},
 };
 
 /* ---- keys --------------------------------------------------------------- */
@@ -51,10 +55,13 @@ static const struct family_row {
 struct reading {
     struct base_config *config;
     const struct family_row *row;
-    bool uses_window; /* use_sliding_window */
-    bool slides;      /* a layer of layer_types does */
-    bool typed;       /* layer_types is there */
-    bool scaled;      /* the rotation was described once */
+    bool uses_window;      /* use_sliding_window */
+    uint64_t window_layer; /* max_window_layers: the first that has the window */
+    bool dynamic;          /* a rotation that changes beyond the positions alone */
+    double rotary_base;    /* rope_theta in the description of the rotation; 0: not there */
+    bool slides;           /* a layer of layer_types does */
+    bool typed;            /* layer_types is there */
+    bool scaled;           /* the rotation was described once */
     const json_t *root;
 };
 
@@ -65,6 +72,8 @@ enum use {
     USE_NEED,    /* the same, and it must be there */
     USE_REAL,
     USE_FLAG,
+    USE_NO_FLAG, /* the other way round */
+    USE_LAYER,   /* a whole number from 0: max_window_layers */
     USE_DROPOUT, /* of a training: the job's own options decide */
     USE_ACTIVATION,
     USE_ROTATION,
@@ -92,13 +101,13 @@ static const struct key keys[] = {
     {"n_embd", GPT2, USE_NEED, OPTION(width), NULL},
     {"n_layer", GPT2, USE_NEED, OPTION(layers), NULL},
     {"n_head", GPT2, USE_NEED, OPTION(heads), NULL},
-    {"n_positions", GPT2, USE_NEED, CONFIG(positions), NULL},
+    {"n_positions", GPT2, USE_COUNT, CONFIG(positions), NULL},
     {"n_ctx", GPT2, USE_COUNT, CONFIG(window), NULL}, /* compared, then forgotten */
     {"n_inner", GPT2, USE_COUNT, OPTION(hidden), NULL},
     {"layer_norm_epsilon", GPT2, USE_REAL, OPTION(norm_epsilon), NULL},
     {"activation_function", GPT2, USE_ACTIVATION, 0, NULL},
-    {"scale_attn_weights", GPT2, USE_MUST, 0, "true"},
-    {"scale_attn_by_inverse_layer_idx", GPT2, USE_MUST, 0, "false"},
+    {"scale_attn_weights", GPT2, USE_NO_FLAG, OPTION(raw_scores), NULL},
+    {"scale_attn_by_inverse_layer_idx", GPT2, USE_FLAG, OPTION(layer_scores), NULL},
     {"reorder_and_upcast_attn", GPT2, USE_NOTHING, 0, NULL}, /* how, not what */
     {"attn_pdrop", GPT2, USE_DROPOUT, 0, NULL},
     {"embd_pdrop", GPT2, USE_DROPOUT, 0, NULL},
@@ -113,10 +122,9 @@ static const struct key keys[] = {
     {"intermediate_size", ROTARY, USE_NEED, OPTION(hidden), NULL},
     {"num_hidden_layers", ROTARY, USE_NEED, OPTION(layers), NULL},
     {"num_attention_heads", ROTARY, USE_NEED, OPTION(heads), NULL},
-    {"num_key_value_heads", LLAMA, USE_COUNT, OPTION(kv_heads), NULL},
-    {"num_key_value_heads", MISTRAL | QWEN2 | QWEN3, USE_NEED, OPTION(kv_heads), NULL},
+    {"num_key_value_heads", ROTARY, USE_COUNT, OPTION(kv_heads), NULL},
     {"head_dim", ROTARY, USE_COUNT, OPTION(head_width), NULL},
-    {"max_position_embeddings", ROTARY, USE_NEED, CONFIG(positions), NULL},
+    {"max_position_embeddings", ROTARY, USE_COUNT, CONFIG(positions), NULL},
     {"rms_norm_eps", ROTARY, USE_REAL, OPTION(norm_epsilon), NULL},
     {"rope_theta", ROTARY, USE_REAL, OPTION(rotary_base), NULL},
     {"rope_scaling", ROTARY, USE_ROTATION, 0, NULL},
@@ -133,7 +141,9 @@ static const struct key keys[] = {
     {"sliding_window", MISTRAL | QWEN2 | QWEN3, USE_COUNT, CONFIG(window), NULL},
     {"sliding_window", LLAMA, USE_MUST, 0, "null"},
     {"use_sliding_window", QWEN2 | QWEN3, USE_FLAG, 0, NULL},
-    {"max_window_layers", QWEN2 | QWEN3, USE_NOTHING, 0, NULL}, /* the window is in all or none */
+    {"use_sliding_window", LLAMA | MISTRAL, USE_MUST, 0, "false"},
+    {"max_window_layers", QWEN2 | QWEN3, USE_LAYER, 0, NULL},
+    {"max_window_layers", LLAMA | MISTRAL, USE_NOTHING, 0, NULL}, /* of no such family */
     {"layer_types", ROTARY, USE_LAYER_TYPES, 0, NULL},
     {"pretraining_tp", ROTARY, USE_NOTHING, 0, NULL}, /* in which pieces products are made */
     {"is_llama_config", LLAMA, USE_MUST, 0, "true"},
@@ -152,7 +162,9 @@ static const char *const harmless[] = {
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_commit_hash",
+    "_flash_attn_2_enabled",
     "_name_or_path",
+    "_num_labels",
     "attn_implementation",
     "bad_words_ids",
     "begin_suppress_tokens",
@@ -177,15 +189,21 @@ static const char *const harmless[] = {
     "label2id",
     "length_penalty",
     "max_length",
+    "max_sequence_length",
     "min_length",
+    "n_special",
+    "neftune_noise_alpha",
     "no_repeat_ngram_size",
     "num_beam_groups",
     "num_beams",
+    "num_labels",
     "num_return_sequences",
     "output_attentions",
     "output_hidden_states",
+    "output_past",
     "output_scores",
     "pad_token_id",
+    "predict_special_tokens",
     "prefix",
     "problem_type",
     "remove_invalid_values",
@@ -206,6 +224,8 @@ static const char *const harmless[] = {
     "transformers_version",
     "typical_p",
     "unk_token_id",
+    "unsloth_fixed",
+    "unsloth_version",
     "use_bfloat16",
     "use_cache",
 };
@@ -237,6 +257,16 @@ static enum status refuse(struct error *error, const char *name, const json_t *v
     plain[i] = '\0';
     value_text(text, value);
     return error_set(error, STATUS_REFUSED, "'%s' is %s; %s", plain, text, why);
+}
+
+/* The same, and what to do about it. */
+static enum status refuse_advised(struct error *error, const char *name, const json_t *value,
+                                  const char *why, const char *advice)
+{
+    enum status status = refuse(error, name, value, why);
+
+    error_advise(error, "%s", advice);
+    return status;
 }
 
 static enum status take_count(uint32_t *count, const char *name, const json_t *value,
@@ -271,6 +301,10 @@ static enum status check_must(const struct key *key, const json_t *value, struct
         return STATUS_OK;
     }
     (void)snprintf(why, sizeof(why), "we compute only models where it is %s", key->must);
+    if (strcmp(key->name, "quantization_config") == 0) {
+        return refuse_advised(error, key->name, value, why,
+                              "take the folder of the weights before they were quantized");
+    }
     return refuse(error, key->name, value, why);
 }
 
@@ -281,9 +315,10 @@ static enum status take_activation(struct reading *reading, const char *name, co
         const char *name;
         enum activation activation;
     } words[] = {
-        {"gelu_new", ACTIVATION_GELU_TANH}, {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH},
-        {"gelu", ACTIVATION_GELU},          {"silu", ACTIVATION_SILU},
-        {"swish", ACTIVATION_SILU},         {"relu", ACTIVATION_RELU},
+        {"gelu_new", ACTIVATION_GELU_TANH},  {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH},
+        {"gelu_fast", ACTIVATION_GELU_TANH}, {"gelu_python", ACTIVATION_GELU},
+        {"gelu", ACTIVATION_GELU},           {"silu", ACTIVATION_SILU},
+        {"swish", ACTIVATION_SILU},          {"relu", ACTIVATION_RELU},
     };
     const char *text = json_string_value(value);
 
@@ -302,17 +337,20 @@ static enum status take_activation(struct reading *reading, const char *name, co
 static enum status take_rotation_key(struct reading *reading, const char *name, const json_t *value,
                                      struct error *error)
 {
-    struct model_options *model = &reading->config->model;
-    struct rotary_scaling *scaling = &model->rotary_scaling;
+    struct rotary_scaling *scaling = &reading->config->model.rotary_scaling;
+    double unused;
 
     if (strcmp(name, "rope_type") == 0 || strcmp(name, "type") == 0) {
         return STATUS_OK; /* read first */
     }
     if (strcmp(name, "rope_theta") == 0) {
-        return take_real(&model->rotary_base, name, value, error);
+        return take_real(&reading->rotary_base, name, value, error);
     }
     if (strcmp(name, "partial_rotary_factor") == 0) {
         return check_must(&(struct key){.name = name, .must = "1.0"}, value, error);
+    }
+    if (strcmp(name, "factor") == 0 && reading->dynamic) {
+        return take_real(&unused, name, value, error);
     }
     if (strcmp(name, "factor") == 0 && scaling->kind != ROTARY_PLAIN) {
         return take_real(&scaling->factor, name, value, error);
@@ -351,6 +389,8 @@ static enum status take_rotation(struct reading *reading, const char *name, json
                                  struct error *error)
 {
     static const char *const kinds[ROTARY_COUNT] = {"default", "linear", "llama3"};
+    static const char why[] =
+        "we compute one rotation, of the type default, linear, dynamic or llama3";
     struct rotary_scaling *scaling = &reading->config->model.rotary_scaling;
     const json_t *old = json_object_get(value, "type");
     const json_t *type = json_object_get(value, "rope_type");
@@ -362,14 +402,16 @@ static enum status take_rotation(struct reading *reading, const char *name, json
         return STATUS_OK;
     }
     type = type == NULL ? old : type;
-    while (kind < ROTARY_COUNT &&
+    reading->dynamic = json_is_string(type) && strcmp(json_string_value(type), "dynamic") == 0;
+    while (kind < ROTARY_COUNT && !reading->dynamic &&
            (!json_is_string(type) || strcmp(json_string_value(type), kinds[kind]) != 0)) {
         kind++;
     }
     if (!json_is_object(value) || kind == ROTARY_COUNT || reading->scaled ||
         (old != NULL && !json_equal(type, old))) {
-        return refuse(error, name, value,
-                      "we compute one rotation, of the type default, linear or llama3");
+        return refuse_advised(error, name, value, why,
+                              "choose a base that turns by one of these, or one from before its "
+                              "context was extended");
     }
     reading->scaled = true;
     *scaling = (struct rotary_scaling){.kind = (enum rotary_kind)kind};
@@ -416,15 +458,16 @@ static enum status check_architectures(const struct reading *reading, const char
                                        const json_t *value, struct error *error)
 {
     const json_t *first = json_array_get(value, 0);
+    const char *text = json_is_string(first) ? json_string_value(first) : "";
     char why[VALUE_TEXT_MAX];
 
     if (json_is_null(value) ||
-        (json_array_size(value) == 1 && json_is_string(first) &&
-         strcmp(json_string_value(first), reading->row->architecture) == 0)) {
+        (json_array_size(value) == 1 && (strcmp(text, reading->row->architecture) == 0 ||
+                                         strcmp(text, reading->row->without_head) == 0))) {
         return STATUS_OK;
     }
     (void)snprintf(why, sizeof(why), "we compute [\"%s\"]", reading->row->architecture);
-    return refuse(error, name, value, why);
+    return refuse_advised(error, name, value, why, "take the folder of the language model itself");
 }
 
 /* ---- the whole ---------------------------------------------------------- */
@@ -458,8 +501,19 @@ static enum status take_flag(struct reading *reading, const struct key *key, con
     if (key->at == 0) { /* use_sliding_window: no number of a config stands first */
         reading->uses_window = json_is_true(value);
     } else {
-        *(bool *)((char *)reading->config + key->at) = json_is_true(value);
+        *(bool *)((char *)reading->config + key->at) =
+            json_is_true(value) == (key->use == USE_FLAG);
     }
+    return STATUS_OK;
+}
+
+static enum status take_layer(struct reading *reading, const char *name, const json_t *value,
+                              struct error *error)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
+        return refuse(error, name, value, "it must be a whole number from 0");
+    }
+    reading->window_layer = (uint64_t)json_integer_value(value);
     return STATUS_OK;
 }
 
@@ -484,7 +538,10 @@ static enum status take_key(struct reading *reading, const struct key *key, json
     case USE_REAL:
         return take_real((double *)(void *)place, key->name, value, error);
     case USE_FLAG:
+    case USE_NO_FLAG:
         return take_flag(reading, key, value, error);
+    case USE_LAYER:
+        return take_layer(reading, key->name, value, error);
     case USE_DROPOUT:
         return json_is_number(value) && json_number_value(value) >= 0.0 &&
                        json_number_value(value) < 1.0
@@ -516,24 +573,46 @@ static enum status find_family(struct reading *reading, struct error *error)
             return STATUS_OK;
         }
     }
-    return refuse(error, "model_type", type, "we compute gpt2, llama, mistral, qwen2 and qwen3");
+    return refuse_advised(error, "model_type", type,
+                          "we compute gpt2, llama, mistral, qwen2 and qwen3",
+                          "choose a base of one of these families");
 }
 
 /* What the family's program takes where the config says nothing. */
-static void take_defaults(const struct reading *reading)
+static void take_defaults(struct reading *reading)
 {
     struct base_config *config = reading->config;
     struct model_options *model = &config->model;
     const struct family_row *row = reading->row;
 
-    *config = (struct base_config){.window = row->window};
+    *config = (struct base_config){.window = row->window, .positions = row->positions};
+    reading->window_layer = row->family == QWEN2 || row->family == QWEN3 ? 28 : 0;
     model_options_default(model, row->family == GPT2 ? MODEL_GPT2 : MODEL_LLAMA);
-    model->kv_heads = 0;
+    model->kv_heads = row->kv_heads;
     model->hidden = 0;
     model->head_width = row->head_width;
     model->norm_epsilon = row->norm_epsilon;
     model->qkv_bias = row->qkv_bias;
     model->head_norms = row->head_norms;
+}
+
+/* Newer configs hold the base of the rotation where they describe it, older ones beside. */
+static enum status settle_rotation(struct reading *reading, struct error *error)
+{
+    double *base = &reading->config->model.rotary_base;
+
+    if (reading->rotary_base == 0.0) {
+        return STATUS_OK;
+    }
+    if (json_object_get(reading->root, "rope_theta") != NULL && *base != reading->rotary_base) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "'rope_theta' is %g, and %g where the rotation is described", *base,
+                        reading->rotary_base);
+        error_advise(error, "remove the one that is not meant");
+        return STATUS_REFUSED;
+    }
+    *base = reading->rotary_base;
+    return STATUS_OK;
 }
 
 /* What follows from several keys. */
@@ -542,8 +621,10 @@ static enum status settle(struct reading *reading, struct error *error)
     struct base_config *config = reading->config;
     struct model_options *model = &config->model;
     uint32_t family = reading->row->family;
-    bool slides = family == MISTRAL || reading->uses_window;
+    bool slides =
+        family == MISTRAL || (reading->uses_window && reading->window_layer < model->layers);
 
+    TRY(settle_rotation(reading, error));
     if (family == GPT2) {
         if (config->window != 0 && config->window != config->positions) {
             return error_set(error, STATUS_REFUSED,
@@ -587,8 +668,10 @@ static enum status read_root(struct reading *reading, json_t *root, struct error
         if (key != NULL) {
             TRY(take_key(reading, key, value, error));
         } else if (!is_harmless(name)) {
-            return refuse(error, name, value,
-                          "we do not know this key, and ignoring it could be another model");
+            return refuse_advised(error, name, value,
+                                  "we do not know this key, and ignoring it could be another model",
+                                  "remove it from config.json if you know that the model computes "
+                                  "the same without it");
         }
     }
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -614,6 +697,27 @@ enum status base_config_parse(struct base_config *config, const void *bytes, siz
     return status == STATUS_OK ? STATUS_OK : error_wrap(error, "%s", what);
 }
 
+static enum status check_there(const char *folder, const char *path, struct error *error)
+{
+    char adapters[FILE_PATH_MAX];
+
+    if (file_exists(path)) {
+        return STATUS_OK;
+    }
+    TRY(file_path_join(adapters, sizeof(adapters), error, folder, "adapter_config.json"));
+    if (file_exists(adapters)) {
+        (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
+                        folder);
+        error_advise(error, "merge them into their base first: PEFT's merge_and_unload(), then "
+                            "save_pretrained()");
+    } else {
+        (void)error_set(error, STATUS_NOT_FOUND, "%s: no such file", path);
+        error_advise(error, "name a folder as Hugging Face publishes it: config.json and "
+                            ".safetensors");
+    }
+    return STATUS_NOT_FOUND;
+}
+
 enum status base_config_read(struct base_config *config, const char *folder, struct error *error)
 {
     struct file_bytes bytes = {0};
@@ -621,6 +725,7 @@ enum status base_config_read(struct base_config *config, const char *folder, str
     enum status status;
 
     TRY(file_path_join(path, sizeof(path), error, folder, BASE_CONFIG_NAME));
+    TRY(check_there(folder, path, error));
     TRY(file_read(&bytes, error, path, BASE_CONFIG_SIZE_MAX));
     status = base_config_parse(config, bytes.data, bytes.size, path, error);
     file_bytes_release(&bytes);

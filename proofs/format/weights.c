@@ -324,16 +324,36 @@ out:
     return status;
 }
 
+static void advise_conversion(const char *folder, const char *other, struct error *error)
+{
+    if (ends_with(other, ".gguf")) {
+        error_advise(error, "take the folder that the .gguf was made from");
+    } else if (strstr(other, "-of-") != NULL || ends_with(other, ".h5") ||
+               ends_with(other, ".msgpack")) {
+        error_advise(error,
+                     "python3 -c 'import sys; from transformers import AutoModelForCausalLM as M; "
+                     "M.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[2])' %.60s NEW",
+                     folder);
+    } else {
+        error_advise(error,
+                     "for a .bin, .pt or .pth of PyTorch: python3 -c '%s' %.60s/%.60s "
+                     "%.60s/model.safetensors",
+                     PYTORCH, folder, other, folder);
+    }
+}
+
 /* A folder without weights that we read: says what is there instead. */
 static enum status say_missing(const char *folder, struct error *error)
 {
     DIR *entries = opendir(folder);
     struct dirent *entry;
     char other[256] = "";
+    bool adapters = false;
     bool shards = false;
 
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
         shards = shards || ends_with(entry->d_name, suffix);
+        adapters = adapters || strcmp(entry->d_name, "adapter_model.safetensors") == 0;
         if (ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".pt") ||
             ends_with(entry->d_name, ".pth") || ends_with(entry->d_name, ".gguf") ||
             ends_with(entry->d_name, ".h5") || ends_with(entry->d_name, ".msgpack")) {
@@ -343,7 +363,12 @@ static enum status say_missing(const char *folder, struct error *error)
     if (entries != NULL) {
         (void)closedir(entries);
     }
-    if (shards) {
+    if (adapters) {
+        (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
+                        folder);
+        error_advise(error, "merge them into their base first: PEFT's merge_and_unload(), then "
+                            "save_pretrained()");
+    } else if (shards) {
         (void)error_set(error, STATUS_NOT_FOUND,
                         "%s: .safetensors files, and neither model.safetensors nor %s", folder,
                         WEIGHTS_INDEX_NAME);
@@ -353,15 +378,27 @@ static enum status say_missing(const char *folder, struct error *error)
                         "%s: the weights are in '%s', and we read .safetensors only: other formats "
                         "can run programs, or hold no names",
                         folder, other);
-        error_advise(error,
-                     "for a .bin, .pt or .pth of PyTorch: python3 -c '%s' %.60s/%.60s "
-                     "%.60s/model.safetensors",
-                     PYTORCH, folder, other, folder);
+        advise_conversion(folder, other, error);
     } else {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: no model.safetensors", folder);
         error_advise(error, "name a folder as Hugging Face publishes it");
     }
     return STATUS_NOT_FOUND;
+}
+
+/* A folder has model.safetensors and an index only where the index names this file alone. */
+static enum status check_twice(const struct weights *weights, const char *whole,
+                               struct error *error)
+{
+    if (!file_exists(whole) ||
+        (weights->file_count == 1 && strcmp(weights->paths[0], whole) == 0)) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_BAD_FORMAT,
+                    "%s: the weights are there twice, as model.safetensors and by %s",
+                    weights->path, WEIGHTS_INDEX_NAME);
+    error_advise(error, "remove the one that is not meant");
+    return STATUS_BAD_FORMAT;
 }
 
 static enum status open_folder(struct weights *weights, const char *folder, struct error *error)
@@ -371,15 +408,9 @@ static enum status open_folder(struct weights *weights, const char *folder, stru
 
     TRY(file_path_join(whole, sizeof(whole), error, folder, "model.safetensors"));
     TRY(file_path_join(index, sizeof(index), error, folder, WEIGHTS_INDEX_NAME));
-    if (file_exists(whole) && file_exists(index)) {
-        (void)error_set(error, STATUS_BAD_FORMAT,
-                        "%s: the weights are there twice, as model.safetensors and by %s", folder,
-                        WEIGHTS_INDEX_NAME);
-        error_advise(error, "remove the one that is not meant");
-        return STATUS_BAD_FORMAT;
-    }
     if (file_exists(index)) {
-        return open_index(weights, folder, index, error);
+        TRY(open_index(weights, folder, index, error));
+        return check_twice(weights, whole, error);
     }
     if (!file_exists(whole)) {
         return say_missing(folder, error);
@@ -438,6 +469,42 @@ const struct weights_entry *weights_find(const struct weights *weights, const ch
         }
     }
     return NULL;
+}
+
+/* The modules that hold the layers, in the two layouts. */
+static const char of_gpt2[] = "transformer.";
+static const char of_llama[] = "model.";
+
+static bool begins_with(const char *name, const char *begin)
+{
+    return strncmp(name, begin, strlen(begin)) == 0;
+}
+
+const struct weights_entry *weights_find_plain(const struct weights *weights, const char *name)
+{
+    const struct weights_entry *entry = weights_find(weights, name);
+    char longer[WEIGHTS_NAME_MAX + sizeof(of_gpt2)];
+
+    if (entry == NULL && begins_with(name, of_llama)) {
+        return weights_find(weights, name + strlen(of_llama));
+    }
+    if (entry == NULL) {
+        (void)snprintf(longer, sizeof(longer), "%s%s", of_gpt2, name);
+        entry = weights_find(weights, longer);
+    }
+    return entry;
+}
+
+void weights_plain_name(char plain[WEIGHTS_NAME_MAX + 1], const char *name)
+{
+    static const char *const inside[] = {"layers.", "embed_tokens.", "norm."};
+    const char *module = "";
+
+    name += begins_with(name, of_gpt2) ? strlen(of_gpt2) : 0;
+    for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+        module = begins_with(name, inside[i]) ? of_llama : module;
+    }
+    (void)snprintf(plain, WEIGHTS_NAME_MAX + 1, "%s%s", module, name);
 }
 
 const char *weights_path(const struct weights *weights, const struct weights_entry *entry)

@@ -34,6 +34,16 @@ void weights_close(struct weights *weights); /* a zero-filled one is allowed */
 /* NULL: there is no tensor of that name. */
 const struct weights_entry *weights_find(const struct weights *weights, const char *name);
 
+/*
+ * By the name in a model of ours. Published names may begin with the module that holds the layers
+ * or not: "NAME" and "transformer.NAME" are one, and so are "model.NAME" and "NAME".
+ */
+const struct weights_entry *weights_find_plain(const struct weights *weights, const char *name);
+
+/* The other way: the name in a model of ours. */
+#define WEIGHTS_NAME_MAX (SAFETENSORS_NAME_MAX + 8)
+void weights_plain_name(char plain[WEIGHTS_NAME_MAX + 1], const char *name);
+
 /* The file that holds the tensor. */
 const char *weights_path(const struct weights *weights, const struct weights_entry *entry);
 

@@ -9,7 +9,6 @@
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 
-static const char prefix[] = "transformer.";
 static const char tied_head[] = "lm_head.weight";
 
 enum {
@@ -18,18 +17,6 @@ enum {
 };
 
 /* ---- which tensor is which state ---------------------------------------- */
-
-static const struct weights_entry *find(const struct weights *weights, const char *name)
-{
-    char longer[sizeof(prefix) + TENSOR_NAME_MAX];
-    const struct weights_entry *entry = weights_find(weights, name);
-
-    if (entry == NULL) {
-        (void)snprintf(longer, sizeof(longer), "%s%s", prefix, name);
-        entry = weights_find(weights, longer);
-    }
-    return entry;
-}
 
 static bool is_state(const struct tape *tape, const char *name)
 {
@@ -95,7 +82,7 @@ static bool ends_with(const char *name, const char *end)
 static bool is_known_extra(const struct tape *tape, const char *name)
 {
     return is_moment(tape, name) || ends_with(name, ".attn.bias") ||
-           ends_with(name, ".attn.masked_bias") || ends_with(name, ".rotary_emb.inv_freq") ||
+           ends_with(name, ".attn.masked_bias") || ends_with(name, "rotary_emb.inv_freq") ||
            strcmp(name, tied_head) == 0;
 }
 
@@ -150,7 +137,19 @@ static enum status check_shape(const struct tensor *tensor, const struct weights
         error_advise(error, "save the transpose, in PyTorch tensor.t().contiguous(), or give the "
                             "model the sizes of the file");
     } else {
-        error_advise(error, "give the model the sizes of the file, by the options of 'job new'");
+        error_advise(error,
+                     "give the model the sizes of the file: by the options of 'job new', or of a "
+                     "base in config.json");
+    }
+    return STATUS_BAD_FORMAT;
+}
+
+static enum status say_missing(const char *path, const char *name, struct error *error)
+{
+    (void)error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s'", path, name);
+    if (strcmp(name, tied_head) == 0) {
+        error_advise(error, "a folder whose head is the embedding says \"tie_word_embeddings\": "
+                            "true in config.json");
     }
     return STATUS_BAD_FORMAT;
 }
@@ -160,12 +159,10 @@ static enum status match(struct first_state *first, uint32_t state, bool *taken,
 {
     const struct tape *tape = first->tape;
     const struct tensor *tensor = &tape->tensors[tape->states[state].before];
-    const struct weights_entry *entry = find(&first->weights, tensor->name);
+    const struct weights_entry *entry = weights_find_plain(&first->weights, tensor->name);
 
     if (entry == NULL) {
-        return may_miss(tape, tensor)
-                   ? STATUS_OK
-                   : error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s'", path, tensor->name);
+        return may_miss(tape, tensor) ? STATUS_OK : say_missing(path, tensor->name, error);
     }
     first->entries[state] = entry;
     taken[entry - first->weights.entries] = true;
@@ -202,18 +199,23 @@ out:
 static enum status check_tied_head(const struct weights *weights, struct error *error)
 {
     const struct weights_entry *head = weights_find(weights, tied_head);
-    const struct weights_entry *embedding = find(weights, "wte.weight");
+    const struct weights_entry *embedding = weights_find_plain(weights, "wte.weight");
     bool equal = true;
 
-    embedding = embedding == NULL ? find(weights, "model.embed_tokens.weight") : embedding;
+    embedding =
+        embedding == NULL ? weights_find_plain(weights, "model.embed_tokens.weight") : embedding;
     if (head == NULL || embedding == NULL) {
         return STATUS_OK;
     }
     TRY(compare(&equal, head, embedding, error));
-    return equal ? STATUS_OK
-                 : error_set(error, STATUS_REFUSED,
-                             "%s: '%s' is not '%s', to which the model ties its head",
-                             head->file->path, tied_head, embedding->entry->name);
+    if (equal) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED, "%s: '%s' is not '%s', to which the model ties its head",
+                    head->file->path, tied_head, embedding->entry->name);
+    error_advise(error, "remove it; or, where it is meant, say \"tie_word_embeddings\": false in "
+                        "config.json");
+    return STATUS_REFUSED;
 }
 
 static enum status check_rest(const struct weights *weights, const struct tape *tape,
@@ -292,8 +294,7 @@ static enum status check_frozen(const struct weights *weights, const struct tape
         const struct weights_entry *entry = weights_find(weights, tensor->name);
 
         if (entry == NULL) {
-            return error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s'", weights->path,
-                             tensor->name);
+            return say_missing(weights->path, tensor->name, error);
         }
         TRY(check_shape(tensor, entry, error));
         TRY(check_finite(entry, error));

@@ -42,6 +42,11 @@ FAMILIES = {
               "embd_pdrop": 0.1, "resid_pdrop": 0.1, "summary_type": "cls_index",
               "task_specific_params": {"text-generation": {"do_sample": True}}},
              "F32", 1, "transformer."),
+    "crfm": ({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 30,
+              "n_layer": 3, "n_head": 3, "n_positions": 24, "n_inner": 52, "vocab_size": 97,
+              "activation_function": "gelu", "scale_attn_weights": False,
+              "scale_attn_by_inverse_layer_idx": True, "reorder_and_upcast_attn": True,
+              "tie_word_embeddings": False, "torch_dtype": "float32"}, "BF16", 2, "transformer."),
     "llama2": (rotary("llama", "LlamaForCausalLM", num_key_value_heads=4, rope_scaling=None,
                       tie_word_embeddings=False, pretraining_tp=1), "F16", 3, ""),
     "llama3": (rotary("llama", "LlamaForCausalLM", rope_theta=500000.0, tie_word_embeddings=True,
@@ -229,7 +234,7 @@ def check_export(stem, folder, config, state, data):
         assert json.load(file) == dict(config, torch_dtype="float32")
     prefix = FAMILIES[stem.split(".")[0]][3]
     for name in reference.shapes_of(config):
-        assert torch.equal(saved[prefix + name], state[name]), name
+        assert torch.equal(saved[reference.published(prefix, name)], state[name]), name
     # It is a base again.
     again, _ = new_job(out, path("tokens.u8"), stem + ".again", "--inference", "--steps", "1",
                        "--segment", "1", "--bits", "22")
@@ -340,7 +345,7 @@ def check_lora_export(stem, folder, config, weights, adapters, data):
         if name.removesuffix(".weight") in adapters:
             a, b, scale = adapters[name.removesuffix(".weight")]
             wanted += scale * ((b @ a).T if gpt2 else b @ a)
-        assert torch.allclose(saved[prefix + name].double(), wanted, rtol=1e-6, atol=1e-9), name
+        assert torch.allclose(saved[reference.published(prefix, name)].double(), wanted, rtol=1e-6, atol=1e-9), name
     tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
     logits = reference.Decoder(config, weights, adapters)(tokens)
     again, _ = new_job(merged, path("tokens.u8"), stem + ".again", "--inference", "--steps", "1",

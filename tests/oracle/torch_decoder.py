@@ -49,7 +49,7 @@ def write_folder(folder, config, tensors, kind="BF16", shards=1, prefix=""):
     os.makedirs(folder)
     with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as file:
         json.dump(config, file, indent=2)
-    named = [(prefix + name, tensor) for name, tensor in tensors.items()]
+    named = [(published(prefix, name), tensor) for name, tensor in tensors.items()]
     if shards == 1:
         write_safetensors(os.path.join(folder, "model.safetensors"), dict(named), kind)
         return
@@ -61,6 +61,11 @@ def write_folder(folder, config, tensors, kind="BF16", shards=1, prefix=""):
         write_safetensors(os.path.join(folder, name), part, kind)
     with open(os.path.join(folder, "model.safetensors.index.json"), "w", encoding="ascii") as file:
         json.dump({"metadata": {"total_size": 0}, "weight_map": weight_map}, file)
+
+
+def published(prefix, name):
+    """The prefix is the module of the layers, and the head is none of them."""
+    return name if name == "lm_head.weight" else prefix + name
 
 
 def head_width_of(config):
@@ -89,6 +94,8 @@ def shapes_of(config):
                 shapes[f"h.{layer}.{name}.bias"] = (columns,)
             for name in ("ln_1", "ln_2"):
                 shapes[f"h.{layer}.{name}.weight"] = shapes[f"h.{layer}.{name}.bias"] = (w,)
+        if not config.get("tie_word_embeddings", True):
+            shapes["lm_head.weight"] = (config["vocab_size"], w)
         return shapes | {"ln_f.weight": (w,), "ln_f.bias": (w,)}
     w, d, hidden = config["hidden_size"], head_width_of(config), config["intermediate_size"]
     wide, narrow = (config[key] * d for key in ("num_attention_heads", "num_key_value_heads"))
@@ -247,9 +254,9 @@ def rotate(x, inverse):
     return x * angles.cos().to(x) + half * angles.sin().to(x)
 
 
-def attention(q, k, v):
+def attention(q, k, v, scale=None):
     time = q.shape[2]
-    scores = product(q, k.transpose(2, 3)) / math.sqrt(q.shape[3])
+    scores = product(q, k.transpose(2, 3)) * (scale or 1 / math.sqrt(q.shape[3]))
     mask = torch.ones(time, time, dtype=torch.bool).tril()
     y = product(scores.masked_fill(~mask, -math.inf).softmax(-1), v)
     return y.transpose(1, 2).reshape(q.shape[0], time, -1)
@@ -310,10 +317,13 @@ class Decoder:
             at = f"h.{layer}."
             y = self.linear(at + "attn.c_attn", norm(at + "ln_1", x))
             q, k, v = (heads_of(t, c["n_head"]) for t in y.split(c["n_embd"], dim=2))
-            x = x + self.linear(at + "attn.c_proj", attention(q, k, v))
+            scale = 1 / math.sqrt(q.shape[3]) if c.get("scale_attn_weights", True) else 1.0
+            if c.get("scale_attn_by_inverse_layer_idx", False):
+                scale /= layer + 1
+            x = x + self.linear(at + "attn.c_proj", attention(q, k, v, scale))
             y = act(self.linear(at + "mlp.c_fc", norm(at + "ln_2", x)))
             x = x + self.linear(at + "mlp.c_proj", y)
-        return product(norm("ln_f", x), p["wte.weight"].T)
+        return product(norm("ln_f", x), p.get("lm_head.weight", p["wte.weight"]).T)
 
     def llama(self, tokens):
         c, p = self.config, self.p
