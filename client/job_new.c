@@ -422,6 +422,10 @@ static void print_memory(FILE *out, const struct step_memory *memory)
 
     step_memory_text(text, memory->cpu);
     fprintf(out, "a step       on a CPU   %s; the data stays in its files\n", text);
+    if (memory->data_hoist < memory->data) {
+        fprintf(out, "             of which it reads %.2f MiB, with --hoist %.2f MiB\n",
+                (double)memory->data / 1048576.0, (double)memory->data_hoist / 1048576.0);
+    }
     step_memory_text(text, memory->gpu);
     fprintf(out, "             on a GPU   %s\n", text);
 }

@@ -511,6 +511,18 @@ static void run_op(struct machine_cpu *cpu, uint32_t at, const struct observer *
     }
 }
 
+/* What a lasting operation has read, it does not read again. */
+static void spare_data(const struct machine_cpu *cpu, uint32_t at)
+{
+    const struct op *op = &cpu->machine.tape->ops[at];
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (cpu->machine.tape->tensors[op->inputs[i]].role == ROLE_DATA) {
+            cpu->options.spare(cpu->options.spare_context, cpu->memory[op->inputs[i]]);
+        }
+    }
+}
+
 static double seconds_now(void)
 {
     struct timespec now;
@@ -625,6 +637,9 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
         }
         if (observer != NULL) {
             TRY_OUT(show(cpu, observer, at, error));
+        }
+        if (cpu->lasting != NULL && cpu->lasting[at] && cpu->options.spare != NULL) {
+            spare_data(cpu, at);
         }
     }
     if (last == machine->tape->op_count) {

@@ -360,6 +360,28 @@ static void take_elements(struct dataset *dataset, const struct tensor *tensor)
     }
 }
 
+/* A tensor that does not begin where its elements may. */
+static enum status copy_part(struct dataset *dataset, struct error *error,
+                             const struct safetensors *file, const struct safetensors_entry *entry)
+{
+    enum status status;
+
+    dataset->copied = true;
+    dataset->mapping_size = (size_t)entry->size;
+    dataset->mapping = mmap(NULL, dataset->mapping_size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (dataset->mapping == MAP_FAILED) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s' of '%s'", entry->name,
+                         file->path);
+    }
+    dataset->data = dataset->mapping;
+    status = safetensors_read(file, error, dataset->mapping, entry, dataset->mapping_size, 0);
+    if (status != STATUS_OK) {
+        (void)munmap(dataset->mapping, dataset->mapping_size);
+    }
+    return status;
+}
+
 /* Maps the pages of the tensor's part of the file. */
 static enum status map_part(struct dataset *dataset, struct error *error,
                             const struct safetensors *file, const struct safetensors_entry *entry)
@@ -369,11 +391,9 @@ static enum status map_part(struct dataset *dataset, struct error *error,
     const uint64_t first = from - from % page;
     const uint64_t size = from + entry->size - first;
 
+    dataset->offset = from;
     if (from % dtype_size(dataset->dtype) != 0) {
-        error_set(error, STATUS_BAD_FORMAT, "'%s': '%s' begins at byte %llu, off its alignment",
-                  file->path, entry->name, (unsigned long long)from);
-        error_advise(error, "save it again with safetensors.torch.save_file");
-        return STATUS_BAD_FORMAT;
+        return copy_part(dataset, error, file, entry);
     }
     dataset->mapping_size = (size_t)size;
     dataset->mapping =
@@ -382,7 +402,6 @@ static enum status map_part(struct dataset *dataset, struct error *error,
         return error_set_errno(error, "cannot map '%s'", file->path);
     }
     dataset->data = (const uint8_t *)dataset->mapping + (from - first);
-    dataset->offset = from;
     return STATUS_OK;
 }
 
@@ -473,6 +492,13 @@ enum status dataset_show(struct dataset *dataset, uint64_t first, uint64_t size,
                          struct error *error)
 {
     return protect(dataset, first, size, PROT_READ, error);
+}
+
+void dataset_drop(const struct dataset *dataset)
+{
+    if (dataset->mapping != NULL && !dataset->copied) {
+        (void)madvise(dataset->mapping, dataset->mapping_size, MADV_DONTNEED);
+    }
 }
 
 void dataset_close(struct dataset *dataset)

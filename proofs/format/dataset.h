@@ -29,6 +29,7 @@ struct dataset {
     const void *data;                /* count elements */
     void *mapping;                   /* NULL: data is borrowed */
     size_t mapping_size;
+    bool copied; /* the mapping is memory of its own and not the file's */
 };
 
 /*
@@ -47,7 +48,7 @@ MUST_CHECK enum status dataset_open_labels(struct dataset *dataset, struct error
 
 /*
  * The elements of a job's data tensor: those of a .safetensors under its name (only its part of the
- * file is mapped), a .npy, or a file of nothing else, of which rank is 0. The root binds them, so
+ * file is mapped, or copied where it begins off its alignment, as older programs wrote), a .npy, or a file of nothing else, of which rank is 0. The root binds them, so
  * only their number, type and shape are checked; samples in a .npy must be finite.
  */
 MUST_CHECK enum status dataset_open_tensor(struct dataset *dataset, struct error *error,
@@ -67,6 +68,9 @@ MUST_CHECK enum status dataset_hide(struct dataset *dataset, uint64_t first, uin
                                     struct error *error);
 MUST_CHECK enum status dataset_show(struct dataset *dataset, uint64_t first, uint64_t size,
                                     struct error *error);
+
+/* Gives the memory of the file's pages back; who reads on reads them from the file again. */
+void dataset_drop(const struct dataset *dataset);
 
 /* Does nothing to a dataset that borrows, or is zeroed. */
 void dataset_close(struct dataset *dataset);

@@ -76,6 +76,7 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
             return status;
         }
         commit_tensor_root(root, COMMIT_DATA, tensor, dataset->data, 0);
+        dataset_drop(dataset); /* the first step reads it again, piece by piece */
     }
     return STATUS_OK;
 }
@@ -162,11 +163,16 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
 static enum status bind_data(struct run *run, struct error *error)
 {
     const struct tape *tape = run->job->tape;
+    const bool copied = run->machine->backend != &backend_cpu;
     uint32_t at = 0;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
-            TRY(run->machine->backend->bind(run->machine, id, run->given[at++], error));
+            TRY(run->machine->backend->bind(run->machine, id, run->given[at], error));
+            if (copied) {
+                dataset_drop(&run->data[at]);
+            }
+            at++;
         }
     }
     return STATUS_OK;
@@ -184,10 +190,26 @@ static enum status write_constants(struct run *run, struct error *error)
     return STATUS_OK;
 }
 
+/* The pages of a frozen weight that the machine keeps in its own form. */
+static void spare(void *context, const void *bytes)
+{
+    const struct run *run = context;
+
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        if (run->given[i] == bytes) {
+            dataset_drop(&run->data[i]);
+        }
+    }
+}
+
 static enum status open_machine(struct run *run, const struct machine_options *options,
                                 struct error *error)
 {
-    TRY(machine_open(&run->machine, run->job->tape, options, error));
+    struct machine_options sparing = *options;
+
+    sparing.spare = spare;
+    sparing.spare_context = run;
+    TRY(machine_open(&run->machine, run->job->tape, &sparing, error));
     TRY(bind_data(run, error));
     return write_constants(run, error);
 }

@@ -2,8 +2,10 @@
 #include "proofs/run/step_memory.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/plan/hoist.h"
 #include "engine/tape/repeat.h"
 
 /* A tape of micro-batches that is longer is planned by fewer of them. */
@@ -44,6 +46,35 @@ static void plan_gpu(struct step_memory *memory, const struct tape *tape, uint64
     }
 }
 
+/* What lasts is made once of its data. */
+static enum status find_read_again(uint64_t *size, const struct tape *tape, struct error *error)
+{
+    bool *lasting = calloc((size_t)tape->op_count + 1, sizeof(*lasting));
+    bool *again = calloc((size_t)tape->tensor_count + 1, sizeof(*again));
+    enum status status;
+
+    *size = 0;
+    if (lasting == NULL || again == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to plan a step");
+        goto out;
+    }
+    TRY_OUT(hoist_find_lasting(lasting, tape, error));
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count && !lasting[at]; i++) {
+            again[tape->ops[at].inputs[i]] = true;
+        }
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (again[id] && tape->tensors[id].role == ROLE_DATA) {
+            *size += tensor_size(&tape->tensors[id]);
+        }
+    }
+out:
+    free(lasting);
+    free(again);
+    return status;
+}
+
 enum status step_memory_plan(struct step_memory *memory, const struct tape *tape,
                              struct error *error)
 {
@@ -58,6 +89,7 @@ enum status step_memory_plan(struct step_memory *memory, const struct tape *tape
         TRY(repeat_shorten(&shorter, tape, error));
     }
     tape = shorter != NULL ? shorter : tape;
+    TRY_OUT(find_read_again(&memory->data_hoist, tape, error));
     TRY_OUT(plan_ways(memory->cpu, tape, options, error));
     plan_gpu(memory, tape, count - tape->op_count, &options);
 out:
@@ -91,6 +123,7 @@ static json_t *ways_json(const uint64_t ways[STEP_WAYS])
 
 json_t *step_memory_json(const struct step_memory *memory)
 {
-    return json_pack("{s:o, s:o, s:I}", "cpu", ways_json(memory->cpu), "gpu",
-                     ways_json(memory->gpu), "data", (json_int_t)memory->data);
+    return json_pack("{s:o, s:o, s:I, s:I}", "cpu", ways_json(memory->cpu), "gpu",
+                     ways_json(memory->gpu), "data", (json_int_t)memory->data, "data_hoist",
+                     (json_int_t)memory->data_hoist);
 }

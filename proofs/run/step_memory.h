@@ -21,6 +21,7 @@ struct step_memory {
     uint64_t cpu[STEP_WAYS]; /* bytes for tensors, without the data */
     uint64_t gpu[STEP_WAYS]; /* bytes of the device, the data included; 0: not known */
     uint64_t data;           /* bytes that a CPU reads where they lie in their files */
+    uint64_t data_hoist;     /* of these, with --hoist, what is read after the first step */
 };
 
 /* An operation that no GPU takes leaves the bytes of the GPU unknown. */

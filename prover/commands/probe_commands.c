@@ -509,8 +509,8 @@ static void show_memory(FILE *out, const struct probe *probe)
 
     step_memory_text(text, probe->memory.cpu);
     fprintf(out, "\n%-20s %s\n", "memory on a CPU", text);
-    fprintf(out, "%-20s %.2f MiB stay in their files\n", "  and of the data",
-            (double)probe->memory.data / 1048576.0);
+    fprintf(out, "%-20s %.2f MiB stay in their files, with --hoist %.2f MiB\n", "  and of the data",
+            (double)probe->memory.data / 1048576.0, (double)probe->memory.data_hoist / 1048576.0);
     step_memory_text(text, probe->memory.gpu);
     fprintf(out, "%-20s %s\n", "memory on a GPU", text);
 }

@@ -131,7 +131,9 @@ def every_key_is_used_or_refused():
                              ("head_dim", 4, True), ("rope_scaling", None, True),
                              ("rope_scaling", {"type": "linear", "factor": 2.0}, False),
                              ("rope_parameters", {"rope_theta": 10000.0, "rope_type": "default"},
-                              True)):
+                              True), ("rope_scaling", {"type": "dynamic", "factor": 2.0}, True),
+                             ("unsloth_fixed", True, True), ("_num_labels", 1, True),
+                             ("max_sequence_length", 9, True), ("use_sliding_window", False, True)):
         assert (new(folder(config=CONFIG | {key: value}))["id"] == whole) == same, (key, value)
     for key, value, word in (
             ("new_trick", True, "new_trick"), ("model_type", "mamba", "mamba"),
@@ -141,6 +143,8 @@ def every_key_is_used_or_refused():
             ("rope_scaling", {"rope_type": "llama3", "factor": 8.0}, "low_freq_factor"),
             ("rope_scaling", {"rope_type": "linear", "factor": 2.0, "odd": 1}, "odd"),
             ("quantization_config", {"bits": 4}, "quantization_config"),
+            ("rope_parameters", {"rope_theta": 9.0, "rope_type": "default"}, "rope_theta"),
+            ("auto_map", {"AutoModel": "x.Y"}, "remove it"), ("use_sliding_window", True, "false"),
             ("rope_interleaved", True, "rope_interleaved"), ("num_hidden_layers", 0, "whole"),
             ("hidden_size", "8", "hidden_size"), ("tie_word_embeddings", 1, "true or false"),
             ("layer_types", ["linear_attention"], "linear_attention"),
@@ -150,6 +154,49 @@ def every_key_is_used_or_refused():
     config = dict(CONFIG)
     del config["vocab_size"]
     refused(folder(config=config), "vocab_size", "config.json")
+    # What is not there is as the family's program has it: 2048 positions; a key head for each head.
+    for key, value in (("max_position_embeddings", 2048), ("num_key_value_heads", None)):
+        config = dict(CONFIG)
+        del config[key]
+        made = tensors()
+        if key == "num_key_value_heads":
+            for part in "kv":
+                made["model.layers.0.self_attn.%s_proj.weight" % part] = (
+                    "F32", (8, 8), made["model.layers.0.self_attn.q_proj.weight"][2])
+        missing = new(folder(config=config, made=made), "--length", "32")["id"]
+        given = folder(config=config | {key: value}, made=made)
+        assert new(given, "--length", "32")["id"] == missing, key
+    mistral = {k: v for k, v in CONFIG.items() if k != "num_key_value_heads"} | {
+        "model_type": "mistral", "architectures": ["MistralForCausalLM"]}
+    refused(folder(config=mistral), "8 heads for keys")
+
+
+def names_without_the_module_are_the_same_model():
+    """As a folder of the model without its head has them: LlamaModel, embeddings."""
+    config = CONFIG | {"tie_word_embeddings": True}
+    made = tensors()
+    del made["lm_head.weight"]
+    bare = {name.removeprefix("model."): tensor for name, tensor in made.items()}
+    bare["rotary_emb.inv_freq"] = ("F32", (2,), bytes(8))
+    place = folder("bare", config=config | {"architectures": ["LlamaModel"]}, made=bare)
+    called = ("--model-name", "one")
+    assert new(place, *called)["id"] == new(folder(config=config, made=made), *called)["id"]
+    losses = []
+    for name, weights in (("bare", place), ("base", folder(config=config, made=made))):
+        new(weights, "--lora", "2")
+        ask("prover", "run", path("base.job"), "--data", DATA, "--data", weights, "--bundle",
+            path(name + ".lora"))
+        losses.append([step["loss"] for step in ask("bundle", "steps", path(name + ".lora"))["steps"]])
+        out = path(name + ".merged")
+        ask("bundle", "export", path(name + ".lora"), "--hf", out, "--base", weights, "--merge")
+        new(out)
+    assert losses[0] == losses[1], losses
+    with open(os.path.join(path("bare.merged"), "model.safetensors"), "rb") as file:
+        names = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    del names["__metadata__"]
+    assert set(names) == {name.removeprefix("model.") for name in made}  # nothing beside
+    refused(folder("headless", config=CONFIG | {"architectures": ["LlamaModel"]}, made=bare),
+            "lm_head.weight", "tie_word_embeddings")
 
 
 def windows_are_refused_where_they_would_matter():
@@ -161,8 +208,12 @@ def windows_are_refused_where_they_would_matter():
     new(folder(config=config), "--length", "9")
     refused(folder(), "32 positions", more=("--length", "33"), wanted=3)
     qwen = CONFIG | {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"],
-                     "sliding_window": 8, "use_sliding_window": True}
+                     "sliding_window": 8, "use_sliding_window": True, "max_window_layers": 0}
     refused(folder(config=qwen), "sliding_window", more=("--length", "9"))
+    biased = tensors()
+    for part, size in (("q", 8), ("k", 4), ("v", 4)):
+        biased["model.layers.0.self_attn.%s_proj.bias" % part] = ("F32", (size,), bytes(4 * size))
+    new(folder(config=qwen | {"max_window_layers": 1}, made=biased), "--length", "9")  # in no layer
 
 
 def broken_folders_say_what_is_wrong():
@@ -195,6 +246,12 @@ def broken_folders_say_what_is_wrong():
     place = folder(shards=halves())
     write_safetensors(os.path.join(place, "model.safetensors"), tensors())
     refused(place, "twice")
+    place = folder()  # an index may name model.safetensors alone
+    with open(os.path.join(place, INDEX), "w", encoding="ascii") as file:
+        json.dump({"metadata": {"total_size": 1},
+                   "weight_map": {name: "model.safetensors" for name in names}}, file)
+    called = ("--model-name", "one")
+    assert new(place, *called)["id"] == new(folder("whole"), *called)["id"]
     for other in ("pytorch_model.bin", "model.pt"):
         place = folder()
         os.rename(os.path.join(place, "model.safetensors"), os.path.join(place, other))
@@ -206,6 +263,37 @@ def broken_folders_say_what_is_wrong():
         file.write('{"model_type": "llama", "x": "%s"}' % ("y" * 100_000_000))
     refused(place, "config.json", "1048576")
     refused(path("nowhere"), "nowhere", wanted=3)
+    for other, word in (("pytorch_model-00001-of-00002.bin", "save_pretrained"),
+                        ("model-q4.gguf", "made from"), ("adapter_model.safetensors", "merge")):
+        place = folder()
+        os.rename(os.path.join(place, "model.safetensors"), os.path.join(place, other))
+        refused(place, word, wanted=3)
+    with open(os.path.join(place, "adapter_config.json"), "w", encoding="ascii") as file:
+        file.write("{}")
+    os.remove(os.path.join(place, "config.json"))
+    refused(place, "PEFT", "merge", wanted=3)
+
+
+def weights_off_their_alignment_are_read():
+    """Older programs wrote headers of any length."""
+    weights = tensors()
+    ids = []
+    for spaces in (0, 1):
+        place = folder(made=weights)
+        name = os.path.join(place, "model.safetensors")
+        with open(name, "rb") as file:
+            whole = file.read()
+        size = struct.unpack("<Q", whole[:8])[0]
+        head = whole[8:8 + size].rstrip()
+        head += b" " * (-(8 + len(head)) % 4 + spaces)
+        with open(name, "wb") as file:
+            file.write(struct.pack("<Q", len(head)) + head + whole[8 + size:])
+        ids.append(new(place, "--lora", "2")["id"])
+        ask("prover", "run", path("base.job"), "--data", DATA, "--data", place, "--hoist",
+            "--bundle", path("aligned.%d" % spaces))
+    assert ids[0] == ids[1]
+    assert len({ask("bundle", "steps", path("aligned.%d" % n))["steps"][-1]["loss"]
+                for n in (0, 1)}) == 1
 
 
 def broken_tensors_say_which():
@@ -224,7 +312,7 @@ def broken_tensors_say_which():
 def tied_head_must_be_the_embedding():
     config = CONFIG | {"tie_word_embeddings": True}
     made = tensors()
-    refused(folder(config=config, made=made), "lm_head.weight", "ties")
+    refused(folder(config=config, made=made), "lm_head.weight", "ties", "remove it")
     made["lm_head.weight"] = made["model.embed_tokens.weight"]
     same = new(folder(config=config, made=made))["id"]
     del made["lm_head.weight"]
@@ -263,6 +351,8 @@ def adapters_want_the_same_of_a_folder():
 if __name__ == "__main__":
     sys.exit(main([shards_are_one_model, sixteen_bits_are_widened_exactly,
                    every_key_is_used_or_refused, windows_are_refused_where_they_would_matter,
+                   names_without_the_module_are_the_same_model,
                    broken_folders_say_what_is_wrong, broken_tensors_say_which,
+                   weights_off_their_alignment_are_read,
                    tied_head_must_be_the_embedding, adapters_want_the_same_of_a_folder,
                    options_that_the_folder_decides_are_refused]))
