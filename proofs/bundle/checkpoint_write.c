@@ -8,7 +8,7 @@
 #include "proofs/commit/piece.h"
 #include "proofs/commit/state_root.h"
 
-struct writing {
+struct checkpoint_writing {
     const struct checkpoint_write *what;
     struct safetensors_writer writer;
     struct digest *hashes; /* of all pieces, in the tape's order; NULL: nobody wants them */
@@ -18,7 +18,7 @@ struct writing {
 static enum status add_bytes(void *context, const struct tensor *tensor, const void *bytes,
                              struct error *error)
 {
-    struct writing *writing = context;
+    struct checkpoint_writing *writing = context;
     uint64_t size = commit_tensor_size(tensor);
 
     for (uint64_t from = 0; writing->hashes != NULL && from < size; from += PIECE_SIZE) {
@@ -28,7 +28,8 @@ static enum status add_bytes(void *context, const struct tensor *tensor, const v
     return safetensors_writer_add(&writing->writer, error, bytes, (size_t)size);
 }
 
-static enum status add_state(struct writing *writing, uint32_t state, struct error *error)
+static enum status add_state(struct checkpoint_writing *writing, uint32_t state,
+                             struct error *error)
 {
     const struct checkpoint_write *what = writing->what;
     const struct tape *tape = what->job->tape;
@@ -55,8 +56,9 @@ out:
     return status;
 }
 
-static enum status write_states(struct writing *writing, const struct checkpoint_file *layout,
-                                const char *path, struct error *error)
+static enum status write_states(struct checkpoint_writing *writing,
+                                const struct checkpoint_file *layout, const char *path,
+                                struct error *error)
 {
     const struct checkpoint_write *what = writing->what;
     struct safetensors_plan plan = checkpoint_file_plan(layout);
@@ -81,7 +83,7 @@ out:
 enum status checkpoint_write(const struct checkpoint_write *what, const char *path,
                              struct error *error)
 {
-    struct writing writing = {.what = what};
+    struct checkpoint_writing writing = {.what = what};
     struct checkpoint_file layout = {.entries = NULL};
     enum status status = STATUS_OK;
 

@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "chain/game/allow_list.h"
+#include "tests/support/chain/views.h"
 #include "tests/support/game/made_states.h"
 #include "tests/support/game/promised.h"
 #include "tests/support/game/twins.h"
-#include "tests/support/chain/views.h"
 
 enum {
     HISTORIES_FULL = 10000,

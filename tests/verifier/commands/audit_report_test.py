@@ -62,11 +62,11 @@ def the_text_and_the_page_say_the_same():
     with open(path("a.html"), encoding="utf-8") as file:
         page = file.read()
     assert TITLE in said and TITLE not in page and "<b>&" not in page
-    assert "<td>Villages &#60;b&#62;&#38;&#39;&#34;</td>" in page
+    assert "Villages &#60;b&#62;&#38;&#39;&#34;</td>" in page
     for label, value in (("Model", "gpt2, 1 layer, width 8"), ("Optimizer", "adamw"),
                          ("Learning rate, highest", "0.002"), ("Weight decay", "0.05"),
                          ("Held-out loss", "%.7g" % last_figure()), ("Held out after steps", "12")):
-        assert "<td>%s</td><td>%s</td>" % (label, value) in page, label
+        assert ">%s</th><td class=\"own\">%s</td>" % (label, value) in page, label
         assert any(line.split() == (label + " " + value).split() for line in said.splitlines())
 
 
