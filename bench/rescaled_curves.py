@@ -1,7 +1,7 @@
 """Trainings of a GPT with some channels 1,000 times larger, and the weights that read them so much
 smaller: how far from float64 the losses are, ours beside operands in bfloat16.
 
-/usr/bin/python3 bench/rescaled_curves.py [STEPS], from the repository's root, after make: needs
+make bench NAME=curves runs it; CURVES_STEPS makes it shorter. It needs
 PyTorch. A random GPT-2 of three layers and width 64 in a folder, six channels in a hundred rescaled
 behind each norm; all weights, and adapters of rank 8, are trained by the program (`job new --base`,
 14 bits) and by tests/oracle/torch_decoder.py, in float64 and with the operands of all products, also
