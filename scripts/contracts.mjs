@@ -3,9 +3,12 @@
 //     node scripts/contracts.mjs          writes the headers
 //     node scripts/contracts.mjs WORD...  only those with one of the words in their path
 //     node scripts/contracts.mjs --check  exit code 1 when a header is not what it would write
+//     node scripts/contracts.mjs --check --share  the same, but what only tests deploy is not compiled
+//         (minutes): its header and all that it was made of must be what they were when it was written
 //
 // The headers are committed: building and using the program needs no Node.js.
 
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -106,7 +109,7 @@ function compile(entry) {
   return compilations.get(key);
 }
 
-function compileAll({ folders, runs = 200 }) {
+function sourcesOf(folders) {
   const sources = {};
   for (const folder of folders) {
     for (const name of readdirSync(join(root, folder)).sort()) {
@@ -115,6 +118,11 @@ function compileAll({ folders, runs = 200 }) {
       }
     }
   }
+  return sources;
+}
+
+function compileAll({ folders, runs = 200 }) {
+  const sources = sourcesOf(folders);
   // Only what is asked for: a contract takes seconds.
   const names = headers.filter((entry) => keyOf(entry) === keyOf({ folders, runs }))
     .flatMap((entry) => Object.keys(entry.contracts));
@@ -154,17 +162,46 @@ function header(entry) {
   return `${text}\n#endif /* ${guard} */\n`;
 }
 
+// One line for each header that only tests deploy: a hash of it and of what it was made of.
+const madeOf = join(root, 'tests/contracts/made_of.txt');
+
+function lineOf(entry) {
+  const { path, folders } = entry;
+  const parts = [solc.version(), settings, entry, sourcesOf(folders), readFileSync(join(root, path), 'utf8')];
+  return `${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}  ${path}`;
+}
+
+const ofTests = ({ path }) => path.startsWith('tests/');
 const check = process.argv.includes('--check');
-const words = check || process.argv.length === 2 ? [''] : process.argv.slice(2);
+const share = process.argv.includes('--share');
+const given = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const words = given.length === 0 ? [''] : given;
+const lines = readFileSync(madeOf, 'utf8').split('\n');
 let stale = false;
+
+function report(path) {
+  process.stderr.write(`${path} is not current: run node scripts/contracts.mjs\n`);
+  stale = true;
+}
+
 for (const entry of headers.filter(({ path }) => words.some((word) => path.includes(word)))) {
-  const text = header(entry);
   const path = join(root, entry.path);
-  if (!check) {
-    writeFileSync(path, text);
-  } else if (readFileSync(path, 'utf8') !== text) {
-    process.stderr.write(`${entry.path} is not current: run node scripts/contracts.mjs\n`);
-    stale = true;
+  if (ofTests(entry) && check && !lines.includes(lineOf(entry))) {
+    report(entry.path);
+  } else if (!(ofTests(entry) && share)) {
+    const text = header(entry);
+    if (!check) {
+      writeFileSync(path, text);
+    } else if (readFileSync(path, 'utf8') !== text) {
+      report(entry.path);
+    }
   }
+}
+if (!check) {
+  // A header that was not written keeps its line, which is stale where its sources have changed.
+  const kept = (entry) => lines.find((line) => line.endsWith(`  ${entry.path}`));
+  const written = ({ path }) => words.some((word) => path.includes(word));
+  const all = headers.filter(ofTests).map((entry) => (written(entry) ? lineOf(entry) : kept(entry) ?? ''));
+  writeFileSync(madeOf, `${all.join('\n')}\n`);
 }
 process.exit(stale ? 1 : 0);
