@@ -4,8 +4,9 @@
  * name, against an honest solver, each of which costs its bond; claims that show what was not
  * committed; silence of the accused at every point of a walk; a whole walk to a lie and its
  * conviction, at once or after all queries were spent; a solver that trained with another bit of a
- * frozen weight; trace ends that do not fit, a divergence that was hidden and one that was
- * invented.
+ * frozen weight; one that cheats about its held-out loss, and an honest one, in a step that looks
+ * and in one that does not; trace ends that do not fit, a divergence that was hidden and one that
+ * was invented.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -733,6 +734,101 @@ static void test_another_bit_of_a_frozen_weight_convicts(void **state)
     court_free(court);
 }
 
+/* ---- held-out data ------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    enum op_kind kind; /* what is shown at the end of the walk */
+} cheats[HELD_OUT_CHEAT_COUNT] = {
+    [HELD_OUT_WINDOW] = {"a number of a held-out batch", OP_BATCH_SAMPLES},
+    [HELD_OUT_LOGITS] = {"a number of its logits", OP_CONTRACT},
+    [HELD_OUT_MEAN] = {"half the held-out loss", OP_SCALE},
+    [HELD_OUT_FIGURE] = {"half the loss in the state", OP_SELECT},
+    [HELD_OUT_DATA] = {"other held-out data", OP_BATCH_SAMPLES},
+    [HELD_OUT_DUE] = {"other steps that look", OP_SCHEDULE},
+};
+
+/* The claimant's step takes the new loss where it looks, and keeps the old one where not. */
+static void check_choice(const struct walk *walk, bool is_due)
+{
+    const struct trace *own = &walk->dispute.own.trace;
+    const struct tape *tape = walk->dispute.tape;
+    const struct op *choice = walk_held_out_choice(walk);
+    uint32_t state = 0;
+    uint32_t op = 0;
+
+    while (tape->states[state].after != choice->outputs[0]) {
+        state++;
+    }
+    while (&tape->ops[op] != choice) {
+        op++;
+    }
+    assert_int_equal(
+        digest_equal(&own->items[trace_item_of_output(tape, op, 0)], &own->items[state]), !is_due);
+}
+
+static void try_held_out(struct court *court, enum held_out_cheat cheat, bool is_due)
+{
+    wei owed = court_owed(court, COURT_CLAIMANT);
+    struct evidence_target target = {0};
+    bool silent = false;
+    struct walk walk;
+    uint32_t replies;
+
+    walk_open_held_out(&walk, cheat, is_due);
+    check_choice(&walk, is_due);
+    replies = play_walk(court, &walk, &silent, UINT32_MAX);
+    trace_output_at(&target.op, &target.output, walk.dispute.tape, walk.walk.item);
+    assert_int_equal(walk.dispute.tape->ops[target.op].kind, cheats[cheat].kind);
+    assert_true(walk.liar.lie.item == TENSOR_NONE || walk.liar.lie.item == walk.walk.item);
+    court_pay(court);
+    assert_true(court_owed(court, COURT_CLAIMANT) ==
+                owed + court->terms.bond + court->terms.stake / 4);
+    court_compare(court);
+    print_message("%s, in a step that %s: %u rounds, then convicted\n", cheats[cheat].name,
+                  is_due ? "looks" : "does not look", replies);
+    walk_close(&walk);
+}
+
+/* Of the last operation of each of these kinds, which is one of the held-out pass. */
+static void accuse_honest_figures(struct court *court, bool is_due)
+{
+    struct model_options options;
+    struct exhibit exhibit;
+
+    walk_held_out_options(&options, is_due);
+    exhibit_of_options(&exhibit, &options, 2);
+    begin(court, &exhibit.context, 1, 2);
+    for (size_t i = 0; i < HELD_OUT_CHEAT_COUNT; i++) {
+        struct evidence_target target = {.op = exhibit.tape->op_count - 1};
+        struct buffer evidence;
+
+        while (exhibit.tape->ops[target.op].kind != cheats[i].kind) {
+            target.op--;
+        }
+        exhibit_evidence(&evidence, &exhibit, &target);
+        convict(court, &evidence, GAME_NOT_GUILTY);
+        buffer_release(&evidence);
+    }
+    court_timeout(court);
+    court_compare(court);
+    exhibit_close(&exhibit);
+}
+
+static void test_lie_about_the_held_out_loss_convicts(void **state)
+{
+    struct court *court = court_new();
+
+    (void)state;
+    for (int is_due = 0; is_due < 2; is_due++) {
+        for (uint32_t cheat = 0; cheat < HELD_OUT_CHEAT_COUNT; cheat++) {
+            try_held_out(court, (enum held_out_cheat)cheat, is_due == 1);
+        }
+        accuse_honest_figures(court, is_due == 1);
+    }
+    court_free(court);
+}
+
 /* ---- the ends of the trace ---------------------------------------------------------- */
 
 /* A source whose state before the step is another than the one that the trace begins in. */
@@ -966,6 +1062,7 @@ int main(void)
         cmocka_unit_test(test_accused_that_falls_silent_is_convicted),
         cmocka_unit_test(test_queries_that_are_spent_leave_only_the_evidence),
         cmocka_unit_test(test_another_bit_of_a_frozen_weight_convicts),
+        cmocka_unit_test(test_lie_about_the_held_out_loss_convicts),
         cmocka_unit_test(test_trace_that_begins_elsewhere_convicts),
         cmocka_unit_test(test_state_that_the_trace_does_not_lead_to_convicts),
         cmocka_unit_test(test_divergence_that_was_hidden_convicts),

@@ -156,19 +156,26 @@ void exhibit_of_repeat(struct exhibit *exhibit, enum model_kind kind, uint32_t t
                        uint32_t group, uint32_t steps)
 {
     struct model_options options;
-    struct small_model small;
-    struct machine *machine;
-    uint32_t data = 0;
 
     small_model_options(&options, kind);
     options.accumulate = times;
     options.group = group;
-    small_model_open(&small, &options);
+    exhibit_of_options(exhibit, &options, steps);
+}
+
+void exhibit_of_options(struct exhibit *exhibit, const struct model_options *options,
+                        uint32_t steps)
+{
+    struct small_model small;
+    struct machine *machine;
+    uint32_t data = 0;
+
+    small_model_open(&small, options);
     begin(exhibit, tape_copy(small.model.tape));
     for (uint32_t id = 0; id < exhibit->tape->tensor_count; id++) {
         if (exhibit->tape->tensors[id].role == ROLE_DATA) {
-            exhibit->data[data++] = copy_of(id == small.model.data ? small.data : small.labels,
-                                            &exhibit->tape->tensors[id]);
+            exhibit->data[data++] =
+                copy_of(small_model_data(&small, id), &exhibit->tape->tensors[id]);
         }
     }
     for (uint32_t i = 0; i < small.model.constant_count; i++) {

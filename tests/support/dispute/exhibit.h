@@ -37,6 +37,9 @@ struct exhibit {
 /* One step, after `steps` others, of a small model (small_model.h). */
 void exhibit_of_model(struct exhibit *exhibit, enum model_kind kind, uint32_t steps);
 
+void exhibit_of_options(struct exhibit *exhibit, const struct model_options *options,
+                        uint32_t steps);
+
 /* The same of so many micro-batches in groups. */
 void exhibit_of_repeat(struct exhibit *exhibit, enum model_kind kind, uint32_t times,
                        uint32_t group, uint32_t steps);

@@ -58,6 +58,10 @@ void liar_lie(uint8_t *bytes, const struct tensor *tensor, const struct lie *lie
     case LIE_ROWS:
         swap(bytes, bytes + tensor->count / 2 * width, tensor->count / 2 * width);
         break;
+    case LIE_HALF:
+        at[2] ^= 0x80; /* the exponent's last bit; one less is half */
+        at[3] -= (at[2] & 0x80) != 0;
+        break;
     case LIE_ULP:
     case LIE_KIND_COUNT:
         break;

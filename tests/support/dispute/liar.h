@@ -15,10 +15,11 @@
 enum lie_kind {
     LIE_ULP = 0, /* the next number */
     LIE_SIGN,
-    LIE_NAN,  /* all bits set but, of a float, the sign */
-    LIE_SWAP, /* two neighbours change places */
-    LIE_ROWS, /* the two halves of the tensor change places */
-    LIE_KIND_COUNT,
+    LIE_NAN,        /* all bits set but, of a float, the sign */
+    LIE_SWAP,       /* two neighbours change places */
+    LIE_ROWS,       /* the two halves of the tensor change places */
+    LIE_KIND_COUNT, /* of those that fit any tensor */
+    LIE_HALF,       /* half the number, of f32 */
 };
 
 struct lie {

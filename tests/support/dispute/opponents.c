@@ -47,8 +47,7 @@ static void *given_value(const struct opponents *dispute, uint32_t id, uint64_t 
             return copy_of(model->constants[i].bytes, &dispute->tape->tensors[id]);
         }
     }
-    return copy_of(id == model->data ? dispute->small.data : dispute->small.labels,
-                   &dispute->tape->tensors[id]);
+    return copy_of(small_model_data(&dispute->small, id), &dispute->tape->tensors[id]);
 }
 
 static void take_given(struct opponents *dispute, uint64_t seed)

@@ -1,6 +1,7 @@
 /* walk.c - see walk.h. */
 #include "tests/support/dispute/walk.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/dispute/step_record.h"
@@ -60,6 +61,128 @@ void walk_open_frozen(struct walk *walk, uint64_t seed, uint32_t frozen, uint64_
 void walk_spoil_frozen(void *bytes, const struct tensor *tensor, uint64_t element)
 {
     ((uint8_t *)bytes)[element * dtype_size(tensor->dtype)] ^= 1;
+}
+
+/* ---- held-out data ---------------------------------------------------------- */
+
+static uint32_t maker_of(const struct tape *tape, uint32_t id)
+{
+    uint32_t at = tape->op_count;
+
+    while (at-- > 0) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            if (tape->ops[at].outputs[i] == id) {
+                return at;
+            }
+        }
+    }
+    fail();
+    return at;
+}
+
+const struct op *walk_held_out_choice(const struct walk *walk)
+{
+    const struct tape *tape = walk->dispute.tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (strcmp(tape->tensors[tape->states[i].before].name, HELD_OUT_LOSS) == 0) {
+            return &tape->ops[maker_of(tape, tape->states[i].after)];
+        }
+    }
+    fail();
+    return NULL;
+}
+
+/* The pass on held-out data stands behind the update: the last of a kind is one of its own. */
+static uint32_t last_of(const struct tape *tape, enum op_kind kind)
+{
+    uint32_t at = tape->op_count;
+
+    while (at-- > 0) {
+        if (tape->ops[at].kind == kind) {
+            return tape->ops[at].outputs[0];
+        }
+    }
+    fail();
+    return TENSOR_NONE;
+}
+
+/* The tensor in which the cheat lies; TENSOR_NONE: it was given something else. */
+static uint32_t lied_about(const struct walk *walk, enum held_out_cheat cheat)
+{
+    switch (cheat) {
+    case HELD_OUT_WINDOW:
+        return last_of(walk->dispute.tape, OP_BATCH_SAMPLES);
+    case HELD_OUT_LOGITS:
+        return last_of(walk->dispute.tape, OP_CONTRACT);
+    case HELD_OUT_MEAN:
+        return walk_held_out_choice(walk)->inputs[1];
+    case HELD_OUT_FIGURE:
+        return walk_held_out_choice(walk)->outputs[0];
+    case HELD_OUT_DATA:
+    case HELD_OUT_DUE:
+    case HELD_OUT_CHEAT_COUNT:
+        break;
+    }
+    return TENSOR_NONE;
+}
+
+static void give_other_data(struct opponents *dispute)
+{
+    struct machine *accused = dispute->machines[0];
+
+    assert_int_equal(
+        accused->backend->bind(accused, dispute->small.model.held_out, dispute->small.data, NULL),
+        STATUS_OK);
+}
+
+/* A table of due steps that says the opposite. */
+static void give_other_table(struct walk *walk)
+{
+    struct machine *accused = walk->dispute.machines[0];
+    const struct tape *tape = walk->dispute.tape;
+    const struct op *schedule = &tape->ops[maker_of(tape, walk_held_out_choice(walk)->inputs[0])];
+    const uint32_t id = schedule->inputs[0];
+    const uint64_t count = tape->tensors[id].count;
+    float *table = malloc(count * sizeof(*table));
+
+    assert_non_null(table);
+    assert_int_equal(accused->backend->read(accused, id, table, NULL), STATUS_OK);
+    for (uint64_t i = 0; i < count; i++) {
+        table[i] = 1.0f - table[i];
+    }
+    assert_int_equal(accused->backend->write(accused, id, table, NULL), STATUS_OK);
+    free(table);
+}
+
+void walk_held_out_options(struct model_options *options, bool is_due)
+{
+    small_model_options(options, MODEL_MLP);
+    options->held_out.batches = 2;
+    options->held_out.every = is_due ? 3 : 2;
+}
+
+void walk_open_held_out(struct walk *walk, enum held_out_cheat cheat, bool is_due)
+{
+    struct lie lie = {.item = TENSOR_NONE};
+    struct model_options options;
+    uint32_t id;
+
+    memset(walk, 0, sizeof(*walk));
+    walk_held_out_options(&options, is_due);
+    opponents_open(&walk->dispute, &options);
+    id = lied_about(walk, cheat);
+    if (id != TENSOR_NONE) {
+        const struct tape *tape = walk->dispute.tape;
+
+        lie.item = trace_item_of_output(tape, maker_of(tape, id), 0);
+        lie.kind = tape->tensors[id].count == 1 ? LIE_HALF : LIE_ULP;
+    } else if (cheat == HELD_OUT_DATA) {
+        give_other_data(&walk->dispute);
+    } else {
+        give_other_table(walk);
+    }
+    begin(walk, &lie);
 }
 
 void walk_close(struct walk *walk)

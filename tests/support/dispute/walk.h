@@ -32,6 +32,22 @@ void walk_open_repeat(struct walk *walk, const struct lie *lie, uint32_t times, 
  * element of tensor `frozen` is another, as walk_spoil_frozen() makes it. */
 void walk_open_frozen(struct walk *walk, uint64_t seed, uint32_t frozen, uint64_t element);
 void walk_spoil_frozen(void *bytes, const struct tensor *tensor, uint64_t element);
+
+enum held_out_cheat {
+    HELD_OUT_WINDOW = 0, /* a number of the last batch, as drawn */
+    HELD_OUT_LOGITS,     /* a number of what the model answers to it */
+    HELD_OUT_MEAN,       /* half the mean loss */
+    HELD_OUT_FIGURE,     /* half the loss that the state holds after the step */
+    HELD_OUT_DATA,       /* a solver that looks at other samples, and computes on */
+    HELD_OUT_DUE,        /* a solver that looks in the other steps, and computes on */
+    HELD_OUT_CHEAT_COUNT,
+};
+/* The small MLP that looks at held-out data after each third step (is_due), or each second. */
+void walk_held_out_options(struct model_options *options, bool is_due);
+/* Its third step. */
+void walk_open_held_out(struct walk *walk, enum held_out_cheat cheat, bool is_due);
+/* The select whose output is the held-out loss that the state holds after the step. */
+const struct op *walk_held_out_choice(const struct walk *walk);
 void walk_close(struct walk *walk);
 
 /* Writes the claimant's next question; false: it knows where the lie is. */

@@ -13,6 +13,9 @@
 #define PIXELS        256
 #define NPY_HEAD_SIZE 10 /* magic, version, and the length of the header that follows */
 
+#define HELD_OUT_SHARE 4 /* the last quarter of the data */
+#define DATA_TENSORS   4 /* that a small model may have */
+
 __attribute__((format(printf, 1, 2), noreturn)) static void give_up(const char *format, ...)
 {
     va_list arguments;
@@ -122,7 +125,7 @@ void small_model_open(struct small_model *small, const struct model_options *wan
 
     memset(small, 0, sizeof(*small));
     error_init(&error);
-    options.data_dtype = DTYPE_U8;
+    options.data_dtype = options.held_out.dtype = DTYPE_U8;
     if (language) {
         small->data = load("fixtures/text/village.u8", &size);
         options.data_count = size;
@@ -131,7 +134,38 @@ void small_model_open(struct small_model *small, const struct model_options *wan
         options.data_count = size / PIXELS;
         small->labels = load("fixtures/images/shapes-labels.npy", &size);
     }
+    options.held_out.count = options.data_count / HELD_OUT_SHARE;
     insist(model_build(&small->model, &options, &error), &error);
+}
+
+const void *small_model_data(const struct small_model *small, uint32_t id)
+{
+    const struct model *model = &small->model;
+    const struct tensor *data = &model->tape->tensors[model->data];
+    const uint64_t from = data->dims[0] - data->dims[0] / HELD_OUT_SHARE;
+
+    if (id == model->held_out) {
+        return small->data + from * (data->count / data->dims[0]);
+    }
+    if (id == model->held_out_labels) {
+        return small->labels + from;
+    }
+    return id == model->data ? small->data : small->labels;
+}
+
+/* The data tensors that the model has; how many. */
+static int data_of(uint32_t ids[DATA_TENSORS], const struct model *model)
+{
+    const uint32_t all[DATA_TENSORS] = {model->data, model->labels, model->held_out,
+                                        model->held_out_labels};
+    int count = 0;
+
+    for (int i = 0; i < DATA_TENSORS; i++) {
+        if (all[i] != TENSOR_NONE) {
+            ids[count++] = all[i];
+        }
+    }
+    return count;
 }
 
 void small_model_close(struct small_model *small)
@@ -158,14 +192,15 @@ static void *first_state(const struct small_model *small, uint32_t id)
 void small_machine_give(struct machine *machine, const struct small_model *small)
 {
     const struct model *model = &small->model;
+    uint32_t data[DATA_TENSORS];
+    const int data_count = data_of(data, model);
     struct error error;
 
     error_init(&error);
-    if (model->data != TENSOR_NONE) {
-        insist(machine->backend->bind(machine, model->data, small->data, &error), &error);
-    }
-    if (model->labels != TENSOR_NONE) {
-        insist(machine->backend->bind(machine, model->labels, small->labels, &error), &error);
+    for (int i = 0; i < data_count; i++) {
+        const void *bytes = small_model_data(small, data[i]);
+
+        insist(machine->backend->bind(machine, data[i], bytes, &error), &error);
     }
     for (uint32_t i = 0; i < model->constant_count; i++) {
         insist(machine->backend->write(machine, model->constants[i].tensor,
@@ -199,12 +234,13 @@ struct reference *small_reference_open(const struct small_model *small, enum ref
 {
     const struct model *model = &small->model;
     struct reference *reference = reference_new(model->tape, mode);
+    uint32_t data[DATA_TENSORS];
+    const int data_count = data_of(data, model);
 
-    if (model->data != TENSOR_NONE) {
-        reference_bind(reference, model->data, small->data);
-    }
-    if (model->labels != TENSOR_NONE) {
-        reference_bind(reference, model->labels, small->labels);
+    for (int i = 0; i < data_count; i++) {
+        const void *bytes = small_model_data(small, data[i]);
+
+        reference_bind(reference, data[i], bytes);
     }
     for (uint32_t i = 0; i < model->constant_count; i++) {
         reference_write(reference, model->constants[i].tensor, model->constants[i].bytes);

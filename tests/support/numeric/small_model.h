@@ -22,8 +22,11 @@ struct small_model {
 
 void small_model_options(struct model_options *options, enum model_kind kind);
 
-/* Builds a model and loads its fixtures; sets data_count and data_dtype. */
+/* Builds a model and loads its fixtures; sets counts and types of the data, also held out. */
 void small_model_open(struct small_model *small, const struct model_options *options);
+
+/* The bytes of a data tensor. Held out, if the options ask for it, is the last part of the data. */
+const void *small_model_data(const struct small_model *small, uint32_t id);
 void small_model_close(struct small_model *small);
 
 /* A machine with the constants, the data and the first state. */
