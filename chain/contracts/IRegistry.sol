@@ -169,7 +169,12 @@ interface IRegistry {
     );
     /// @notice A right was convicted: its leaf is another.
     event Disproved(
-        bytes32 indexed job, uint256 indexed index, uint256 place, uint256 entry, address mover
+        bytes32 indexed job,
+        uint256 indexed index,
+        bytes32 segment, // its hash: it may be void
+        uint256 place,
+        uint256 entry,
+        address mover
     );
     event Finalized(bytes32 indexed job, uint256 indexed index, uint256 reward);
     event Voided(bytes32 indexed job, address indexed solver, uint256 resumeAt, uint256 penalty);

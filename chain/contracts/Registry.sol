@@ -382,7 +382,7 @@ contract Registry is Panel {
 
         tally.rights--;
         _setPhase(hash, tally, place, CLOSED);
-        emit Disproved(key, segment.index, place, number, mover);
+        emit Disproved(key, segment.index, hash, place, number, mover);
         if (entry.gone) return;
         uint256 bond = _remove(job, entry);
         burned += bond / 2;

@@ -326,7 +326,8 @@ struct game_event {
     struct digest root;   /* the trace root of ANSWERED */
     struct digest pre_state;
     struct digest post_state;
-    struct hash32 seal;        /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED */
+    /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED, the segment of DISPROVED. */
+    struct hash32 seal;
     struct game_leaves leaves; /* REVEALED */
     uint64_t time_s;           /* until when the next move must come; the start of ROUND */
     wei amount;                /* a reward, penalty, payment or bond */

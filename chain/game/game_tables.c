@@ -307,8 +307,8 @@ static const struct field settled_rows[] = {
     DATA(account, ADDRESS), DATA(amount, WEI),
 };
 static const struct field disproved_rows[] = {
-    TOPIC(job, BYTES32), TOPIC(index, U32),      DATA(place, U32),
-    DATA(entry, U32),    DATA(account, ADDRESS),
+    TOPIC(job, BYTES32), TOPIC(index, U32), DATA(seal, BYTES32),
+    DATA(place, U32),    DATA(entry, U32),  DATA(account, ADDRESS),
 };
 static const struct field finalized_rows[] = {
     TOPIC(job, BYTES32),
@@ -385,7 +385,7 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_ABSENT] = {"absent", "Absent(bytes32,uint256,uint256,uint256)", FIELDS(absent_rows)},
     [GAME_SETTLED] = {"settled", "Settled(bytes32,uint256,uint256,address,uint256)",
                       FIELDS(settled_rows)},
-    [GAME_DISPROVED] = {"disproved", "Disproved(bytes32,uint256,uint256,uint256,address)",
+    [GAME_DISPROVED] = {"disproved", "Disproved(bytes32,uint256,bytes32,uint256,uint256,address)",
                         FIELDS(disproved_rows)},
     [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256,uint256)", FIELDS(finalized_rows)},
     [GAME_VOIDED] = {"voided", "Voided(bytes32,address,uint256,uint256)", FIELDS(voided_rows)},

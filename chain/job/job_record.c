@@ -342,9 +342,16 @@ static enum status apply_to_segment(struct job_record *record, const struct game
     struct job_record_segment *segment;
 
     if (event->index >= record->committed) {
-        return STATUS_OK; /* it is void: its rights can be disproved even then */
+        return STATUS_OK;
     }
     segment = &record->segments[event->index];
+    if (event->kind == GAME_DISPROVED) {
+        struct hash32 hash = game_segment_hash(&event->job, &segment->committed);
+
+        if (!hash32_equal(&hash, &event->seal)) {
+            return STATUS_OK; /* rights of a void segment can be disproved */
+        }
+    }
     reduce_segment(segment, event);
     if (event->kind == GAME_ROUND) {
         return apply_round(record, segment, event, error);

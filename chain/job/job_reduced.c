@@ -107,12 +107,6 @@ void job_reduced_take_segment(struct job_reduced_segment *segment, const struct 
     }
 }
 
-static bool is_its_right(const struct job_reduced_seat *seat, const struct game_event *event)
-{
-    return seat->entry == event->entry && seat->phase == GAME_SEAT_REVEALED &&
-           seat->verdict == GAME_VERDICT_RIGHT;
-}
-
 void job_reduced_take_seat(struct job_reduced_seat *seat, struct job_reduced_segment *segment,
                            const struct game_event *event)
 {
@@ -129,10 +123,8 @@ void job_reduced_take_seat(struct job_reduced_seat *seat, struct job_reduced_seg
         seat->phase = GAME_SEAT_CLOSED;
         break;
     case GAME_DISPROVED:
-        if (is_its_right(seat, event)) {
-            seat->phase = GAME_SEAT_CLOSED;
-            segment->rights -= segment->rights > 0;
-        }
+        seat->phase = GAME_SEAT_CLOSED;
+        segment->rights -= segment->rights > 0;
         break;
     default:
         break;

@@ -54,8 +54,7 @@ struct job_reduced_seat {
     enum game_verdict verdict;  /* that was revealed */
 };
 
-/* An event about its place. A right that was disproved does not count any more: the event does not
- * say of which segment it was, which may be void, but of which entry. */
+/* An event about its place. A right that was disproved does not count any more. */
 void job_reduced_take_seat(struct job_reduced_seat *seat, struct job_reduced_segment *segment,
                            const struct game_event *event);
 

@@ -443,6 +443,7 @@ enum status local_disprove(struct local_game *game, struct local_right *right, u
     wei bond;
 
     event->index = segment->index;
+    event->seal = segment->hash;
     event->place = place;
     event->entry = right->number;
     event->account = game->sender;

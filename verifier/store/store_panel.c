@@ -243,13 +243,21 @@ static enum status take_revealed(struct store *store, const struct game_event *e
 static enum status take_disproved(struct store *store, const struct game_event *event,
                                   struct error *error)
 {
-    TRY(reduce_seat(store, event, error));
+    sqlite3_stmt *row;
+    enum status status = database_first(&row, &store->sql, error,
+                                        "SELECT 1 FROM segments WHERE hash = ? AND NOT void", "b",
+                                        BLOB(event->seal));
+
+    database_done(&store->sql, row);
+    if (status == STATUS_OK) {
+        status = reduce_seat(store, event, error);
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
     return database_run(&store->sql, error,
-                        "UPDATE seats SET phase = :seat_closed WHERE place = ? AND entry = ? AND"
-                        " verdict = :right AND segment IN (SELECT hash FROM segments WHERE job = ?"
-                        " AND idx = ?)",
-                        "iibi", (int64_t)event->place, (int64_t)event->entry, BLOB(event->job),
-                        (int64_t)event->index);
+                        "UPDATE seats SET phase = :seat_closed WHERE place = ? AND segment = ?",
+                        "ib", (int64_t)event->place, BLOB(event->seal));
 }
 
 /* The fee of a right. */

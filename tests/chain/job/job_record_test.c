@@ -115,6 +115,39 @@ static void test_verdicts_of_void_segments_count_nothing(void **state)
     job_record_free(&telling.record);
 }
 
+static void disprove(struct telling *telling, const struct game_segment *segment)
+{
+    tell(telling, (struct game_event){.kind = GAME_DISPROVED,
+                                      .index = segment->index,
+                                      .seal = game_segment_hash(&job, segment),
+                                      .account = client});
+}
+
+/* The same entry said "right" in the same place of both: only the segment's hash tells them apart. */
+static void test_a_right_of_a_void_segment_is_disproved_alone(void **state)
+{
+    struct game_segment gone;
+    struct telling telling;
+
+    (void)state;
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    gone = telling.record.segments[0].committed;
+    seat(&telling, 0, GAME_VERDICT_RIGHT);
+    tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 1);
+    seat(&telling, 0, GAME_VERDICT_RIGHT);
+    disprove(&telling, &gone);
+    assert_int_equal(telling.record.segments[0].rights, 1);
+    assert_int_equal(telling.record.seats[0].phase, GAME_SEAT_REVEALED);
+    disprove(&telling, &telling.record.segments[0].committed);
+    assert_int_equal(telling.record.segments[0].rights, 0);
+    assert_int_equal(telling.record.seats[0].phase, GAME_SEAT_CLOSED);
+    job_record_free(&telling.record);
+}
+
 /* What the client pays for again is void for all who left before. */
 static void test_a_rewind_begins_a_generation(void **state)
 {
@@ -186,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts_of_void_segments_count_nothing),
+        cmocka_unit_test(test_a_right_of_a_void_segment_is_disproved_alone),
         cmocka_unit_test(test_a_rewind_begins_a_generation),
         cmocka_unit_test(test_a_job_that_expires_holds_nothing_back),
         cmocka_unit_test(test_only_a_panel_that_reaches_the_score_is_asked),
