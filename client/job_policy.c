@@ -18,9 +18,10 @@ static bool ask_solver(struct policy_refusal *refusal, const struct job_policy *
 }
 
 static bool ask_node(struct policy_refusal *refusal, const struct job_policy *policy,
-                     const struct game_terms *terms)
+                     const struct game_terms *terms, uint64_t now_s)
 {
-    return (terms->seats == 0 || policy_enlist(refusal, &policy->node, terms, NULL, &unknown)) &&
+    return (terms->seats == 0 ||
+            policy_enlist(refusal, &policy->node, terms, NULL, &unknown, now_s)) &&
            policy_claim(refusal, &policy->node, terms, terms->bond, NULL, &unknown);
 }
 
@@ -29,7 +30,7 @@ const char *job_policy_word(const struct job_policy *policy, const struct game_t
 {
     struct policy_refusal refusal;
 
-    return ask_solver(&refusal, policy, terms, now_s) && ask_node(&refusal, policy, terms)
+    return ask_solver(&refusal, policy, terms, now_s) && ask_node(&refusal, policy, terms, now_s)
                ? "ok"
                : policy_term_word(refusal.term);
 }
@@ -46,7 +47,7 @@ json_t *job_policy_json(const struct job_policy *policy, const struct game_terms
 {
     struct policy_refusal refusals[2];
     bool solver = ask_solver(&refusals[0], policy, terms, now_s);
-    bool node = ask_node(&refusals[1], policy, terms);
+    bool node = ask_node(&refusals[1], policy, terms, now_s);
 
     return json_pack("{s:o, s:o}", "solver", refusal_json(solver, &refusals[0]), "node",
                      refusal_json(node, &refusals[1]));

@@ -92,6 +92,7 @@ static enum status read_multiple(uint32_t *thousandths, const struct options *op
 static enum status read_common(struct policy *policy, const struct options *options,
                                struct error *error)
 {
+    read_period(&policy->lock_time_max_s, options, "lock-time-most");
     read_period(&policy->clock_least_s, options, "clock-least");
     TRY(read_multiple(&policy->clock_factor, options, "clock-factor", error));
     TRY(read_multiple(&policy->cost_cover, options, "cost-cover", error));

@@ -21,6 +21,13 @@
      .help = "policy: quick also takes what 'job open --terms quick' opens, with periods of "      \
              "seconds and more of the account locked: not for real money; the other classes "      \
              "differ only for 'job open'"},                                                        \
+        {.name = "lock-time-most",                                                                 \
+         .kind = OPTION_DURATION,                                                                  \
+         .value = "TIME",                                                                          \
+         .fallback = "90d",                                                                        \
+         .maximum = UINT32_MAX,                                                                    \
+         .help = "policy: lock no bond and no stake that deadline and periods can hold longer; "   \
+                 "0s: any"},                                                                       \
         {.name = "clock-least",                                                                    \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
@@ -42,7 +49,7 @@
         .help = "policy: where --price is known, fee or reward is at least so many times the "     \
                 "cost of computing a segment"                                                      \
     }
-#define POLICY_OPTION_COUNT 5
+#define POLICY_OPTION_COUNT 6
 
 /* Of a node. */
 #define POLICY_NODE_OPTIONS                                                                        \

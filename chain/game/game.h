@@ -29,6 +29,7 @@
 #define GAME_HELD_PPM_MAX  500000
 #define GAME_SEATS_MAX     8
 #define GAME_PLACES_MAX    64 /* in the draw of a segment */
+#define GAME_ROUNDS_MAX    7  /* of that draw: each has at least as many places as all before */
 #define GAME_PANEL_MAX     65535
 #define GAME_PANEL_LEAST   255 /* the most that a job may wait for */
 #define GAME_ENLIST_MAX    16

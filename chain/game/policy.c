@@ -10,6 +10,11 @@
 
 #define MOST        (~(wei)0)
 #define MS_PER_HOUR 3600000u
+#define DAY_S       86400u
+
+/* The rounds of a segment, as many when the panel is asked after the end, and the one in which it
+ * sleeps. */
+#define ROUNDS (2 * GAME_ROUNDS_MAX + 1)
 
 /* "4294967.295" fits. */
 #define MULTIPLE_SIZE 24
@@ -24,6 +29,7 @@ struct policy policy_default(void)
         .bond_fees_max = 20,
         .seal_least_s = 600,
         .reveal_least_s = 600,
+        .lock_time_max_s = 90 * DAY_S,
         .clock_least_s = 3600,
         .clock_factor = 3 * POLICY_ONE,
         .cost_cover = 1300,
@@ -60,11 +66,13 @@ static const struct {
     [POLICY_BOND] = {"bond", "the bond", "--bond"},
     [POLICY_SEAL_PERIOD] = {"seal", "the seal period", "--seal-period"},
     [POLICY_REVEAL_PERIOD] = {"reveal", "the reveal period", "--reveal-period"},
+    [POLICY_CLAIM_PERIOD] = {"claim", "the claim period", "--claim-period"},
     [POLICY_CLOCK] = {"clock", "the clock of a dispute", "--clock"},
     [POLICY_REWARD] = {"reward", "the reward of a segment", "--reward"},
     [POLICY_STAKE] = {"stake", "the stake", "--stake"},
     [POLICY_SEGMENT_PERIOD] = {"segment", "the segment period", "--segment-period"},
     [POLICY_DEADLINE] = {"deadline", "the time until the deadline", "--deadline"},
+    [POLICY_DELIVERY_PERIOD] = {"delivery", "the delivery period", "--delivery-period"},
 };
 
 const char *policy_term_word(enum policy_term term)
@@ -188,6 +196,73 @@ static bool can_respond(struct policy_refusal *refusal, const struct policy *pol
                   "--clock-factor");
 }
 
+/* What holds a bond or a stake, one after the other. */
+struct hold {
+    enum policy_term term;
+    uint64_t period_s;
+    uint32_t times;
+};
+#define HOLDS 6
+
+static void list_holds(struct hold holds[HOLDS], const struct game_terms *terms, uint64_t now_s)
+{
+    uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
+    uint32_t rounds = terms->seats == 0 ? 1 : ROUNDS;
+    const struct hold all[HOLDS] = {
+        {POLICY_DEADLINE, left_s, 1},
+        {POLICY_SEAL_PERIOD, terms->seal_period_s, rounds},
+        {POLICY_REVEAL_PERIOD, terms->reveal_period_s, rounds},
+        {POLICY_CLAIM_PERIOD, terms->claim_period_s, 2},
+        /* All claim the same: each leads with whole clocks, and the solver's last is whole too. */
+        {POLICY_CLOCK, terms->clock_s, GAME_OUTSIDERS_MAX + 1},
+        {POLICY_DELIVERY_PERIOD, terms->delivery_period_s, 1},
+    };
+
+    memcpy(holds, all, sizeof(all));
+}
+
+uint64_t policy_lock_time(const struct game_terms *terms, uint64_t now_s)
+{
+    struct hold holds[HOLDS];
+    wei time_s = 0;
+
+    list_holds(holds, terms, now_s);
+    for (size_t i = 0; i < HOLDS; i++) {
+        time_s += (wei)holds[i].period_s * holds[i].times;
+    }
+    return time_s > UINT64_MAX ? UINT64_MAX : (uint64_t)time_s;
+}
+
+/* Names the term that holds the longest. */
+static bool is_soon_over(struct policy_refusal *refusal, const struct policy *policy,
+                         const struct game_terms *terms, uint64_t now_s)
+{
+    uint64_t time_s = policy_lock_time(terms, now_s);
+    struct hold holds[HOLDS];
+    size_t longest = 0;
+    char is_text[TERMS_PERIOD_SIZE];
+    char time[TERMS_PERIOD_SIZE];
+    char most[TERMS_PERIOD_SIZE];
+
+    if (policy->lock_time_max_s == 0 || time_s <= policy->lock_time_max_s) {
+        return true;
+    }
+    list_holds(holds, terms, now_s);
+    for (size_t i = 1; i < HOLDS; i++) {
+        if ((wei)holds[i].period_s * holds[i].times >
+            (wei)holds[longest].period_s * holds[longest].times) {
+            longest = i;
+        }
+    }
+    terms_period(is_text, holds[longest].period_s);
+    terms_period(time, time_s);
+    terms_period(most, policy->lock_time_max_s);
+    return refuse(refusal, holds[longest].term,
+                  "is %s, so that the terms can hold bond and stake for %s in all, and the policy "
+                  "locks them for %s at most (--lock-time-most)",
+                  is_text, time, most);
+}
+
 /* ---- pay --------------------------------------------------------------------------- */
 
 static bool pays(struct policy_refusal *refusal, enum policy_term term, wei pay, wei least,
@@ -288,7 +363,7 @@ static bool is_small_bond(struct policy_refusal *refusal, const struct policy *p
 
 bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
                    const struct game_terms *terms, const struct policy_locked *locked,
-                   const struct policy_pace *pace)
+                   const struct policy_pace *pace, uint64_t now_s)
 {
     agree(refusal);
     return pays(refusal, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
@@ -301,6 +376,7 @@ bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
            is_long(refusal, POLICY_REVEAL_PERIOD, terms->reveal_period_s, policy->reveal_least_s,
                    "--reveal-period-least") &&
            can_respond(refusal, policy, terms, pace) &&
+           is_soon_over(refusal, policy, terms, now_s) &&
            can_lock(refusal, policy, POLICY_BOND, terms->bond, locked);
 }
 
@@ -392,7 +468,8 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
            covers(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, pace->segment_ms,
                   policy->time_spare, "--time-spare") &&
            covers(refusal, POLICY_DEADLINE, left_s, pace->left_ms, policy->time_spare,
-                  "--time-spare");
+                  "--time-spare") &&
+           is_soon_over(refusal, policy, terms, now_s);
 }
 
 bool policy_open(struct policy_refusal *refusal, const struct policy *policy,
@@ -400,7 +477,7 @@ bool policy_open(struct policy_refusal *refusal, const struct policy *policy,
 {
     const struct policy_pace unknown = {0};
 
-    return (terms->seats == 0 || policy_enlist(refusal, policy, terms, NULL, &unknown)) &&
+    return (terms->seats == 0 || policy_enlist(refusal, policy, terms, NULL, &unknown, now_s)) &&
            policy_claim(refusal, policy, terms, terms->bond, NULL, &unknown) &&
            policy_solve(refusal, policy, terms, terms->reward_to, terms->stake, &unknown, now_s);
 }
@@ -418,10 +495,19 @@ static void print_cap(char text[TERMS_AMOUNT_SIZE], const struct policy_cap *cap
     }
 }
 
+static void print_lock_time(char text[TERMS_PERIOD_SIZE], const struct policy *policy)
+{
+    if (policy->lock_time_max_s == 0) {
+        (void)snprintf(text, TERMS_PERIOD_SIZE, "any time");
+    } else {
+        terms_period(text, policy->lock_time_max_s);
+    }
+}
+
 void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *policy)
 {
     char caps[3][TERMS_AMOUNT_SIZE];
-    char periods[3][TERMS_PERIOD_SIZE];
+    char periods[4][TERMS_PERIOD_SIZE];
     char fee[TERMS_AMOUNT_SIZE];
     char bond[MULTIPLE_SIZE] = "any number of";
 
@@ -432,13 +518,15 @@ void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *polic
     terms_period(periods[0], policy->seal_least_s);
     terms_period(periods[1], policy->reveal_least_s);
     terms_period(periods[2], policy->clock_least_s);
+    print_lock_time(periods[3], policy);
     if (policy->bond_fees_max > 0) {
         (void)snprintf(bond, sizeof(bond), "%" PRIu32, policy->bond_fees_max);
     }
-    (void)snprintf(text, POLICY_TEXT_MAX,
-                   "locks at most %s in all, %s in a job, %s for a party, %s fees in a bond; takes "
-                   "a fee from %s, to seal from %s, to reveal from %s, a clock from %s",
-                   caps[0], caps[1], caps[2], bond, fee, periods[0], periods[1], periods[2]);
+    (void)snprintf(
+        text, POLICY_TEXT_MAX,
+        "locks at most %s in all, %s in a job, %s for a party, %s fees in a bond, for %s; "
+        "takes a fee from %s, to seal from %s, to reveal from %s, a clock from %s",
+        caps[0], caps[1], caps[2], bond, periods[3], fee, periods[0], periods[1], periods[2]);
 }
 
 void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *policy)
@@ -447,6 +535,7 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
     char rewards[MULTIPLE_SIZE] = "any number of";
     char reward[TERMS_AMOUNT_SIZE];
     char response[TERMS_PERIOD_SIZE];
+    char time[TERMS_PERIOD_SIZE];
     char hour[TERMS_AMOUNT_SIZE] = "any earnings";
 
     print_cap(stake, &policy->stake_max);
@@ -455,11 +544,12 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
     }
     terms_amount(reward, policy->reward_least);
     terms_period(response, policy->clock_least_s);
+    print_lock_time(time, policy);
     if (policy->hour_least > 0) {
         terms_amount(hour, policy->hour_least);
     }
     (void)snprintf(text, POLICY_TEXT_MAX,
-                   "stakes at most %s whole rewards, and %s in a job; takes a segment's "
-                   "reward from %s, %s an hour, a clock from %s",
-                   rewards, stake, reward, hour, response);
+                   "stakes at most %s whole rewards, and %s in a job, for %s; takes a "
+                   "segment's reward from %s, %s an hour, a clock from %s",
+                   rewards, stake, time, reward, hour, response);
 }

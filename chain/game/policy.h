@@ -36,10 +36,12 @@ struct policy {
     uint32_t seal_least_s;
     uint32_t reveal_least_s;
 
-    uint32_t clock_least_s; /* of nodes and solvers */
-    uint32_t clock_factor;  /* in thousandths: a period against the time of a replay */
-    uint32_t cost_cover;    /* in thousandths: fee or reward against the cost of the work */
-    wei price;              /* of an hour of this machine; 0: not known */
+    /* Of nodes and solvers. */
+    uint32_t lock_time_max_s; /* how long the terms can hold a bond or a stake */
+    uint32_t clock_least_s;
+    uint32_t clock_factor; /* in thousandths: a period against the time of a replay */
+    uint32_t cost_cover;   /* in thousandths: fee or reward against the cost of the work */
+    wei price;             /* of an hour of this machine; 0: not known */
 
     /* Of a solver. */
     struct policy_cap stake_max;
@@ -81,11 +83,13 @@ enum policy_term {
     POLICY_BOND,
     POLICY_SEAL_PERIOD,
     POLICY_REVEAL_PERIOD,
+    POLICY_CLAIM_PERIOD,
     POLICY_CLOCK,
     POLICY_REWARD,
     POLICY_STAKE,
     POLICY_SEGMENT_PERIOD,
     POLICY_DEADLINE,
+    POLICY_DELIVERY_PERIOD,
     POLICY_TERMS,
 };
 
@@ -95,14 +99,20 @@ struct policy_refusal {
     char text[POLICY_TEXT_MAX]; /* a sentence */
 };
 
+/* How long a bond or a stake that is locked now can be held, where each move is made as soon as it
+ * can be: until the deadline, and from there all that PROTOCOL 8 counts, with one full queue of
+ * claims and the client's question to the panel. */
+uint64_t policy_lock_time(const struct game_terms *terms, uint64_t now_s);
+
 /* True: agreed, and *refusal is empty. */
 
 /* A node: to lock the bond of one more entry in the panel. */
 MUST_CHECK bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
                               const struct game_terms *terms, const struct policy_locked *locked,
-                              const struct policy_pace *pace);
+                              const struct policy_pace *pace, uint64_t now_s);
 
-/* A node: to lock the bond of a claim, which grows with the claims that wait. */
+/* A node: to lock the bond of a claim, which grows with the claims that wait. Its time is not
+ * limited: who sees a lie in a job with long clocks still claims. */
 MUST_CHECK bool policy_claim(struct policy_refusal *refusal, const struct policy *policy,
                              const struct game_terms *terms, wei bond,
                              const struct policy_locked *locked, const struct policy_pace *pace);

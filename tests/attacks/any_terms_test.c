@@ -1,7 +1,7 @@
 /*
  * Goal: a client whose terms only rob a solver gets nothing from a solver that asks its policy.
- * Method: the attack as it was played: a stake of 80 ether for 8 wei and clocks of one second. The
- * solver is the real one, rounds and all. Once it has no policy, as it had none, and a friend of
+ * Method: the attack as it was played: a stake of 80 ether for 8 wei and clocks of one second; and
+ * one that would hold a stake for years. The solver is the real one, rounds and all. Once it has no policy, as it had none, and a friend of
  * the client claims what nobody answers in time; once it asks the policy of its defaults. Client
  * and friend are one party: their money is counted together.
  */
@@ -100,6 +100,21 @@ ATTACK(a_solver_at_its_defaults)
     scene_see(scene, scene_party_gain(scene, robbers, 2), 0);
 }
 
+/* Everything else is agreed to. */
+ATTACK(a_stake_that_would_be_held_for_years)
+{
+    const struct policy policy = {.lock_time_max_s = policy_default().lock_time_max_s};
+    struct solver_view view;
+
+    scene->terms.clock_s = GAME_PERIOD_MAX;
+    scene_open_job(scene);
+    view = run_solver(scene, &policy);
+    assert_true(view.lost && view.committed == 0);
+    assert_non_null(strstr(view.trouble, "the clock of a dispute is 16777215s"));
+    assert_non_null(strstr(view.trouble, "--lock-time-most"));
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 0);
+}
+
 /* One term after the other is put right, until the policy agrees to all. */
 ATTACK(each_term_is_refused_by_its_name)
 {
@@ -131,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ATTACK_TESTS(a_solver_without_a_policy),
         ATTACK_TESTS(a_solver_at_its_defaults),
+        ATTACK_TESTS(a_stake_that_would_be_held_for_years),
         ATTACK_TESTS(each_term_is_refused_by_its_name),
     };
 

@@ -1,10 +1,12 @@
 /*
  * Goal: jobs that nobody means exhaust no panel for others, and take nothing of who sits in one.
- * Method: a client opens one job after the other with the best of terms, which no solver will take,
- * until the node that asks its policy locks nothing more for it. An honest client comes, and finds
- * the node. Then another party helps, and they fill all that the node locks: the next dear job
- * waits until junk ends, with its deadline at the latest. Nobody has lost anything but the gas of
- * who made the junk. The node is the real one, with the policy of its defaults.
+ * Method: a client opens jobs with the best of terms that would hold bonds for years, by their
+ * deadline, clock or seal period: the node enlists in none. Then it opens one job after the other
+ * with terms as good, which no solver will take, until the node that asks its policy locks nothing
+ * more for it. An honest client comes, and finds the node. Then another party helps, and they fill
+ * all that the node locks: the next dear job waits until junk ends, with its deadline at the
+ * latest. Nobody has lost anything but the gas of who made the junk. The node is the real one, with
+ * the policy of its defaults.
  */
 #include "tests/support/test.h"
 
@@ -21,6 +23,7 @@ enum {
     JUNK = 3, /* jobs of a party */
     ROUNDS_MAX = 10000,
     ROUNDS_MORE = 40,
+    YEAR_S = 365 * 86400,
 };
 
 /* Two are a party's share of a purse, a hundredth, and four all that a node locks. */
@@ -39,6 +42,27 @@ static void junk(struct game_terms *terms)
     dear(terms);
     terms->panel_least = 200; /* that many will not come: so no solver can accept */
 }
+
+static void far_deadline(struct game_terms *terms)
+{
+    dear(terms);
+    terms->deadline_s += 3 * YEAR_S;
+}
+
+static void long_clock(struct game_terms *terms)
+{
+    dear(terms);
+    terms->clock_s = GAME_PERIOD_MAX;
+}
+
+static void long_seal(struct game_terms *terms)
+{
+    dear(terms);
+    terms->seal_period_s = GAME_PERIOD_MAX;
+}
+
+static void (*const for_years[JUNK])(struct game_terms *terms) = {far_deadline, long_clock,
+                                                                  long_seal};
 
 static void play_round(struct market_node *node)
 {
@@ -69,6 +93,24 @@ static void see(struct market_node *node, enum game_event_kind kind, uint32_t wa
         play_round(node);
     }
     assert_int_equal(of_the_node(node, kind), wanted);
+}
+
+static void see_none_for_years(struct market_node *node, const struct job *job)
+{
+    struct market *market = node->market;
+    struct hash32 jobs[JUNK];
+
+    for (int i = 0; i < JUNK; i++) {
+        market->retouch = for_years[i];
+        jobs[i] = market_open_job(market, job);
+    }
+    see(node, GAME_ENLISTED, 0);
+    assert_int_equal(market_node_number(node, "SELECT count(*) FROM wishes WHERE reason LIKE"
+                                              " 'the policy: %(--lock-time-most)'"),
+                     JUNK);
+    for (int i = 0; i < JUNK; i++) {
+        market_cancel(market, &jobs[i]);
+    }
 }
 
 static void open_junk(struct market *market, struct hash32 jobs[JUNK], const struct job *job,
@@ -122,6 +164,7 @@ static void play(bool embedded, const char *name)
     node.options.policy = policy_default();
     market_node_open(&node);
 
+    see_none_for_years(&node, job);
     open_junk(&market, one, job, MARKET_RIVAL);
     see(&node, GAME_ENLISTED, 2);
     honest[0] = market_open_job(&market, job);

@@ -164,7 +164,8 @@ enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
     struct policy_pace pace;
 
     TRY(read_pace(&pace, node, &job->key, error));
-    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, NULL, &pace);
+    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, NULL, &pace,
+                         node->clock.time_s);
     return STATUS_OK;
 }
 
@@ -185,7 +186,8 @@ enum status node_policy_enlist(struct node *node, struct policy_refusal *refusal
     }
     TRY(read_pace(&pace, node, &job->key, error));
     TRY(read_locked(&locked, node, &parties, error));
-    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, &locked, &pace);
+    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, &locked, &pace,
+                         node->clock.time_s);
     return STATUS_OK;
 }
 

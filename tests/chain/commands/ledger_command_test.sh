@@ -16,7 +16,8 @@ chmod 600 "$dir/pass"
 
 run "$L" doctor
 check "doctor shows the policies in force" 0 \
-    'says out "locks at most 2 % in all" && says out "stakes at most 4 whole rewards"'
+    'says out "locks at most 2 % in all" && says out "stakes at most 4 whole rewards" &&
+    says out "for 90d; takes a fee" && says out "for 90d; takes a segment"'
 run env LOCKSTEP_LOCK_MOST=3eth "$L" doctor
 check "with what the environment says" 0 'says out "locks at most 3 eth in all"'
 printf 'lock-most=5%%\nbond-fees-most=0\n' >"$dir/policy"

@@ -40,6 +40,7 @@ static struct game_terms terms_of_default(void)
                                .reveal_period_s = 6 * HOUR_S,
                                .claim_period_s = 12 * HOUR_S,
                                .clock_s = 12 * HOUR_S,
+                               .delivery_period_s = 3 * DAY_S,
                                .deadline_s = NOW_S + 30 * DAY_S};
 }
 
@@ -81,7 +82,7 @@ static void test_the_defaults_of_all_roles_agree_with_each_other(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal);
     see_agreed(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal);
     see_agreed(
         policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, NOW_S),
@@ -104,7 +105,7 @@ static void test_quick_terms_are_taken_by_whoever_was_told_so(void **state)
         const struct policy *policy = &policies[i];
         bool quick = i == 1;
 
-        assert_int_equal(policy_enlist(&refusal, policy, &terms, &locked, &unknown), quick);
+        assert_int_equal(policy_enlist(&refusal, policy, &terms, &locked, &unknown, NOW_S), quick);
         assert_int_equal(policy_claim(&refusal, policy, &terms, terms.bond, &locked, &unknown),
                          quick);
         assert_int_equal(policy_solve(&refusal, policy, &terms, ETH, terms.stake, &unknown, NOW_S),
@@ -120,11 +121,11 @@ static void test_a_policy_without_limits_agrees_to_anything(void **state)
     const struct policy none = {0};
     const struct policy_locked locked = {.all = MOST, .job = MOST, .client = MOST, .solver = MOST};
     const struct policy_pace pace = {UINT64_MAX, UINT64_MAX};
-    struct game_terms terms = {.bond = WEI_MAX, .stake = WEI_MAX};
+    struct game_terms terms = {.bond = WEI_MAX, .stake = WEI_MAX, .deadline_s = UINT64_MAX};
     struct policy_refusal refusal;
 
     (void)state;
-    see_agreed(policy_enlist(&refusal, &none, &terms, &locked, &pace), &refusal);
+    see_agreed(policy_enlist(&refusal, &none, &terms, &locked, &pace, NOW_S), &refusal);
     see_agreed(policy_claim(&refusal, &none, &terms, terms.bond, &locked, &pace), &refusal);
     see_agreed(policy_solve(&refusal, &none, &terms, terms.reward_to, 0, &pace, NOW_S), &refusal);
 }
@@ -138,16 +139,16 @@ static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
 
     (void)state;
     terms.fee = 0;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_FEE,
-                "fee of a seat is 0", "1 gwei", "--fee-least");
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal,
+                POLICY_FEE, "fee of a seat is 0", "1 gwei", "--fee-least");
     terms.fee = WEI_PER_GWEI - 1;
-    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S));
     terms.fee = WEI_PER_GWEI;
     terms.bond = 20 * WEI_PER_GWEI;
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal);
     terms.bond++;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_BOND,
-                "20.000000001 gwei", "20 fees", "--bond-fees-most");
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal,
+                POLICY_BOND, "20.000000001 gwei", "20 fees", "--bond-fees-most");
 }
 
 static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **state)
@@ -161,11 +162,11 @@ static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **st
     (void)state;
     policy.price = ETH / 5; /* half an hour costs a tenth, and 1.3 times that is wanted */
     terms.fee = ETH / 100 * 13;
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal);
     terms.fee--;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_FEE,
-                "0.129999999999999999 eth", "costs 0.1 eth", "--cost-cover");
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
+                POLICY_FEE, "0.129999999999999999 eth", "costs 0.1 eth", "--cost-cover");
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal);
 }
 
 static void test_a_node_wants_time(void **state)
@@ -193,12 +194,12 @@ static void test_a_node_wants_time(void **state)
         uint32_t *period_s = (uint32_t *)(void *)((uint8_t *)&terms + periods[i].at);
 
         *period_s = periods[i].least;
-        see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+        see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal);
         *period_s = 1;
-        see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+        see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal,
                     periods[i].term, "is 1s", periods[i].limit, periods[i].option);
         *period_s = periods[i].least - 1;
-        assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
+        assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S));
     }
 }
 
@@ -212,13 +213,13 @@ static void test_periods_outlast_what_a_check_takes_here(void **state)
 
     (void)state;
     terms.clock_s = 12 * HOUR_S;
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal);
     pace.segment_ms++;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal,
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
                 POLICY_SEAL_PERIOD, "12h", "3 times", "--clock-factor");
     terms.seal_period_s = DAY_S;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_CLOCK,
-                "12h", "3 times", "--clock-factor");
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
+                POLICY_CLOCK, "12h", "3 times", "--clock-factor");
     see_refused(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &pace), &refusal,
                 POLICY_CLOCK, "12h", "3 times", "--clock-factor");
     see_refused(policy_solve(&refusal, &policy, &terms, terms.reward_to, MOST, &pace, NOW_S),
@@ -236,16 +237,16 @@ static void see_room(const struct policy_locked *before, size_t at, wei most, co
     struct policy_refusal refusal;
 
     *amount = most - terms.bond;
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal);
     see_agreed(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal);
     (*amount)++;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_BOND,
-                "is 1 eth", "locked", option);
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal,
+                POLICY_BOND, "is 1 eth", "locked", option);
     assert_true(refusal.for_now);
     see_refused(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal,
                 POLICY_BOND, "is 1 eth", "locked", option);
     *amount = MOST;
-    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S));
 }
 
 static void test_what_is_locked_is_counted_in_all_and_for_job_and_party(void **state)
@@ -267,7 +268,7 @@ static void test_a_bond_that_never_fits_is_refused_for_good(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S));
     assert_false(refusal.for_now);
 }
 
@@ -279,10 +280,10 @@ static void test_a_limit_may_be_an_amount(void **state)
     struct policy_refusal refusal;
 
     (void)state;
-    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal);
     policy.lock_all.amount--;
-    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_BOND,
-                "is 1 eth", "at most", "--lock-most");
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal,
+                POLICY_BOND, "is 1 eth", "at most", "--lock-most");
 }
 
 /* A node with 100 ether at its defaults: whatever the terms, it never locks more than two. */
@@ -300,7 +301,7 @@ static void test_a_node_at_its_defaults_risks_little(void **state)
         locked.job = 0;
         for (int again = 0; again < 64; again++) {
             locked.client = locked.solver = locked.job;
-            if (policy_enlist(&refusal, &policy, &terms, &locked, &unknown) ||
+            if (policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S) ||
                 policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown)) {
                 locked.all += terms.bond;
                 locked.job += terms.bond;
@@ -309,6 +310,96 @@ static void test_a_node_at_its_defaults_risks_little(void **state)
             assert_true(locked.all <= 2 * ETH);
         }
     }
+}
+
+/* ---- how long ---------------------------------------------------------------- */
+
+/* At the default terms: 30 days until the deadline, 15 times 18 hours of seal and reveal, two claim
+ * periods, 17 clocks, three days of delivery. */
+static void test_the_time_of_a_lock_counts_all_that_can_hold_it(void **state)
+{
+    struct game_terms terms = terms_of_default();
+
+    (void)state;
+    assert_int_equal(policy_lock_time(&terms, NOW_S),
+                     33 * DAY_S + (15 * 18 + 2 * 12 + 17 * 12) * HOUR_S);
+    assert_int_equal(policy_lock_time(&terms, terms.deadline_s),
+                     policy_lock_time(&terms, UINT64_MAX));
+    assert_int_equal(policy_lock_time(&terms, NOW_S) - policy_lock_time(&terms, UINT64_MAX),
+                     30 * DAY_S);
+    terms.seats = 0; /* then nobody draws */
+    assert_int_equal(policy_lock_time(&terms, NOW_S),
+                     33 * DAY_S + (18 + 2 * 12 + 17 * 12) * HOUR_S);
+    terms.deadline_s = UINT64_MAX;
+    assert_true(policy_lock_time(&terms, 0) == UINT64_MAX);
+}
+
+/* Each is made the longest, up to the 90 days and a second past them. */
+static void test_terms_that_hold_bond_and_stake_for_long_are_refused(void **state)
+{
+    const struct policy policies[] = {policy_default(), policy_quick()};
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    const struct {
+        enum policy_term term;
+        size_t at;
+        uint32_t times;
+        const char *name;
+    } periods[] = {
+        {POLICY_SEAL_PERIOD, offsetof(struct game_terms, seal_period_s), 15, "the seal period"},
+        {POLICY_REVEAL_PERIOD, offsetof(struct game_terms, reveal_period_s), 15,
+         "the reveal period"},
+        {POLICY_CLAIM_PERIOD, offsetof(struct game_terms, claim_period_s), 2, "the claim period"},
+        {POLICY_CLOCK, offsetof(struct game_terms, clock_s), 17, "the clock"},
+        {POLICY_DELIVERY_PERIOD, offsetof(struct game_terms, delivery_period_s), 1,
+         "the delivery period"},
+    };
+    struct policy_refusal refusal;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(periods) / sizeof(periods[0]); i++) {
+        const struct policy *policy = &policies[i % 2];
+        struct game_terms terms = terms_of_default();
+        uint32_t *period_s = (uint32_t *)(void *)((uint8_t *)&terms + periods[i / 2].at);
+        uint32_t room_s;
+
+        terms.deadline_s = NOW_S + DAY_S;
+        room_s = 90 * DAY_S - (uint32_t)policy_lock_time(&terms, NOW_S);
+        *period_s += room_s / periods[i / 2].times;
+        terms.deadline_s += room_s % periods[i / 2].times;
+        see_agreed(policy_enlist(&refusal, policy, &terms, &locked, &unknown, NOW_S), &refusal);
+        see_agreed(
+            policy_solve(&refusal, policy, &terms, terms.reward_to, terms.stake, &unknown, NOW_S),
+            &refusal);
+        see_agreed(policy_open(&refusal, policy, &terms, NOW_S), &refusal);
+        terms.deadline_s++;
+        see_refused(policy_enlist(&refusal, policy, &terms, &locked, &unknown, NOW_S), &refusal,
+                    periods[i / 2].term, periods[i / 2].name, "7776001s in all",
+                    "90d at most (--lock-time-most)");
+        see_refused(
+            policy_solve(&refusal, policy, &terms, terms.reward_to, terms.stake, &unknown, NOW_S),
+            &refusal, periods[i / 2].term, periods[i / 2].name, "7776001s in all",
+            "90d at most (--lock-time-most)");
+        assert_false(policy_open(&refusal, policy, &terms, NOW_S));
+        see_agreed(policy_enlist(&refusal, policy, &terms, &locked, &unknown, NOW_S + 1), &refusal);
+    }
+}
+
+static void test_a_deadline_that_is_far_is_refused(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.deadline_s = NOW_S + 3650 * DAY_S;
+    see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S), &refusal,
+                POLICY_DEADLINE, "the time until the deadline is 3650d", "90d at most",
+                "--lock-time-most");
+    assert_false(refusal.for_now);
+    assert_false(policy_open(&refusal, &policy, &terms, NOW_S));
+    assert_string_equal(policy_term_option(refusal.term), "--deadline");
+    see_agreed(policy_claim(&refusal, &policy, &terms, terms.bond, &locked, &unknown), &refusal);
 }
 
 /* ---- a solver ---------------------------------------------------------------- */
@@ -419,24 +510,24 @@ static void test_no_amount_overflows(void **state)
 
     (void)state;
     terms.bond = terms.stake = WEI_MAX;
-    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &unknown));
+    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &unknown, NOW_S));
     assert_false(policy_solve(&refusal, &policy, &terms, terms.reward_to, MOST, &unknown, NOW_S));
     terms.fee = terms.reward_to = MOST;
-    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown));
-    see_agreed(policy_enlist(&refusal, &policy, &terms, NULL, &unknown), &refusal);
+    assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &unknown, NOW_S));
+    see_agreed(policy_enlist(&refusal, &policy, &terms, NULL, &unknown, NOW_S), &refusal);
     see_agreed(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &unknown, NOW_S),
                &refusal);
     policy.price = MOST;
     policy.cost_cover = UINT32_MAX;
     terms.fee = terms.reward_to = MOST - 1;
-    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &pace));
+    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &pace, NOW_S));
     assert_int_equal(refusal.term, POLICY_FEE);
     assert_false(policy_solve(&refusal, &policy, &terms, terms.reward_to, 0, &pace, NOW_S));
     assert_int_equal(refusal.term, POLICY_REWARD);
     policy.price = 0;
     policy.clock_factor = UINT32_MAX;
     terms.seal_period_s = terms.clock_s = GAME_PERIOD_MAX;
-    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &pace));
+    assert_false(policy_enlist(&refusal, &policy, &terms, NULL, &pace, NOW_S));
     assert_int_equal(refusal.term, POLICY_SEAL_PERIOD);
     assert_false(policy_claim(&refusal, &policy, &terms, terms.bond, NULL, &pace));
     assert_int_equal(refusal.term, POLICY_CLOCK);
@@ -474,11 +565,14 @@ static void test_what_is_in_force_is_told(void **state)
     (void)state;
     policy_describe_node(text, &policy);
     assert_non_null(strstr(text, "2 % in all, 1 % in a job, 1 % for a party, 20 fees"));
+    assert_non_null(strstr(text, "for 90d;"));
     assert_true(strlen(text) < POLICY_TEXT_MAX - 1);
     policy_describe_solver(text, &policy);
     assert_non_null(strstr(text, "4 whole rewards"));
+    assert_non_null(strstr(text, "for 90d;"));
     policy_describe_node(text, &none);
     assert_non_null(strstr(text, "any in all"));
+    assert_non_null(strstr(text, "for any time;"));
     assert_true(strlen(text) < POLICY_TEXT_MAX - 1);
 }
 
@@ -496,6 +590,9 @@ int main(void)
         cmocka_unit_test(test_a_bond_that_never_fits_is_refused_for_good),
         cmocka_unit_test(test_a_limit_may_be_an_amount),
         cmocka_unit_test(test_a_node_at_its_defaults_risks_little),
+        cmocka_unit_test(test_the_time_of_a_lock_counts_all_that_can_hold_it),
+        cmocka_unit_test(test_terms_that_hold_bond_and_stake_for_long_are_refused),
+        cmocka_unit_test(test_a_deadline_that_is_far_is_refused),
         cmocka_unit_test(test_a_solver_wants_a_reward_for_its_stake),
         cmocka_unit_test(test_a_solver_may_limit_its_stake),
         cmocka_unit_test(test_a_solver_wants_time),
