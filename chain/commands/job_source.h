@@ -52,7 +52,7 @@ MUST_CHECK enum status job_source_get(struct job_source *source, const char *pat
 MUST_CHECK enum status job_source_get_data(char *path, struct job_source *source, uint32_t at,
                                            const char *prefix, struct error *error);
 
-/* Fetches the first state of the job, which was got before and does not draw it, in the same way. */
+/* Fetches the first state of the job, which was got before and does not draw it. */
 MUST_CHECK enum status job_source_get_first_state(char *path, struct job_source *source,
                                                   const char *prefix, struct error *error);
 

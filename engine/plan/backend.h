@@ -38,8 +38,8 @@ struct machine_options {
     struct machine *lender;
     /* Bytes of the device to use; 0: all. A step that needs more runs in machine_sliced.h. */
     uint64_t device_memory;
-    /* Called with data that was read for what is kept from step to step: its memory may be given back
-     * where a later read finds it again. NULL: nobody asks. */
+    /* Called with data that was read for what is kept from step to step: its memory may be given
+     * back where a later read finds it again. NULL: nobody asks. */
     void (*spare)(void *context, const void *bytes);
     void *spare_context;
     /* Called after each operation with the time it took; NULL: no timing. */

@@ -48,8 +48,9 @@ MUST_CHECK enum status dataset_open_labels(struct dataset *dataset, struct error
 
 /*
  * The elements of a job's data tensor: those of a .safetensors under its name (only its part of the
- * file is mapped, or copied where it begins off its alignment, as older programs wrote), a .npy, or a file of nothing else, of which rank is 0. The root binds them, so
- * only their number, type and shape are checked; samples in a .npy must be finite.
+ * file is mapped, or copied where it begins off its alignment, as older programs wrote), a .npy, or
+ * a file of nothing else, of which rank is 0. The root binds them, so only their number, type and
+ * shape are checked; samples in a .npy must be finite.
  */
 MUST_CHECK enum status dataset_open_tensor(struct dataset *dataset, struct error *error,
                                            const char *path, const struct tensor *tensor);

@@ -1,9 +1,10 @@
 /*
  * Goal: a client whose terms only rob a solver gets nothing from a solver that asks its policy.
  * Method: the attack as it was played: a stake of 80 ether for 8 wei and clocks of one second; and
- * one that would hold a stake for years. The solver is the real one, rounds and all. Once it has no policy, as it had none, and a friend of
- * the client claims what nobody answers in time; once it asks the policy of its defaults. Client
- * and friend are one party: their money is counted together.
+ * one that would hold a stake for years. The solver is the real one, rounds and all. Once it has no
+ * policy, as it had none, and a friend of the client claims what nobody answers in time; once it
+ * asks the policy of its defaults. Client and friend are one party: what they have is counted as
+ * one.
  */
 #include "tests/support/game/attack.h"
 

@@ -4,9 +4,8 @@
  * contracts by a driver that plays a whole history in one transaction, with a clock and a chance of
  * the test's own. Every event's bytes, every refusal's bytes and every balance must be equal, and
  * the contract must hold exactly what it owes, what is escrowed, staked, bonded or held, and what
- * was burned. After every event a record in memory and a node's store must say the same of the job,
- * its segments, places and claims, and after every move what the ledger keeps. "make soak" plays
- * 10,000.
+ * was burned. After every event a record in memory and a node's store must say the same of a job,
+ * and after every move what the ledger keeps. "make soak" plays 10,000.
  */
 #include "tests/support/test.h"
 

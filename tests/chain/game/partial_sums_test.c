@@ -23,40 +23,12 @@ enum {
 static const enum op_kind kinds_with_parts[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
                                                 OP_QUANTIZE};
 
-static struct court *court_new(void)
-{
-    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
-
-    assert_non_null(court);
-    court_open(court);
-    return court;
-}
-
-static void court_free(struct court *court)
-{
-    court_compare(court);
-    court_close(court);
-    free(court);
-}
-
 static void begin(struct court *court, const struct evidence_context *context, uint32_t index,
                   uint32_t step)
 {
     court_commit(court, context, index, step);
     court_claim(court);
     court_answer(court);
-}
-
-static void convict(struct court *court, const struct buffer *evidence,
-                    enum game_refusal_kind refusal)
-{
-    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
-
-    if (refusal == GAME_REFUSED_NOT) {
-        court_done(court, &move, COURT_CLAIMANT);
-    } else {
-        court_refused(court, &move, COURT_CLAIMANT, refusal);
-    }
 }
 
 /* ---- moves ----------------------------------------------------------------------- */
@@ -111,7 +83,7 @@ static void show_part(struct court *court, const struct exhibit *exhibit,
     struct buffer evidence;
 
     exhibit_part_evidence(&evidence, exhibit, target, part, reply);
-    convict(court, &evidence, refusal);
+    court_convict(court, &evidence, refusal);
     buffer_release(&evidence);
 }
 

@@ -37,22 +37,6 @@ struct reading {
     uint32_t part;                   /* its number */
 };
 
-static struct court *court_new(void)
-{
-    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
-
-    assert_non_null(court);
-    court_open(court);
-    return court;
-}
-
-static void court_free(struct court *court)
-{
-    court_compare(court);
-    court_close(court);
-    free(court);
-}
-
 static void reading_open(struct reading *reading, struct court *court, enum op_kind kind,
                          int exponent, uint32_t found)
 {

@@ -20,29 +20,6 @@
 #define TIMES 8
 #define GROUP 2
 
-static struct court *court_new(void)
-{
-    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
-
-    assert_non_null(court);
-    court_open(court);
-    return court;
-}
-
-static void court_free(struct court *court)
-{
-    court_compare(court);
-    court_close(court);
-    free(court);
-}
-
-static void begin(struct court *court, const struct evidence_context *context)
-{
-    court_commit(court, context, 1, 2);
-    court_claim(court);
-    court_answer(court);
-}
-
 /* The solver commits to the micro-batch whose list the operation reads. */
 static void commit_batch(struct court *court, const struct exhibit *exhibit, uint32_t op)
 {
@@ -66,18 +43,6 @@ static void commit_batch(struct court *court, const struct exhibit *exhibit, uin
     move = court_move(court, GAME_REPLY, bytes, trace_reply_write(bytes, &query, &tree));
     court_done(court, &move, COURT_SOLVER);
     buffer_release(&question);
-}
-
-static void convict(struct court *court, const struct buffer *evidence,
-                    enum game_refusal_kind refusal)
-{
-    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
-
-    if (refusal == GAME_REFUSED_NOT) {
-        court_done(court, &move, COURT_CLAIMANT);
-    } else {
-        court_refused(court, &move, COURT_CLAIMANT, refusal);
-    }
 }
 
 /* The n-th unrolled operation of a kind that is an instance of the repeat (or of a join). */
@@ -105,20 +70,21 @@ static void try_op(struct court *court, struct exhibit *exhibit, uint32_t op)
     target.element =
         exhibit->tape->tensors[exhibit->tape->ops[op].outputs[target.output]].count - 1;
     right = exhibit_get(exhibit, &target);
-    begin(court, &exhibit->context);
+    court_bring(court, &exhibit->context, 1, 2);
     exhibit_evidence(&evidence, exhibit, &target);
     if (exhibit_batch(exhibit, op) != TENSOR_NONE) {
-        convict(court, &evidence, GAME_BAD_EVIDENCE); /* to that micro-batch nobody has committed */
+        court_convict(court, &evidence,
+                      GAME_BAD_EVIDENCE); /* to that micro-batch nobody has committed */
     }
     commit_batch(court, exhibit, op);
-    convict(court, &evidence, GAME_NOT_GUILTY);
+    court_convict(court, &evidence, GAME_NOT_GUILTY);
     buffer_release(&evidence);
 
     exhibit_set(exhibit, &target, right ^ 1);
-    begin(court, &exhibit->context);
+    court_bring(court, &exhibit->context, 1, 2);
     exhibit_evidence(&evidence, exhibit, &target);
     commit_batch(court, exhibit, op);
-    convict(court, &evidence, GAME_REFUSED_NOT);
+    court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     exhibit_set(exhibit, &target, right);
     court_compare(court);
@@ -193,16 +159,16 @@ static void test_another_instance_proves_nothing(void **state)
         struct buffer evidence;
 
         target.op = find_op(exhibit.tape, OP_ADD, 3, join == 1);
-        begin(court, &exhibit.context);
+        court_bring(court, &exhibit.context, 1, 2);
         commit_batch(court, &exhibit, target.op);
         exhibit_evidence(&evidence, &exhibit, &target);
         assert_int_equal(endian_load_be32(instance_of(&evidence)), 3);
         for (size_t i = 0; i < sizeof(instances) / sizeof(instances[0]); i++) {
             endian_store_be32(instance_of(&evidence), instances[i]);
-            convict(court, &evidence, GAME_BAD_EVIDENCE);
+            court_convict(court, &evidence, GAME_BAD_EVIDENCE);
         }
         endian_store_be32(instance_of(&evidence), 3);
-        convict(court, &evidence, GAME_NOT_GUILTY);
+        court_convict(court, &evidence, GAME_NOT_GUILTY);
         court_timeout(court);
         court_compare(court);
         buffer_release(&evidence);
@@ -218,7 +184,7 @@ static void play_walk(struct court *court, struct walk *walk)
     struct buffer evidence;
     struct game_move move;
 
-    begin(court, &walk->context);
+    court_bring(court, &walk->context, 1, 2);
     while (walk_query(walk)) {
         move = court_move(court, GAME_QUERY, walk->question.data, walk->question.size);
         court_done(court, &move, COURT_CLAIMANT);
@@ -230,7 +196,7 @@ static void play_walk(struct court *court, struct walk *walk)
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, walk);
-    convict(court, &evidence, GAME_REFUSED_NOT);
+    court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     court_compare(court);
 }
@@ -249,13 +215,13 @@ static void test_a_micro_batch_counts_until_another_is_committed_to(void **state
     target.op = find_op(exhibit.tape, OP_CONTRACT, 3, false);
     other = find_op(exhibit.tape, OP_CONTRACT, 4, false);
     exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
-    begin(court, &exhibit.context);
+    court_bring(court, &exhibit.context, 1, 2);
     exhibit_evidence(&evidence, &exhibit, &target);
     commit_batch(court, &exhibit, target.op);
     commit_batch(court, &exhibit, other);
-    convict(court, &evidence, GAME_BAD_EVIDENCE);
+    court_convict(court, &evidence, GAME_BAD_EVIDENCE);
     commit_batch(court, &exhibit, target.op);
-    convict(court, &evidence, GAME_REFUSED_NOT);
+    court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     exhibit_close(&exhibit);
     court_free(court);

@@ -5,8 +5,7 @@
  * committed; silence of the accused at every point of a walk; a whole walk to a lie and its
  * conviction, at once or after all queries were spent; a solver that trained with another bit of a
  * frozen weight; one that cheats about its held-out loss, and an honest one, in a step that looks
- * and in one that does not; trace ends that do not fit, a divergence that was hidden and one that
- * was invented.
+ * and in one that does not. trial_ends_test.c has the ends of a trace.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,42 +15,6 @@
 #include "tests/support/dispute/walk.h"
 #include "tests/support/game/court.h"
 #include "tests/support/test.h"
-
-static struct court *court_new(void)
-{
-    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
-
-    assert_non_null(court);
-    court_open(court);
-    return court;
-}
-
-static void court_free(struct court *court)
-{
-    court_compare(court);
-    court_close(court);
-    free(court);
-}
-
-static void begin(struct court *court, const struct evidence_context *context, uint32_t index,
-                  uint32_t step)
-{
-    court_commit(court, context, index, step);
-    court_claim(court);
-    court_answer(court);
-}
-
-static void convict(struct court *court, const struct buffer *evidence,
-                    enum game_refusal_kind refusal)
-{
-    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
-
-    if (refusal == GAME_REFUSED_NOT) {
-        court_done(court, &move, COURT_CLAIMANT);
-    } else {
-        court_refused(court, &move, COURT_CLAIMANT, refusal);
-    }
-}
 
 /* ---- false accusations ------------------------------------------------------------ */
 
@@ -290,7 +253,7 @@ static void accuse_falsely(struct court *court, struct exhibit *exhibit, size_t 
     wei owed;
 
     exhibit_evidence(&made.evidence, exhibit, &target);
-    begin(court, &exhibit->context, 1, 0);
+    court_bring(court, &exhibit->context, 1, 0);
     made.move = court_move(court, GAME_CONVICT, NULL, 0);
     accusations[number].make(&made);
     made.move.payload = (struct game_bytes){made.evidence.data, made.evidence.size};
@@ -327,7 +290,7 @@ static void test_claim_that_was_lost_may_be_made_again(void **state)
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_MLP, 1);
-    begin(court, &exhibit.context, 1, 1);
+    court_bring(court, &exhibit.context, 1, 1);
     court_timeout(court);
     lost = court->claim;
     court_claim(court);
@@ -508,7 +471,7 @@ static uint32_t play_walk(struct court *court, struct walk *walk, bool *silent, 
     struct buffer evidence;
     uint32_t replies = 0;
 
-    begin(court, &walk->context, 1, 2);
+    court_bring(court, &walk->context, 1, 2);
     while (query_next(walk, court)) {
         struct game_move move;
 
@@ -527,7 +490,7 @@ static uint32_t play_walk(struct court *court, struct walk *walk, bool *silent, 
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, walk);
-    convict(court, &evidence, GAME_REFUSED_NOT);
+    court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     return replies;
 }
@@ -620,7 +583,7 @@ static void test_queries_that_are_spent_leave_only_the_evidence(void **state)
 
     (void)state;
     walk_open(&walk, &lie, 0);
-    begin(court, &walk.context, 1, 2);
+    court_bring(court, &walk.context, 1, 2);
     assert_true(query_next(&walk, court));
     query = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
     for (uint32_t queries = 1; queries <= GAME_QUERIES_MAX; queries++) {
@@ -640,7 +603,7 @@ static void test_queries_that_are_spent_leave_only_the_evidence(void **state)
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, &walk);
-    convict(court, &evidence, GAME_REFUSED_NOT);
+    court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     walk_close(&walk);
     court_free(court);
@@ -669,9 +632,9 @@ static void accuse_the_honest(struct court *court, struct exhibit *exhibit, uint
     for (int other = 0; other < 2; other++) {
         struct buffer evidence;
 
-        begin(court, &exhibit->context, 1, 2);
+        court_bring(court, &exhibit->context, 1, 2);
         exhibit_evidence(&evidence, exhibit, target);
-        convict(court, &evidence, other == 1 ? GAME_BAD_EVIDENCE : GAME_NOT_GUILTY);
+        court_convict(court, &evidence, other == 1 ? GAME_BAD_EVIDENCE : GAME_NOT_GUILTY);
         court_timeout(court);
         court_compare(court);
         buffer_release(&evidence);
@@ -798,7 +761,7 @@ static void accuse_honest_figures(struct court *court, bool is_due)
 
     walk_held_out_options(&options, is_due);
     exhibit_of_options(&exhibit, &options, 2);
-    begin(court, &exhibit.context, 1, 2);
+    court_bring(court, &exhibit.context, 1, 2);
     for (size_t i = 0; i < HELD_OUT_CHEAT_COUNT; i++) {
         struct evidence_target target = {.op = exhibit.tape->op_count - 1};
         struct buffer evidence;
@@ -807,7 +770,7 @@ static void accuse_honest_figures(struct court *court, bool is_due)
             target.op--;
         }
         exhibit_evidence(&evidence, &exhibit, &target);
-        convict(court, &evidence, GAME_NOT_GUILTY);
+        court_convict(court, &evidence, GAME_NOT_GUILTY);
         buffer_release(&evidence);
     }
     court_timeout(court);
@@ -829,228 +792,6 @@ static void test_lie_about_the_held_out_loss_convicts(void **state)
     court_free(court);
 }
 
-/* ---- the ends of the trace ---------------------------------------------------------- */
-
-/* A source whose state before the step is another than the one that the trace begins in. */
-struct apart {
-    struct evidence_source honest;
-    const struct digest *before;
-    uint32_t count;
-};
-
-static enum status apart_item(void *context, struct digest *root, enum evidence_list list,
-                              uint32_t item, struct error *error)
-{
-    const struct apart *apart = context;
-
-    if (list == EVIDENCE_BEFORE) {
-        *root = apart->before[item];
-        return STATUS_OK;
-    }
-    return apart->honest.item(apart->honest.context, root, list, item, error);
-}
-
-static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
-                                   uint32_t batch, uint32_t level, uint64_t index,
-                                   struct error *error)
-{
-    const struct apart *apart = context;
-    struct digest hashes[64];
-    struct merkle_leaves leaves;
-
-    if (list != EVIDENCE_BEFORE) {
-        return apart->honest.list_node(apart->honest.context, node, list, batch, level, index,
-                                       error);
-    }
-    for (uint32_t i = 0; i < apart->count; i++) {
-        merkle_leaf_hash(&hashes[i], apart->before[i].bytes, DIGEST_SIZE);
-    }
-    merkle_leaves_init_hashes(&leaves, hashes, apart->count);
-    merkle_node(node, &leaves, level, index);
-    return STATUS_OK;
-}
-
-static void state_evidence(struct buffer *evidence, const struct exhibit *exhibit,
-                           const struct evidence_source *source, enum evidence_kind kind,
-                           uint32_t number)
-{
-    struct error error;
-
-    error_init(&error);
-    buffer_init(evidence, GAME_PAYLOAD_MAX);
-    assert_int_equal(evidence_write_state(evidence, exhibit->tape, source, kind, number, &error),
-                     STATUS_OK);
-}
-
-/* The trace begins in another state than the one before the step. */
-static void test_trace_that_begins_elsewhere_convicts(void **state)
-{
-    struct court *court = court_new();
-    struct exhibit exhibit;
-    struct digest before[64];
-    struct apart apart;
-    struct evidence_source source;
-    struct buffer evidence;
-
-    (void)state;
-    exhibit_of_model(&exhibit, MODEL_MLP, 1);
-    apart = (struct apart){exhibit.source, before, exhibit.tape->state_count};
-    memcpy(before, exhibit.record.trace.items, apart.count * sizeof(before[0]));
-    before[1].bytes[0] ^= 1;
-    commit_list_root(&exhibit.context.before, COMMIT_STATE, 0, before, apart.count);
-    source = exhibit.source;
-    source.context = &apart;
-    source.item = apart_item;
-    source.list_node = apart_list_node;
-    begin(court, &exhibit.context, 0, 0);
-    state_evidence(&evidence, &exhibit, &source, EVIDENCE_FIRST_STATE, 0);
-    convict(court, &evidence, GAME_NOT_GUILTY);
-    buffer_release(&evidence);
-    state_evidence(&evidence, &exhibit, &source, EVIDENCE_FIRST_STATE, 1);
-    convict(court, &evidence, GAME_REFUSED_NOT);
-    buffer_release(&evidence);
-    exhibit_close(&exhibit);
-    court_free(court);
-}
-
-/* The state after the step is not what the trace ends in. */
-static void test_state_that_the_trace_does_not_lead_to_convicts(void **state)
-{
-    struct court *court = court_new();
-    struct exhibit exhibit;
-    struct buffer evidence;
-
-    (void)state;
-    exhibit_of_model(&exhibit, MODEL_MLP, 1);
-    exhibit.record.after[2].bytes[0] ^= 1;
-    commit_list_root(&exhibit.context.after, COMMIT_STATE, 0, exhibit.record.after,
-                     exhibit.tape->state_count);
-    state_evidence(&evidence, &exhibit, &exhibit.source, EVIDENCE_NEXT_STATE, 2);
-    begin(court, &exhibit.context, 1, 1);
-    convict(court, &evidence, GAME_REFUSED_NOT);
-    buffer_release(&evidence);
-    exhibit_close(&exhibit);
-    court_free(court);
-}
-
-/* ---- divergence --------------------------------------------------------------------- */
-
-static void set_state(struct exhibit *exhibit, uint32_t number, uint32_t element, uint32_t bits)
-{
-    uint32_t item = exhibit->record.places.of[exhibit->tape->states[number].after];
-
-    memcpy(exhibit->record.kept[item] + 4 * (size_t)element, &bits, sizeof(bits));
-    exhibit_changed(exhibit, item);
-}
-
-static uint32_t large_state(const struct exhibit *exhibit)
-{
-    for (uint32_t i = 0; i < exhibit->tape->state_count; i++) {
-        const struct tensor *tensor = &exhibit->tape->tensors[exhibit->tape->states[i].before];
-
-        if (tensor->dtype == DTYPE_F32 && tensor->count > 300) {
-            return i;
-        }
-    }
-    fail();
-    return 0;
-}
-
-static void not_finite_evidence(struct buffer *evidence, const struct exhibit *exhibit,
-                                uint32_t number)
-{
-    struct error error;
-
-    error_init(&error);
-    buffer_init(evidence, GAME_REPLY_MAX);
-    assert_int_equal(
-        evidence_write_not_finite(evidence, exhibit->tape, &exhibit->source, number, 290, &error),
-        STATUS_OK);
-}
-
-static void test_divergence_that_was_hidden_convicts(void **state)
-{
-    static const uint32_t bits[] = {0x7f800000, 0xff800000, 0x7fc00000};
-    struct court *court = court_new();
-    struct exhibit exhibit;
-    struct buffer evidence;
-    uint32_t number;
-
-    (void)state;
-    exhibit_of_model(&exhibit, MODEL_GPT2, 1);
-    number = large_state(&exhibit);
-    not_finite_evidence(&evidence, &exhibit, number);
-    begin(court, &exhibit.context, 0, 2);
-    convict(court, &evidence, GAME_NOT_GUILTY);
-    buffer_release(&evidence);
-    for (size_t i = 0; i < 3; i++) {
-        set_state(&exhibit, number, 290, bits[i]);
-        not_finite_evidence(&evidence, &exhibit, number);
-        begin(court, &exhibit.context, 1, (uint32_t)i);
-        convict(court, &evidence, GAME_REFUSED_NOT);
-        court_compare(court);
-        buffer_release(&evidence);
-    }
-    exhibit_close(&exhibit);
-    court_free(court);
-}
-
-/* Who says that the training diverged must be able to show it. */
-static void test_divergence_that_was_invented_convicts(void **state)
-{
-    struct court *court = court_new();
-    struct exhibit exhibit;
-    struct buffer evidence;
-    struct buffer query_bytes;
-    struct game_move query;
-    struct game_move reply;
-    uint32_t number;
-
-    (void)state;
-    exhibit_of_model(&exhibit, MODEL_GPT2, 1);
-    number = large_state(&exhibit);
-    buffer_init(&query_bytes, GAME_PAYLOAD_MAX);
-    assert_int_equal(ledger_query_write_plain(&query_bytes, exhibit.tape,
-                                              &(struct trace_query){.kind = TRACE_QUERY_DIVERGED},
-                                              NULL),
-                     STATUS_OK);
-
-    begin(court, &exhibit.context, 1, 2); /* only a job that ended there can be queried */
-    query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
-    court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUERY);
-
-    exhibit.context.diverged = true;
-    for (int honest = 0; honest < 2; honest++) {
-        if (honest == 1) {
-            set_state(&exhibit, number, 290, 0x7f800000);
-        }
-        begin(court, &exhibit.context, 1, 2);
-        query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
-        court_done(court, &query, COURT_CLAIMANT);
-        not_finite_evidence(&evidence, &exhibit, number);
-        reply = court_move(court, GAME_REPLY, evidence.data, evidence.size);
-        if (honest == 1) {
-            court_done(court, &reply, COURT_SOLVER);
-            convict(court, &evidence, GAME_BAD_EVIDENCE); /* it said so */
-        } else {
-            court_refused(court, &reply, COURT_SOLVER, GAME_BAD_REPLY);
-        }
-        wei owed = court_owed(court, honest == 1 ? COURT_SOLVER : COURT_CLAIMANT);
-
-        court_timeout(court);
-        assert_true(court_owed(court, honest == 1 ? COURT_SOLVER : COURT_CLAIMANT) > owed);
-        court_compare(court);
-        buffer_release(&evidence);
-    }
-    /* Earlier in the same segment nothing was said. */
-    begin(court, &exhibit.context, 1, 1);
-    query = court_move(court, GAME_QUERY, query_bytes.data, query_bytes.size);
-    court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUERY);
-    buffer_release(&query_bytes);
-    exhibit_close(&exhibit);
-    court_free(court);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1063,10 +804,6 @@ int main(void)
         cmocka_unit_test(test_queries_that_are_spent_leave_only_the_evidence),
         cmocka_unit_test(test_another_bit_of_a_frozen_weight_convicts),
         cmocka_unit_test(test_lie_about_the_held_out_loss_convicts),
-        cmocka_unit_test(test_trace_that_begins_elsewhere_convicts),
-        cmocka_unit_test(test_state_that_the_trace_does_not_lead_to_convicts),
-        cmocka_unit_test(test_divergence_that_was_hidden_convicts),
-        cmocka_unit_test(test_divergence_that_was_invented_convicts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

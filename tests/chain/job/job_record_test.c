@@ -123,7 +123,7 @@ static void disprove(struct telling *telling, const struct game_segment *segment
                                       .account = client});
 }
 
-/* The same entry said "right" in the same place of both: only the segment's hash tells them apart. */
+/* The same entry said "right" in the same place of both: the segment's hash tells them apart. */
 static void test_a_right_of_a_void_segment_is_disproved_alone(void **state)
 {
     struct game_segment gone;

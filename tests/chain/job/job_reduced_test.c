@@ -1,6 +1,6 @@
 /*
- * Goal: what two readers keep of a job is right where other events follow: a right that was disproved
- * does not count, and a job that is closed had a solver.
+ * Goal: what two readers keep of a job is right where other events follow: a right that was
+ * disproved does not count, and a job that is closed had a solver.
  * Method: events made by hand. tests/chain/game/history_test.c plays random games, and holds both
  * readers to each other and to the ledger.
  */

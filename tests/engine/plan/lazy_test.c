@@ -27,7 +27,8 @@ struct figure {
     uint32_t figure;
 };
 
-/* w moves by itself; the figure is a number of w and of the data. other_side: made where it is not due. */
+/* w moves by itself; the figure is a number of w and of the data, made where it is due, or where it
+ * is not (other_side). */
 static void build_either(struct figure *figure, bool also_read, bool other_side)
 {
     static const uint64_t square[2] = {SIDE, SIDE};
@@ -180,7 +181,7 @@ static void test_what_is_read_elsewhere_is_made(void **state)
     tape_free(figure.tape);
 }
 
-/* A select of zero takes its second side: that one cannot be left out, whatever the condition says. */
+/* A select of zero takes its second side: that one can never be left out. */
 static void test_what_is_taken_instead_is_made(void **state)
 {
     struct figure figure;

@@ -64,6 +64,22 @@ void court_close(struct court *court)
     twins_close(&court->twins);
 }
 
+struct court *court_new(void)
+{
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
+
+    assert_non_null(court);
+    court_open(court);
+    return court;
+}
+
+void court_free(struct court *court)
+{
+    court_compare(court);
+    court_close(court);
+    free(court);
+}
+
 /* ---- moves ------------------------------------------------------------------------ */
 
 void court_done(struct court *court, const struct game_move *move, uint32_t player)
@@ -290,4 +306,24 @@ void court_answer(struct court *court)
         .kind = GAME_ANSWER, .key = court->claim, .root = court->context.trace};
 
     court_done(court, &move, COURT_SOLVER);
+}
+
+void court_bring(struct court *court, const struct evidence_context *context, uint32_t index,
+                 uint32_t step)
+{
+    court_commit(court, context, index, step);
+    court_claim(court);
+    court_answer(court);
+}
+
+void court_convict(struct court *court, const struct buffer *evidence,
+                   enum game_refusal_kind refusal)
+{
+    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
+
+    if (refusal == GAME_REFUSED_NOT) {
+        court_done(court, &move, COURT_CLAIMANT);
+    } else {
+        court_refused(court, &move, COURT_CLAIMANT, refusal);
+    }
 }

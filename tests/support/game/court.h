@@ -38,6 +38,8 @@ struct court {
 };
 
 void court_open(struct court *court);
+struct court *court_new(void); /* an open one; skips the test where no chain can be run */
+void court_free(struct court *court);
 void court_open_embedded(struct court *court); /* the embedded ledger alone */
 void court_open_direct(struct court *court);   /* to measure gas: court->twins.gas */
 void court_close(struct court *court);
@@ -53,11 +55,19 @@ struct game_move court_seal(struct court *court);
 void court_claim(struct court *court);
 void court_answer(struct court *court);
 
+/* All of that. */
+void court_bring(struct court *court, const struct evidence_context *context, uint32_t index,
+                 uint32_t step);
+
 struct game_move court_move(const struct court *court, enum game_move_kind kind,
                             const uint8_t *payload, size_t size);
 void court_done(struct court *court, const struct game_move *move, uint32_t player);
 void court_refused(struct court *court, const struct game_move *move, uint32_t player,
                    enum game_refusal_kind kind);
+
+/* The claimant's evidence convicts (GAME_REFUSED_NOT), or is refused. */
+void court_convict(struct court *court, const struct buffer *evidence,
+                   enum game_refusal_kind refusal);
 
 /* The turn passes unused. */
 void court_timeout(struct court *court);

@@ -1,8 +1,9 @@
 /*
  * Goal: what a node's bonds lock is counted once: entries that are sent and on the ledger, claims,
- * also where the limit is a share of what the account has; and a bond that has come back makes room for another. Method: the real node on an
- * embedded ledger, with room for two bonds of an entry, or for one of a claim, and with jobs that
- * want more. tests/attacks/honeypot_test.c has what is lost.
+ * also where the limit is a share of what the account has; and a bond that has come back makes room
+ * for another.
+ * Method: the real node on an embedded ledger, with room for two bonds of an entry, or for one of a
+ * claim, and with jobs that want more. tests/attacks/honeypot_test.c has what is lost.
  */
 #include "tests/support/test.h"
 

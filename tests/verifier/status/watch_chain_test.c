@@ -116,7 +116,8 @@ static void see_before(struct market *market)
     json_decref(view);
 }
 
-static void see_claim(struct market *market)
+/* late: the turn is in its last third. */
+static void see_claim(struct market *market, bool late)
 {
     json_t *claim;
     json_t *view;
@@ -128,7 +129,7 @@ static void see_claim(struct market *market)
     claim = json_array_get(json_object_get(view, "claims"), 0);
     assert_int_equal(json_integer_value(json_object_get(claim, "segment")), WRONG_STEP / SEGMENT);
     assert_string_equal(json_string_value(json_object_get(claim, "turn")), "solver");
-    assert_true(has_alarm(view, "turn"));
+    assert_int_equal(has_alarm(view, "turn"), late);
     assert_false(has_alarm(view, "convicted"));
     json_decref(view);
 }
@@ -166,8 +167,10 @@ static void play(bool embedded)
     node.options.mode = NODE_DEFEND;
     market_node_open(&node);
     until(&market, &node, GAME_CLAIMED);
-    see_claim(&market);
-    market_pass_time(&market, MARKET_CLOCK_S + 60); /* the solver is silent */
+    see_claim(&market, false);
+    market_pass_time(&market, MARKET_CLOCK_S * 2 / 3 + 60); /* the solver is silent */
+    see_claim(&market, true);
+    market_pass_time(&market, MARKET_CLOCK_S / 3);
     until(&market, &node, GAME_CONVICTED);
     see_conviction(&market);
     market_node_close(&node);
