@@ -89,7 +89,7 @@ def test_a_solvers_node_needs_the_ledger_alone():
         assert node.stop() == 0, node.said()
         node = start()
         here.until_count_at_least(3, "committed", key)
-        assert "serves" in why(hidden) and here.count("accepted", hidden) == 0, why(hidden)
+        assert "is served" in why(hidden) and here.count("accepted", hidden) == 0, why(hidden)
         assert node.stop() == 0, node.said()
 
 
