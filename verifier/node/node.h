@@ -60,7 +60,7 @@ struct node_ports {
     struct store *store;
     struct verdict_db *verdicts;
     struct check_port checks;
-    const struct keep *keep; /* NULL: nothing is kept */
+    const struct keep *keep;           /* NULL: nothing is kept */
     uint64_t (*now_ms)(void *context); /* since 1970 */
     void *clock;
     const struct log *log; /* NULL: no log */
