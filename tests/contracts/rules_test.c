@@ -217,6 +217,18 @@ static void add_ranged(struct rules *rules, const struct shown_case *shown, uint
     buffer_release(&bytes);
 }
 
+/* Sums of rows of k integers, in blocks of 16. */
+static void shown_ones(struct shown_case *shown, int64_t rows, int64_t k)
+{
+    shown_case_init(shown, OP_CONTRACT_ONES, 2, 1);
+    memcpy(shown->op.attributes, (int64_t[]){rows, k, 14, 16}, 4 * sizeof(int64_t));
+    shown->op.attribute_count = ONES_ATTRIBUTES;
+    (void)shown_case_tensor(shown, 0, DTYPE_I16, (uint64_t)(rows * k));
+    (void)shown_case_tensor(shown, 1, DTYPE_I16, (uint64_t)(rows * ((k + 15) / 16)));
+    (void)shown_case_tensor(shown, 2, DTYPE_F32, (uint64_t)rows);
+    shown_case_check(shown);
+}
+
 static void test_ranges_that_are_not_there_are_refused(void **state)
 {
     static const struct {
@@ -239,13 +251,7 @@ static void test_ranges_that_are_not_there_are_refused(void **state)
 
     (void)state;
     open_rules(&rules);
-    shown_case_init(&shown, OP_CONTRACT_ONES, 2, 1);
-    memcpy(shown.op.attributes, (int64_t[]){2, 1040, 14, 16}, 4 * sizeof(int64_t));
-    shown.op.attribute_count = ONES_ATTRIBUTES;
-    (void)shown_case_tensor(&shown, 0, DTYPE_I16, 2080);
-    (void)shown_case_tensor(&shown, 1, DTYPE_I16, 130);
-    (void)shown_case_tensor(&shown, 2, DTYPE_F32, 2);
-    shown_case_check(&shown);
+    shown_ones(&shown, 2, 1040);
     for (size_t i = 0; i < count; i++) {
         add_ranged(&rules, &shown, table[i].from, table[i].length, 28);
     }
@@ -276,13 +282,7 @@ static void test_parts_that_are_not_there_are_refused(void **state)
 
     (void)state;
     open_rules(&rules);
-    shown_case_init(&shown, OP_CONTRACT_ONES, 2, 1);
-    memcpy(shown.op.attributes, (int64_t[]){2, 1040, 14, 16}, 4 * sizeof(int64_t));
-    shown.op.attribute_count = ONES_ATTRIBUTES;
-    (void)shown_case_tensor(&shown, 0, DTYPE_I16, 2080);
-    (void)shown_case_tensor(&shown, 1, DTYPE_I16, 130);
-    (void)shown_case_tensor(&shown, 2, DTYPE_F32, 2);
-    shown_case_check(&shown);
+    shown_ones(&shown, 2, 1040);
     buffer_init(&bytes, EVIDENCE_MAX);
     shown_case_write(&bytes, &shown, &target, false, 0);
     for (size_t i = 0; i < count; i++) {
@@ -418,13 +418,7 @@ static void test_a_leaf_that_is_not_shown_is_missed(void **state)
     (void)state;
     open_rules(&rules);
     buffer_init(&bytes, EVIDENCE_MAX);
-    shown_case_init(&shown, OP_CONTRACT_ONES, 2, 1);
-    memcpy(shown.op.attributes, (int64_t[]){8, 1500, 14, 16}, 4 * sizeof(int64_t));
-    shown.op.attribute_count = ONES_ATTRIBUTES;
-    (void)shown_case_tensor(&shown, 0, DTYPE_I16, 8 * 1500); /* leaves 8 to 11 hold the row */
-    (void)shown_case_tensor(&shown, 1, DTYPE_I16, 8 * 94);
-    (void)shown_case_tensor(&shown, 2, DTYPE_F32, 8);
-    shown_case_check(&shown);
+    shown_ones(&shown, 8, 1500); /* leaves 8 to 11 hold the row */
     shown_case_write(&bytes, &shown, &target, false, 0);
     jury_add(&rules.jury, bytes.data, bytes.size);
     for (size_t leaf = 0; leaf < LEAVES_SHOWN; leaf++) {

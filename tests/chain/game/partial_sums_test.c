@@ -280,10 +280,7 @@ static void test_mutants_are_judged_alike_by_both(void **state)
         dispute_with_mutants(&(struct trying){court, &exhibit, &target, &random});
         exhibit_close(&exhibit);
     }
-    print_message("mutants refused: %u queries, %u replies, %u of evidence\n",
-                  court->twins.refused_of[GAME_BAD_QUERY], court->twins.refused_of[GAME_BAD_REPLY],
-                  court->twins.refused_of[GAME_BAD_EVIDENCE] +
-                      court->twins.refused_of[GAME_NOT_GUILTY]);
+    court_tell_refused(court);
     court_free(court);
 }
 

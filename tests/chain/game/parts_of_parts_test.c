@@ -433,10 +433,7 @@ static void test_mutants_are_judged_alike_by_both(void **state)
         try_mutants(&reading, GAME_CONVICT, &payload, heading_of(&payload, 0), &random), 0);
     buffer_release(&payload);
     reading_close(&reading);
-    print_message("mutants refused: %u queries, %u replies, %u of evidence\n",
-                  court->twins.refused_of[GAME_BAD_QUERY], court->twins.refused_of[GAME_BAD_REPLY],
-                  court->twins.refused_of[GAME_BAD_EVIDENCE] +
-                      court->twins.refused_of[GAME_NOT_GUILTY]);
+    court_tell_refused(court);
     court_free(court);
 }
 

@@ -13,45 +13,6 @@
 
 /* ---- the ends of the trace ---------------------------------------------------------- */
 
-/* A source whose state before the step is another than the one that the trace begins in. */
-struct apart {
-    struct evidence_source honest;
-    const struct digest *before;
-    uint32_t count;
-};
-
-static enum status apart_item(void *context, struct digest *root, enum evidence_list list,
-                              uint32_t item, struct error *error)
-{
-    const struct apart *apart = context;
-
-    if (list == EVIDENCE_BEFORE) {
-        *root = apart->before[item];
-        return STATUS_OK;
-    }
-    return apart->honest.item(apart->honest.context, root, list, item, error);
-}
-
-static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
-                                   uint32_t batch, uint32_t level, uint64_t index,
-                                   struct error *error)
-{
-    const struct apart *apart = context;
-    struct digest hashes[64];
-    struct merkle_leaves leaves;
-
-    if (list != EVIDENCE_BEFORE) {
-        return apart->honest.list_node(apart->honest.context, node, list, batch, level, index,
-                                       error);
-    }
-    for (uint32_t i = 0; i < apart->count; i++) {
-        merkle_leaf_hash(&hashes[i], apart->before[i].bytes, DIGEST_SIZE);
-    }
-    merkle_leaves_init_hashes(&leaves, hashes, apart->count);
-    merkle_node(node, &leaves, level, index);
-    return STATUS_OK;
-}
-
 static void state_evidence(struct buffer *evidence, const struct exhibit *exhibit,
                            const struct evidence_source *source, enum evidence_kind kind,
                            uint32_t number)
@@ -69,26 +30,17 @@ static void test_trace_that_begins_elsewhere_convicts(void **state)
 {
     struct court *court = court_new();
     struct exhibit exhibit;
-    struct digest before[64];
-    struct apart apart;
-    struct evidence_source source;
+    struct exhibit_apart apart;
     struct buffer evidence;
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_MLP, 1);
-    apart = (struct apart){exhibit.source, before, exhibit.tape->state_count};
-    memcpy(before, exhibit.record.trace.items, apart.count * sizeof(before[0]));
-    before[1].bytes[0] ^= 1;
-    commit_list_root(&exhibit.context.before, COMMIT_STATE, 0, before, apart.count);
-    source = exhibit.source;
-    source.context = &apart;
-    source.item = apart_item;
-    source.list_node = apart_list_node;
+    exhibit_begin_apart(&exhibit, &apart, 1);
     court_bring(court, &exhibit.context, 0, 0);
-    state_evidence(&evidence, &exhibit, &source, EVIDENCE_FIRST_STATE, 0);
+    state_evidence(&evidence, &exhibit, &exhibit.source, EVIDENCE_FIRST_STATE, 0);
     court_convict(court, &evidence, GAME_NOT_GUILTY);
     buffer_release(&evidence);
-    state_evidence(&evidence, &exhibit, &source, EVIDENCE_FIRST_STATE, 1);
+    state_evidence(&evidence, &exhibit, &exhibit.source, EVIDENCE_FIRST_STATE, 1);
     court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     exhibit_close(&exhibit);
@@ -125,19 +77,6 @@ static void set_state(struct exhibit *exhibit, uint32_t number, uint32_t element
     exhibit_changed(exhibit, item);
 }
 
-static uint32_t large_state(const struct exhibit *exhibit)
-{
-    for (uint32_t i = 0; i < exhibit->tape->state_count; i++) {
-        const struct tensor *tensor = &exhibit->tape->tensors[exhibit->tape->states[i].before];
-
-        if (tensor->dtype == DTYPE_F32 && tensor->count > 300) {
-            return i;
-        }
-    }
-    fail();
-    return 0;
-}
-
 static void not_finite_evidence(struct buffer *evidence, const struct exhibit *exhibit,
                                 uint32_t number)
 {
@@ -160,7 +99,7 @@ static void test_divergence_that_was_hidden_convicts(void **state)
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_GPT2, 1);
-    number = large_state(&exhibit);
+    number = exhibit_large_state(&exhibit);
     not_finite_evidence(&evidence, &exhibit, number);
     court_bring(court, &exhibit.context, 0, 2);
     court_convict(court, &evidence, GAME_NOT_GUILTY);
@@ -190,7 +129,7 @@ static void test_divergence_that_was_invented_convicts(void **state)
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_GPT2, 1);
-    number = large_state(&exhibit);
+    number = exhibit_large_state(&exhibit);
     buffer_init(&query_bytes, GAME_PAYLOAD_MAX);
     assert_int_equal(ledger_query_write_plain(&query_bytes, exhibit.tape,
                                               &(struct trace_query){.kind = TRACE_QUERY_DIVERGED},

@@ -276,68 +276,16 @@ static void test_honest_ends_are_not_guilty(void **state)
     exhibit_close(&exhibit);
 }
 
-/* Where a source gives the state before the step from: here, a state of its own. */
-struct apart {
-    struct exhibit *exhibit;
-    struct evidence_source honest;
-    struct digest *before;
-};
-
-static enum status apart_item(void *context, struct digest *root, enum evidence_list list,
-                              uint32_t item, struct error *error)
-{
-    struct apart *apart = context;
-
-    if (list == EVIDENCE_BEFORE) {
-        *root = apart->before[item];
-        return STATUS_OK;
-    }
-    return apart->honest.item(apart->honest.context, root, list, item, error);
-}
-
-static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
-                                   uint32_t batch, uint32_t level, uint64_t index,
-                                   struct error *error)
-{
-    struct apart *apart = context;
-    uint32_t count = apart->exhibit->tape->state_count;
-    struct digest hashes[64];
-    struct merkle_leaves leaves;
-
-    if (list != EVIDENCE_BEFORE) {
-        return apart->honest.list_node(apart->honest.context, node, list, batch, level, index,
-                                       error);
-    }
-    assert_true(count <= 64);
-    for (uint32_t i = 0; i < count; i++) {
-        merkle_leaf_hash(&hashes[i], apart->before[i].bytes, DIGEST_SIZE);
-    }
-    merkle_leaves_init_hashes(&leaves, hashes, count);
-    merkle_node(node, &leaves, level, index);
-    return STATUS_OK;
-}
-
 static void test_trace_that_begins_elsewhere_convicts(void **state)
 {
     struct exhibit exhibit;
-    struct apart apart;
-    uint32_t count;
+    struct exhibit_apart apart;
 
     (void)state;
     exhibit_of_model(&exhibit, MODEL_MLP, 0);
-    count = exhibit.tape->state_count;
-    apart.exhibit = &exhibit;
-    apart.honest = exhibit.source;
-    apart.before = calloc(count, sizeof(*apart.before));
-    memcpy(apart.before, exhibit.record.trace.items, count * sizeof(*apart.before));
-    apart.before[1].bytes[7] ^= 1;
-    commit_list_root(&exhibit.context.before, COMMIT_STATE, 0, apart.before, count);
-    exhibit.source.context = &apart;
-    exhibit.source.item = apart_item;
-    exhibit.source.list_node = apart_list_node;
+    exhibit_begin_apart(&exhibit, &apart, 1);
     assert_int_equal(judge_state(&exhibit, EVIDENCE_FIRST_STATE, 1, NULL), EVIDENCE_UPHELD);
     assert_int_equal(judge_state(&exhibit, EVIDENCE_FIRST_STATE, 0, NULL), EVIDENCE_NOT_GUILTY);
-    free(apart.before);
     exhibit_close(&exhibit);
 }
 
@@ -355,19 +303,6 @@ static void test_state_that_the_trace_does_not_end_in_convicts(void **state)
     exhibit_close(&exhibit);
 }
 
-static uint32_t float_state(const struct exhibit *exhibit)
-{
-    for (uint32_t i = 0; i < exhibit->tape->state_count; i++) {
-        const struct tensor *tensor = &exhibit->tape->tensors[exhibit->tape->states[i].before];
-
-        if (tensor->dtype == DTYPE_F32 && tensor->count > 300) {
-            return i;
-        }
-    }
-    fail();
-    return 0;
-}
-
 static void test_state_that_is_not_finite_convicts_unless_the_job_ended_there(void **state)
 {
     static const uint32_t bits[] = {0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff};
@@ -379,7 +314,7 @@ static void test_state_that_is_not_finite_convicts_unless_the_job_ended_there(vo
     (void)state;
     error_init(&error);
     exhibit_of_model(&exhibit, MODEL_GPT2, 1);
-    number = float_state(&exhibit);
+    number = exhibit_large_state(&exhibit);
     item = exhibit.record.places.of[exhibit.tape->states[number].after];
     for (size_t i = 0; i < 4; i++) {
         for (int diverged = 0; diverged < 2; diverged++) {

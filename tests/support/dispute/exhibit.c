@@ -9,6 +9,7 @@
 #include "proofs/commit/element.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/small_model.h"
+#include "tests/support/test.h"
 
 static void insist(enum status status, const struct error *error)
 {
@@ -488,4 +489,64 @@ struct evidence_ruling exhibit_judge(const struct exhibit *exhibit, const uint8_
     error_init(&error);
     insist(evidence_judge(&ruling, &exhibit->context, bytes, size, &error), &error);
     return ruling;
+}
+
+/* ---- states ----------------------------------------------------------------------- */
+
+static enum status apart_item(void *context, struct digest *root, enum evidence_list list,
+                              uint32_t item, struct error *error)
+{
+    const struct exhibit_apart *apart = context;
+
+    if (list == EVIDENCE_BEFORE) {
+        *root = apart->before[item];
+        return STATUS_OK;
+    }
+    return apart->honest.item(apart->honest.context, root, list, item, error);
+}
+
+static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
+                                   uint32_t batch, uint32_t level, uint64_t index,
+                                   struct error *error)
+{
+    const struct exhibit_apart *apart = context;
+    struct digest hashes[EXHIBIT_STATES_MAX];
+    struct merkle_leaves leaves;
+
+    if (list != EVIDENCE_BEFORE) {
+        return apart->honest.list_node(apart->honest.context, node, list, batch, level, index,
+                                       error);
+    }
+    for (uint32_t i = 0; i < apart->count; i++) {
+        merkle_leaf_hash(&hashes[i], apart->before[i].bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, hashes, apart->count);
+    merkle_node(node, &leaves, level, index);
+    return STATUS_OK;
+}
+
+void exhibit_begin_apart(struct exhibit *exhibit, struct exhibit_apart *apart, uint32_t number)
+{
+    apart->honest = exhibit->source;
+    apart->count = exhibit->tape->state_count;
+    assert_true(apart->count <= EXHIBIT_STATES_MAX);
+    memcpy(apart->before, exhibit->record.trace.items, apart->count * sizeof(apart->before[0]));
+    apart->before[number].bytes[0] ^= 1;
+    commit_list_root(&exhibit->context.before, COMMIT_STATE, 0, apart->before, apart->count);
+    exhibit->source.context = apart;
+    exhibit->source.item = apart_item;
+    exhibit->source.list_node = apart_list_node;
+}
+
+uint32_t exhibit_large_state(const struct exhibit *exhibit)
+{
+    for (uint32_t i = 0; i < exhibit->tape->state_count; i++) {
+        const struct tensor *tensor = &exhibit->tape->tensors[exhibit->tape->states[i].before];
+
+        if (tensor->dtype == DTYPE_F32 && tensor->count > 300) {
+            return i;
+        }
+    }
+    fail();
+    return 0;
 }

@@ -74,6 +74,19 @@ uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op);
 /* After changing bytes of record.kept[item], or record.after[]: the roots follow. */
 void exhibit_changed(struct exhibit *exhibit, uint32_t item);
 
+/* The accused's state before the step is another than the one that its trace begins in: a bit of this
+ * state differs. The source says so; it borrows apart. */
+#define EXHIBIT_STATES_MAX 64
+struct exhibit_apart {
+    struct evidence_source honest;
+    struct digest before[EXHIBIT_STATES_MAX];
+    uint32_t count;
+};
+void exhibit_begin_apart(struct exhibit *exhibit, struct exhibit_apart *apart, uint32_t number);
+
+/* A state of more than 300 floats. */
+uint32_t exhibit_large_state(const struct exhibit *exhibit);
+
 /* The bytes of an input or output of an operation, by number, inputs before outputs. */
 uint8_t *exhibit_operand(const struct exhibit *exhibit, uint32_t op, uint32_t number,
                          const struct tensor **tensor);

@@ -327,3 +327,11 @@ void court_convict(struct court *court, const struct buffer *evidence,
         court_refused(court, &move, COURT_CLAIMANT, refusal);
     }
 }
+
+void court_tell_refused(const struct court *court)
+{
+    print_message("mutants refused: %u queries, %u replies, %u of evidence\n",
+                  court->twins.refused_of[GAME_BAD_QUERY], court->twins.refused_of[GAME_BAD_REPLY],
+                  court->twins.refused_of[GAME_BAD_EVIDENCE] +
+                      court->twins.refused_of[GAME_NOT_GUILTY]);
+}

@@ -78,6 +78,9 @@ void court_pay(struct court *court);
 /* Both ledgers so far. Between disputes only: now and then all begins anew. */
 void court_compare(struct court *court);
 
+/* Prints how many queries, replies and evidence were refused: for tests of mutants. */
+void court_tell_refused(const struct court *court);
+
 /* What the ledger owes a player. */
 wei court_owed(struct court *court, uint32_t player);
 

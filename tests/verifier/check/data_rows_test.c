@@ -21,6 +21,7 @@
 #include "proofs/commit/piece.h"
 #include "proofs/job/job_file.h"
 #include "tests/support/proofs/drawn_job.h"
+#include "tests/support/proofs/hostile_mirror.h"
 #include "verifier/check/check.h"
 #include "verifier/check/data_rows.h"
 
@@ -51,9 +52,7 @@ struct fixture {
     struct served text;
     struct served images;
     char endpoints[512]; /* served by the mirror: v1/roots */
-    char url[64];
-    pid_t server;
-    int server_input;
+    struct hostile_mirror mirror;
 };
 
 /* ---- what is served ------------------------------------------------------- */
@@ -63,17 +62,6 @@ static void insist(enum status status, const struct error *error)
     if (status != STATUS_OK) {
         fail_msg("%s", error->text);
     }
-}
-
-static void copy_file(const char *to, const char *from)
-{
-    struct file_bytes bytes;
-    struct error error;
-
-    error_init(&error);
-    insist(file_read(&bytes, &error, from, (uint64_t)1 << 26), &error);
-    insist(file_write(to, &error, bytes.data, bytes.size, 0600), &error);
-    file_bytes_release(&bytes);
 }
 
 /* The data and the lists of their pieces, as `lockstep prover publish` writes them. */
@@ -99,43 +87,13 @@ static void publish_data(struct fixture *fixture, struct served *served)
         assert_memory_equal(&root, &served->drawn.job->data_roots[at], sizeof(root));
         hex_encode(served->root[at], root.bytes, DIGEST_SIZE);
         (void)snprintf(to, sizeof(to), "%s/v1/roots/%s", fixture->endpoints, served->root[at]);
-        copy_file(to, served->drawn.paths[at]);
+        hostile_mirror_copy(to, served->drawn.paths[at]);
         (void)snprintf(to, sizeof(to), "%s/v1/roots/%s.pieces", fixture->endpoints,
                        served->root[at]);
         insist(file_write(to, &error, hashes, piece_data_count(tensor) * DIGEST_SIZE, 0600),
                &error);
         free(hashes);
         at++;
-    }
-}
-
-static void publish_job(struct served *served, struct bundle *bundle, const char *folder)
-{
-    char id[HEX_SIZE(DIGEST_SIZE)];
-    char from[1024];
-    char to[1024];
-    struct error error;
-
-    error_init(&error);
-    hex_encode(id, bundle_job(bundle)->id.bytes, DIGEST_SIZE);
-    (void)snprintf(to, sizeof(to), "%s/v1/jobs/%s/checkpoints", served->tree, id);
-    insist(file_make_folder(to, &error, 0700), &error);
-    (void)snprintf(from, sizeof(from), "%s/job", folder);
-    (void)snprintf(to, sizeof(to), "%s/v1/jobs/%s/job", served->tree, id);
-    copy_file(to, from);
-    for (uint32_t i = 0; i < STEPS / SEGMENT; i++) {
-        served->segments[i].steps = SEGMENT;
-        insist(bundle_segment_root(&served->segments[i].root, bundle, i, &error), &error);
-        for (uint32_t k = 0; k < SEGMENT; k++) {
-            insist(bundle_state_root(&served->segments[i].states[k], bundle, i * SEGMENT + k + 1,
-                                     &error),
-                   &error);
-        }
-        (void)snprintf(from, sizeof(from), "%s/checkpoints/%012u.safetensors", folder,
-                       (i + 1) * SEGMENT);
-        (void)snprintf(to, sizeof(to), "%s/v1/jobs/%s/checkpoints/%012u.safetensors", served->tree,
-                       id, (i + 1) * SEGMENT);
-        copy_file(to, from);
     }
 }
 
@@ -175,38 +133,8 @@ static void serve_job(struct fixture *fixture, struct served *served, enum model
     small_run_begin(&run);
     small_bundle_fill(bundle, &run, 0, STEPS);
     run_close(&run);
-    publish_job(served, bundle, folder);
     bundle_close(bundle);
-}
-
-static void start_server(struct fixture *fixture)
-{
-    int input[2];
-    int output[2];
-    char text[16] = "";
-    ssize_t size;
-
-    assert_int_equal(pipe(input), 0);
-    assert_int_equal(pipe(output), 0);
-    fixture->server = fork();
-    assert_true(fixture->server >= 0);
-    if (fixture->server == 0) {
-        (void)dup2(input[0], STDIN_FILENO);
-        (void)dup2(output[1], STDOUT_FILENO);
-        (void)close(input[1]);
-        (void)execlp("python3", "python3", "tests/verifier/check/hostile_mirror.py",
-                     fixture->endpoints, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(input[0]);
-    (void)close(output[1]);
-    fixture->server_input = input[1];
-    size = read(output[0], text, sizeof(text) - 1);
-    (void)close(output[0]);
-    if (size <= 0) {
-        fail_msg("the mirror did not start: is python3 there?");
-    }
-    (void)snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", atoi(text));
+    (void)hostile_mirror_publish(served->segments, served->tree, folder);
 }
 
 static int set_up(void **state)
@@ -221,7 +149,7 @@ static int set_up(void **state)
     insist(file_make_folder(path, &error, 0700), &error);
     serve_job(fixture, &fixture->text, MODEL_GPT2, "text");
     serve_job(fixture, &fixture->images, MODEL_MLP, "images");
-    start_server(fixture);
+    hostile_mirror_start(&fixture->mirror, fixture->endpoints);
     *state = fixture;
     return 0;
 }
@@ -230,8 +158,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
-    (void)close(fixture->server_input);
-    (void)waitpid(fixture->server, NULL, 0);
+    hostile_mirror_stop(&fixture->mirror);
     drawn_job_release(&fixture->text.drawn);
     drawn_job_release(&fixture->images.drawn);
     free(fixture);
@@ -265,8 +192,8 @@ static struct check_request *request_of(const struct served *served, uint32_t in
 static void add_mirror(struct check_request *request, const struct fixture *fixture,
                        const char *how)
 {
-    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/%s", fixture->url,
-                   how);
+    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/%s",
+                   fixture->mirror.url, how);
 }
 
 /* Bytes that endpoints sent, and what came of the check. */
@@ -610,7 +537,7 @@ static void test_a_killed_check_is_gone_on_with(void **state)
     (void)kill(child, SIGKILL);
     (void)waitpid(child, NULL, 0);
     kept = bytes_on_disk(request, root, ".rows");
-    (void)snprintf(request->mirrors[1], FILE_PATH_MAX, "%s/good", fixture->url);
+    (void)snprintf(request->mirrors[1], FILE_PATH_MAX, "%s/good", fixture->mirror.url);
     rest = check_bytes(result, request, CHECK_PROVEN);
     assert_true(rest > 0);
     assert_true(rest + kept <= whole + PIECE_DATA_SIZE); /* at most the last one comes again */

@@ -19,6 +19,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/commit/commit.h"
 #include "tests/support/dispute/cheat.h"
+#include "tests/support/proofs/hostile_mirror.h"
 #include "verifier/check/check.h"
 
 enum {
@@ -31,25 +32,12 @@ enum {
 struct fixture {
     char bundle[600];
     char tree[600];
-    char url[64];
-    pid_t server;
-    int server_input;
+    struct hostile_mirror mirror;
     struct digest job_id;
     struct check_segment segments[3];
 };
 
 /* ---- what is served ------------------------------------------------------- */
-
-static void copy_file(const char *to, const char *from)
-{
-    struct file_bytes bytes;
-    struct error error;
-
-    error_init(&error);
-    assert_int_equal(file_read(&bytes, &error, from, 1 << 24), STATUS_OK);
-    assert_int_equal(file_write(to, &error, bytes.data, bytes.size, 0600), STATUS_OK);
-    file_bytes_release(&bytes);
-}
 
 static void make_folder(const char *path)
 {
@@ -57,74 +45,6 @@ static void make_folder(const char *path)
 
     error_init(&error);
     assert_int_equal(file_make_folder(path, &error, 0700), STATUS_OK);
-}
-
-/* The tree that a solver publishes, of one bundle. */
-static void publish(struct fixture *fixture)
-{
-    struct bundle *bundle = NULL;
-    char id[HEX_SIZE(DIGEST_SIZE)];
-    char folder[1200];
-    char from[1400];
-    char to[1400];
-    struct error error;
-
-    error_init(&error);
-    assert_int_equal(bundle_open(&bundle, fixture->bundle, BUNDLE_READ, &error), STATUS_OK);
-    fixture->job_id = bundle_job(bundle)->id;
-    hex_encode(id, fixture->job_id.bytes, DIGEST_SIZE);
-    (void)snprintf(folder, sizeof(folder), "%s/v1/jobs/%s", fixture->tree, id);
-    (void)snprintf(to, sizeof(to), "%s/checkpoints", folder);
-    make_folder(to);
-    (void)snprintf(from, sizeof(from), "%s/job", fixture->bundle);
-    (void)snprintf(to, sizeof(to), "%s/job", folder);
-    copy_file(to, from);
-    for (uint32_t i = 0; i < STEPS / SEGMENT; i++) {
-        for (uint32_t k = 0; k < SEGMENT; k++) {
-            assert_int_equal(bundle_state_root(&fixture->segments[i].states[k], bundle,
-                                               i * SEGMENT + k + 1, &error),
-                             STATUS_OK);
-        }
-        (void)snprintf(from, sizeof(from), "%s/checkpoints/%012u.safetensors", fixture->bundle,
-                       (i + 1) * SEGMENT);
-        (void)snprintf(to, sizeof(to), "%s/checkpoints/%012u.safetensors", folder,
-                       (i + 1) * SEGMENT);
-        copy_file(to, from);
-        fixture->segments[i].steps = SEGMENT;
-        assert_int_equal(bundle_segment_root(&fixture->segments[i].root, bundle, i, &error),
-                         STATUS_OK);
-    }
-    bundle_close(bundle);
-}
-
-static void start_server(struct fixture *fixture)
-{
-    int input[2];
-    int output[2];
-    char text[16] = "";
-    ssize_t size;
-
-    assert_int_equal(pipe(input), 0);
-    assert_int_equal(pipe(output), 0);
-    fixture->server = fork();
-    assert_true(fixture->server >= 0);
-    if (fixture->server == 0) {
-        (void)dup2(input[0], STDIN_FILENO);
-        (void)dup2(output[1], STDOUT_FILENO);
-        (void)close(input[1]);
-        (void)execlp("python3", "python3", "tests/verifier/check/hostile_mirror.py", fixture->tree,
-                     (char *)NULL);
-        _exit(127);
-    }
-    (void)close(input[0]);
-    (void)close(output[1]);
-    fixture->server_input = input[1];
-    size = read(output[0], text, sizeof(text) - 1);
-    (void)close(output[0]);
-    if (size <= 0) {
-        fail_msg("the mirror did not start: is python3 there?");
-    }
-    (void)snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", atoi(text));
 }
 
 static int set_up(void **state)
@@ -139,8 +59,8 @@ static int set_up(void **state)
     options.steps = STEPS;
     options.segment_length = SEGMENT;
     cheat_bundle_new(fixture->bundle, small_job_new(&options), CHEAT_ULP, 9, &random);
-    publish(fixture);
-    start_server(fixture);
+    fixture->job_id = hostile_mirror_publish(fixture->segments, fixture->tree, fixture->bundle);
+    hostile_mirror_start(&fixture->mirror, fixture->tree);
     *state = fixture;
     return 0;
 }
@@ -149,8 +69,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
-    (void)close(fixture->server_input);
-    (void)waitpid(fixture->server, NULL, 0);
+    hostile_mirror_stop(&fixture->mirror);
     free(fixture);
     return 0;
 }
@@ -183,8 +102,8 @@ static struct check_request *request_of(const struct fixture *fixture, uint32_t 
 static void add_mirror(struct check_request *request, const struct fixture *fixture,
                        const char *how)
 {
-    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/%s", fixture->url,
-                   how);
+    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/%s",
+                   fixture->mirror.url, how);
 }
 
 static uint64_t folder_size(const char *path)
