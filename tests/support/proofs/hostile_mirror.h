@@ -18,7 +18,7 @@ struct hostile_mirror {
 void hostile_mirror_start(struct hostile_mirror *mirror, const char *folder);
 void hostile_mirror_stop(struct hostile_mirror *mirror);
 
-/* Writes job and checkpoints below folder/v1/jobs, and what the ledger says of the segments; returns
+/* Writes job and checkpoints below folder/v1/jobs, and what the ledger says of the segments. Returns
  * the job's id. */
 struct digest hostile_mirror_publish(struct check_segment *segments, const char *folder,
                                      const char *bundle);
