@@ -74,8 +74,8 @@ uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op);
 /* After changing bytes of record.kept[item], or record.after[]: the roots follow. */
 void exhibit_changed(struct exhibit *exhibit, uint32_t item);
 
-/* The accused's state before the step is another than the one that its trace begins in: a bit of this
- * state differs. The source says so; it borrows apart. */
+/* The accused's state before the step is another than the one that its trace begins in: a bit of
+ * this state differs. The source says so; it borrows apart. */
 #define EXHIBIT_STATES_MAX 64
 struct exhibit_apart {
     struct evidence_source honest;

@@ -1,6 +1,7 @@
 /*
- * hostile_mirror.h - what a solver publishes of a bundle, and tests/verifier/check/hostile_mirror.py,
- * which serves a folder truly or in whatever way its URL says. Whatever fails ends the test.
+ * hostile_mirror.h - what a solver publishes of a bundle, and a program that serves a folder truly,
+ * or in whatever way its URL says (tests/verifier/check/hostile_mirror.py). What fails ends the
+ * test.
  */
 #ifndef TESTS_SUPPORT_PROOFS_HOSTILE_MIRROR_H
 #define TESTS_SUPPORT_PROOFS_HOSTILE_MIRROR_H
@@ -18,8 +19,8 @@ struct hostile_mirror {
 void hostile_mirror_start(struct hostile_mirror *mirror, const char *folder);
 void hostile_mirror_stop(struct hostile_mirror *mirror);
 
-/* Writes job and checkpoints below folder/v1/jobs, and what the ledger says of the segments. Returns
- * the job's id. */
+/* Writes job and checkpoints below folder/v1/jobs, and what the ledger says of the segments;
+ * returns the job's id. */
 struct digest hostile_mirror_publish(struct check_segment *segments, const char *folder,
                                      const char *bundle);
 
