@@ -9,7 +9,6 @@
 #include "proofs/commit/element.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/small_model.h"
-#include "tests/support/test.h"
 
 static void insist(enum status status, const struct error *error)
 {
@@ -529,7 +528,10 @@ void exhibit_begin_apart(struct exhibit *exhibit, struct exhibit_apart *apart, u
 {
     apart->honest = exhibit->source;
     apart->count = exhibit->tape->state_count;
-    assert_true(apart->count <= EXHIBIT_STATES_MAX);
+    if (apart->count > EXHIBIT_STATES_MAX) {
+        fprintf(stderr, "exhibit: %u states, at most %d\n", apart->count, EXHIBIT_STATES_MAX);
+        abort();
+    }
     memcpy(apart->before, exhibit->record.trace.items, apart->count * sizeof(apart->before[0]));
     apart->before[number].bytes[0] ^= 1;
     commit_list_root(&exhibit->context.before, COMMIT_STATE, 0, apart->before, apart->count);
@@ -547,6 +549,6 @@ uint32_t exhibit_large_state(const struct exhibit *exhibit)
             return i;
         }
     }
-    fail();
-    return 0;
+    fprintf(stderr, "exhibit: no state is large\n");
+    abort();
 }
