@@ -5,11 +5,13 @@ file.
 Method: the built program; a job that is closed on an embedded ledger; mirrors that do wrong
 (tests/verifier/check/hostile_mirror.py); Python's own reading of the files, and PyTorch's."""
 
+import contextlib
 import json
 import os
 import random
 import shutil
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -175,6 +177,22 @@ def cites_the_ledger(here, key, bundle):
     with open(path, "wb") as file:
         file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
     here.run("client", "audit", "--verify-report", path, wanted=1)
+
+
+def cites_another_run(here, key, job):
+    """Who trained something else than was committed cannot cite the ledger for it."""
+    bundle = here.train("client", job, "other.run", "--falsify", "5")
+    with contextlib.closing(sqlite3.connect(bundle + "/journal.db")) as journal, journal:
+        journal.execute("INSERT INTO facts (name, text) VALUES ('ledger.job', ?)", (key,))
+    path = here.path("other.json")
+    here.run("client", "audit", bundle, "--threads", "1", "--report", path, "--transactions",
+             wanted=1)
+    with open(path, encoding="ascii") as file:
+        said = json.load(file)["audits"][0]["transactions"]
+    same = [one["as_journaled"] for one in said if one["what"] == "committed"]
+    assert same == [True, False, False], said
+    text = here.run("client", "audit", "--verify-report", path, wanted=2)
+    assert text.count("NOT the root of the journal") == 2, text
 
 
 def model_loads_strictly(path):

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import town  # noqa: E402
-from delivery_test import FALSE, cites_the_ledger, fetch, publish, train  # noqa: E402
+from delivery_test import FALSE, cites_another_run, cites_the_ledger, fetch, publish, train  # noqa: E402
 from town import PERIOD_S, Town, main  # noqa: E402
 
 ENDS = ("000000000004", "000000000008", "000000000012")
@@ -222,6 +222,7 @@ def a_panel_outlives_the_solver(on_chain):
             here.until(lambda who=who: keeps(here, who).startswith("3 end states"), who + " keeps")
         solver.kill()
         cites_the_ledger(here, key, here.path("solver.run"))
+        cites_another_run(here, key, job)
         shutil.copytree(here.path("solver.run/checkpoints"), here.path("truth"))
         shutil.rmtree(here.path("solver.run"))
         for who in ("verifier", "auditor"):
