@@ -22,7 +22,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static enum status open_run(struct checker *checker, struct run *run, bool other,
+/* other: on the machine of the second opinion. accusing: known data is hashed again. */
+static enum status open_run(struct checker *checker, struct run *run, bool other, bool accusing,
                             struct error *error)
 {
     const struct check_request *request = checker->request;
@@ -33,7 +34,7 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     TRY(check_machine(&options, request, other, error));
     /* Known data is hashed again before anybody is accused: in a second replay and a dispute. */
     TRY(run_open_compared(run, checker->job, paths, count,
-                          other || request->disputed ? checker->rows.compared : NULL, &options,
+                          accusing || request->disputed ? checker->rows.compared : NULL, &options,
                           error));
     return data_rows_bind(&checker->rows, run, error);
 }
@@ -58,22 +59,70 @@ static enum check_flaw judge_finite(const struct checker *checker, uint32_t plac
     return end ? CHECK_FLAW_NONE : CHECK_FLAW_WENT_ON;
 }
 
-/* Runs from the same start to the end of the same step with another instruction set. */
+static enum status run_steps(struct checker *checker, struct run *run, uint64_t count,
+                             struct error *error)
+{
+    for (; count > 0; count--) {
+        TRY(run_step(checker, run, error));
+        checker->result->steps_run++;
+    }
+    return STATUS_OK;
+}
+
+/*
+ * Puts the other machine before the step, after so many from the start of the replay. What is
+ * claimed is one step, from the state that was committed before it. So the first machine goes up to
+ * that state once more, and the other one takes it over, by its root: where the other one is far
+ * slower, it holds up the node for one step and not for a segment. STATUS_DEVICE: what arrived is
+ * another state.
+ */
+static enum status take_over(struct checker *checker, struct run *run, uint64_t before,
+                             struct error *error)
+{
+    struct machine_options other;
+    struct digest root;
+
+    TRY(check_machine(&other, checker->request, true, error));
+    TRY(open_run(checker, run, false, true, error));
+    TRY(check_begin_at(checker, run->machine, checker->start, error));
+    TRY(run_steps(checker, run, before, error));
+    TRY(run_reopen(run, &other, error));
+    TRY(state_root_of(&root, run->machine, error));
+    return digest_equal(&root, &checker->result->pre_state)
+               ? STATUS_OK
+               : error_set(error, STATUS_DEVICE, "the other machine took over another state");
+}
+
+/* Puts the other machine there by itself, from the same start. */
+static enum status go_alone(struct checker *checker, struct run *run, uint64_t before,
+                            struct error *error)
+{
+    TRY(open_run(checker, run, true, true, error));
+    TRY(check_begin_at(checker, run->machine, checker->start, error));
+    return run_steps(checker, run, before, error);
+}
+
+/* Runs the step with another instruction set, from the committed state before it. */
 static enum status replay_again(struct checker *checker, struct digest *root, bool *finite,
                                 uint32_t place, uint32_t step, struct error *error)
 {
-    uint64_t left = check_first_step_at(checker, place) + step + 1 -
-                    check_first_step_at(checker, checker->start);
+    const uint64_t before =
+        check_first_step_at(checker, place) + step - check_first_step_at(checker, checker->start);
     struct run run = {0};
-    enum status status;
+    struct error passed_over;
+    enum status status = STATUS_NOT_FOUND;
 
+    error_init(&passed_over);
     run_close(&checker->run);
-    TRY_OUT(open_run(checker, &run, true, error));
-    TRY_OUT(check_begin_at(checker, run.machine, checker->start, error));
-    for (; left > 0; left--) {
-        TRY_OUT(run_step(checker, &run, error));
-        checker->result->steps_run++;
+    if (before > 0) {
+        status = take_over(checker, &run, before, &passed_over);
     }
+    if (status != STATUS_OK) { /* no memory for the states beside a machine, or a broken one */
+        run_close(&run);
+        run = (struct run){0};
+        TRY_OUT(go_alone(checker, &run, before, error));
+    }
+    TRY_OUT(run_steps(checker, &run, 1, error));
     TRY_OUT(state_root_find(root, finite, run.machine, (int)checker->request->threads, error));
     if (checker->request->disagree) {
         root->bytes[0] ^= 1;
@@ -295,7 +344,7 @@ static bool wants_whole(const struct check_request *request)
 static enum status get_ready(struct checker *checker, struct error *error)
 {
     TRY(check_get_data(checker, error));
-    TRY(open_run(checker, &checker->run, false, error));
+    TRY(open_run(checker, &checker->run, false, false, error));
     if (is_known(checker)) {
         return STATUS_OK;
     }
