@@ -117,7 +117,10 @@ def test_a_solvers_node_gets_a_given_first_state():
 
         for more, said in ((("--fetch-most", "0", "--data", town.DATA, "--jobs", job),
                             "its first state is not here (--fetch-most)"),
-                           (("--fetch-most", "120k", "--data", town.DATA), "MB of first state to fetch"),
+                           (("--fetch-most", "60k", "--data", town.DATA, "--jobs", job),
+                            "0.0 MB of data and 0.1 MB of first state to fetch"),
+                           (("--fetch-most", "300k"),  # room for either, not for both
+                            "0.3 MB of data and 0.1 MB of first state to fetch"),
                            (("--fetch-most", "1G",), "list of hashes")):
             node = start(*more)
             here.until(lambda said=said: said in why(), said)
