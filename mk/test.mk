@@ -65,6 +65,16 @@ $(sudden_death): $(BUILD)/pic/tests/whole/sudden_death.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
 test check asan soak: $(sudden_death)
 
+# The whole program, but a solver in it that lies about a sum; and the program of a long one.
+liars := $(BUILD)/tests/lying_solver $(BUILD)/tests/long_sum_tape
+$(BUILD)/tests/lying_solver: LDFLAGS += -Wl,--wrap=fraud_proof_reply
+$(BUILD)/tests/lying_solver: $(BUILD)/lockstep.o
+$(liars): $(BUILD)/tests/%: $(BUILD)/tests/whole/%.o $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+test check asan soak: $(liars)
+
 evm_ready := $(BUILD)/setup/evm.ok
 
 # Benchmarks are tried where their peer is: tests/bench/bench_test.sh.
