@@ -1,11 +1,11 @@
 """Goal: who lies about an element that is a sum too long for partial sums alone is convicted by
 real programs: the node meets the lie by itself, queries the parts of the sum and then the parts of
 the false part, and shows the one that is not what the solver says.
-Method: a job whose state is a sum of six million terms (long_sum_tape.c), an honest solver of it and one
-that tells the lie in its trace and in its replies about parts (lying_solver.c), which are otherwise
-the program; a verifier's node; on the embedded ledger and on anvil. The walk is served, so the
-ledger has the two queries for parts and no others. The honest solver beside it is paid, and the
-money of everybody is compared, on the embedded ledger to the wei."""
+Method: a job whose state is a sum of six million terms (long_sum_tape.c), an honest solver of it
+and one that tells the lie in its trace and in its replies about parts (lying_solver.c), which are
+otherwise the program; a verifier's node; on the embedded ledger and on anvil. The walk is served,
+so the ledger has the two queries for parts and no others. The honest solver beside it is paid, and
+the money of everybody is compared, on the embedded ledger to the wei."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def see_nested_queries(town, key):
 
 def play(on_chain, gas):
     with Town(PEOPLE, on_chain=on_chain) as town:
-        # The other words of a room would be before the program; these put another in its place.
+        # Words of a room stand before the program; these put another in its place.
         town.rooms["cheat"] = ["sh", "-c", 'shift; exec "$0" "$@"', BUILT + "lying_solver"]
         job = new_job(town)
         keys = {}
