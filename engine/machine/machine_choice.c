@@ -12,7 +12,6 @@
 #include "engine/plan/backend.h"
 #include "engine/plan/hoist.h"
 #include "engine/plan/recompute.h"
-#include "engine/tape/repeat.h"
 
 #define DEVICE_NUMBER_MAX 1023 /* in a device's name */
 
@@ -38,48 +37,36 @@ static enum status open_machine(struct machine **machine, const struct tape *tap
     return status;
 }
 
-/* The number of parts whose rewrite takes the least memory; 0 where the tape itself does. */
-static enum status choose_parts(uint32_t *best, const struct tape *tape,
-                                const struct machine_options *options, struct error *error)
+/* The rewrite that takes the least memory; NULL where the tape itself does. */
+static enum status choose_rewrite(struct tape **best, const struct tape *tape,
+                                  const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    enum status status;
     uint64_t least = 0;
 
-    *best = 0;
+    *best = NULL;
     TRY(backend->size(&least, tape, options, error));
     for (uint32_t parts = 2; parts <= RECOMPUTE_PARTS_MAX; parts *= 2) {
         struct tape *rewrite = NULL;
         uint64_t size = 0;
-        enum status status;
 
-        TRY(recompute_build(&rewrite, tape, parts, error));
+        TRY_OUT(recompute_build(&rewrite, tape, parts, error));
         status = backend->size(&size, rewrite, options, error);
-        tape_free(rewrite);
-        TRY(status);
-        if (size < least) {
+        if (status == STATUS_OK && size < least) {
+            struct tape *before = *best;
+
             least = size;
-            *best = parts;
+            *best = rewrite;
+            rewrite = before;
         }
+        tape_free(rewrite);
+        TRY_OUT(status);
     }
     return STATUS_OK;
-}
-
-/* The rewrite that takes the least memory; NULL where the tape itself does. Micro-batches are
- * alike, so a shorter step is tried. */
-static enum status choose_rewrite(struct tape **best, const struct tape *tape,
-                                  const struct machine_options *options, struct error *error)
-{
-    struct tape *shorter = NULL;
-    uint32_t parts = 0;
-    enum status status;
-
+out:
+    tape_free(*best);
     *best = NULL;
-    TRY(repeat_shorten(&shorter, tape, error));
-    status = choose_parts(&parts, shorter != NULL ? shorter : tape, options, error);
-    tape_free(shorter);
-    if (status == STATUS_OK && parts != 0) {
-        status = recompute_build(best, tape, parts, error);
-    }
     return status;
 }
 

@@ -343,6 +343,9 @@ static enum status find_read(struct machine_cpu *cpu, struct error *error)
     for (uint32_t i = 0; i < tape->state_count; i++) {
         cpu->read[tape->states[i].after] = true;
     }
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        cpu->read[tape->loop_carries[i].out] = true;
+    }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
             cpu->read[tape->ops[at].inputs[i]] = true;
@@ -479,16 +482,16 @@ static int threads_for(const struct machine_cpu *cpu, const struct op *op)
 }
 
 /* Is the output made for nobody? */
-static bool is_unwanted(const struct machine_cpu *cpu, const struct observer *observer, uint32_t at,
-                        uint32_t output)
+static bool is_unwanted(const struct machine_cpu *cpu, const struct observer *observer,
+                        struct op_turn maker, uint32_t output)
 {
-    return observer != NULL && !cpu->read[cpu->machine.tape->ops[at].outputs[output]] &&
-           !observer_wants(observer, at, output);
+    return observer != NULL && !cpu->read[cpu->machine.tape->ops[maker.op].outputs[output]] &&
+           !observer_wants(observer, maker, output);
 }
 
-static void run_op(struct machine_cpu *cpu, uint32_t at, const struct observer *observer)
+static void run_op(struct machine_cpu *cpu, struct op_turn maker, const struct observer *observer)
 {
-    const struct op *op = &cpu->machine.tape->ops[at];
+    const struct op *op = &cpu->machine.tape->ops[maker.op];
     const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
     struct kernel_call call = {.op = op,
                                .tensors = cpu->machine.tape->tensors,
@@ -500,7 +503,7 @@ static void run_op(struct machine_cpu *cpu, uint32_t at, const struct observer *
         assert(call.inputs[i] != NULL);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        const bool omitted = kernel->run != NULL && is_unwanted(cpu, observer, at, i);
+        const bool omitted = kernel->run != NULL && is_unwanted(cpu, observer, maker, i);
 
         call.outputs[i] = omitted ? NULL : cpu->memory[op->outputs[i]];
     }
@@ -531,31 +534,32 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_op_timed(struct machine_cpu *cpu, uint32_t at, const struct observer *observer)
+static void run_op_timed(struct machine_cpu *cpu, struct op_turn maker,
+                         const struct observer *observer)
 {
     double start = seconds_now();
 
-    run_op(cpu, at, observer);
-    cpu->options.timed(cpu->options.timed_context, at, seconds_now() - start);
+    run_op(cpu, maker, observer);
+    cpu->options.timed(cpu->options.timed_context, maker.op, seconds_now() - start);
 }
 
-static enum status show(struct machine_cpu *cpu, const struct observer *observer, uint32_t at,
-                        struct error *error)
+static enum status show(struct machine_cpu *cpu, const struct observer *observer,
+                        struct op_turn maker, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
-    const struct op *op = &tape->ops[at];
+    const struct op *op = &tape->ops[maker.op];
 
     for (uint32_t i = 0; i < op->output_count; i++) {
         const void *bytes = cpu->memory[op->outputs[i]];
 
-        if (!observer_wants(observer, at, i)) {
+        if (!observer_wants(observer, maker, i)) {
             continue;
         }
         if (is_packed(cpu, op, i)) {
             cpu->kernels.unpack(cpu->blocks[BLOCK_SCRATCH], bytes, op, threads_for(cpu, op));
             bytes = cpu->blocks[BLOCK_SCRATCH];
         }
-        TRY(observer->made(observer->context, at, i, bytes,
+        TRY(observer->made(observer->context, maker, i, bytes,
                            tensor_size(&tape->tensors[op->outputs[i]]), error));
     }
     return STATUS_OK;
@@ -597,10 +601,10 @@ static bool is_idle(const struct machine_cpu *cpu, uint32_t at)
 
 /* Does the operation make nothing that anybody reads or wants to see? */
 static bool makes_nothing(const struct machine_cpu *cpu, const struct observer *observer,
-                          uint32_t at)
+                          struct op_turn maker)
 {
-    for (uint32_t i = 0; i < cpu->machine.tape->ops[at].output_count; i++) {
-        if (!is_unwanted(cpu, observer, at, i)) {
+    for (uint32_t i = 0; i < cpu->machine.tape->ops[maker.op].output_count; i++) {
+        if (!is_unwanted(cpu, observer, maker, i)) {
             return false;
         }
     }
@@ -608,12 +612,63 @@ static bool makes_nothing(const struct machine_cpu *cpu, const struct observer *
 }
 
 /* Is it there, or not wanted? What lasts is made in the first step, wanted or not. */
-static bool may_skip(const struct machine_cpu *cpu, const struct observer *observer, uint32_t at)
+static bool may_skip(const struct machine_cpu *cpu, const struct observer *observer,
+                     struct op_turn maker)
 {
+    const uint32_t at = maker.op;
     const bool lasts = cpu->lasting != NULL && cpu->lasting[at];
 
     return !cpu->plan.runs[at] || (lasts ? cpu->kept : is_idle(cpu, at)) ||
-           makes_nothing(cpu, observer, at);
+           makes_nothing(cpu, observer, maker);
+}
+
+static enum status run_once(struct machine_cpu *cpu, struct op_turn maker,
+                            const struct observer *observer, struct error *error)
+{
+    if (may_skip(cpu, observer, maker)) {
+        return STATUS_OK;
+    }
+    if (cpu->options.timed == NULL) {
+        run_op(cpu, maker, observer);
+    } else {
+        run_op_timed(cpu, maker, observer);
+    }
+    if (observer != NULL) {
+        TRY(show(cpu, observer, maker, error));
+    }
+    if (cpu->lasting != NULL && cpu->lasting[maker.op] && cpu->options.spare != NULL) {
+        spare_data(cpu, maker.op);
+    }
+    return STATUS_OK;
+}
+
+/* Gives the next turn of a loop what this one left. */
+static void hand_on(struct machine_cpu *cpu, const struct loop *loop)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    for (uint32_t k = loop->carry_first; k < loop->carry_first + loop->carry_count; k++) {
+        const struct loop_carry *carry = &tape->loop_carries[k];
+
+        if (cpu->plan.handed[k]) {
+            memcpy(cpu->memory[carry->in], cpu->memory[carry->out],
+                   tensor_size(&tape->tensors[carry->in]));
+        }
+    }
+}
+
+static enum status run_loop(struct machine_cpu *cpu, const struct loop *loop,
+                            const struct observer *observer, struct error *error)
+{
+    for (uint32_t turn = 0; turn < loop->turns; turn++) {
+        if (turn > 0) {
+            hand_on(cpu, loop);
+        }
+        for (uint32_t at = loop->first; at < loop->last; at++) {
+            TRY(run_once(cpu, (struct op_turn){at, turn}, observer, error));
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t last,
@@ -626,20 +681,16 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
     assert(observer == NULL || cpu->options.trace);
     TRY_OUT(check_bound(cpu, error));
     TRY_OUT(prepare_threads(cpu->options.thread_count, error));
-    for (uint32_t at = first; at < last; at++) {
-        if (may_skip(cpu, observer, at)) {
-            continue;
-        }
-        if (cpu->options.timed == NULL) {
-            run_op(cpu, at, observer);
+    for (uint32_t at = first; at < last;) {
+        const struct loop *loop = tape_loop_of(machine->tape, at);
+
+        if (loop == NULL) {
+            TRY_OUT(run_once(cpu, (struct op_turn){at, 0}, observer, error));
+            at++;
         } else {
-            run_op_timed(cpu, at, observer);
-        }
-        if (observer != NULL) {
-            TRY_OUT(show(cpu, observer, at, error));
-        }
-        if (cpu->lasting != NULL && cpu->lasting[at] && cpu->options.spare != NULL) {
-            spare_data(cpu, at);
+            assert(at == loop->first && loop->last <= last);
+            TRY_OUT(run_loop(cpu, loop, observer, error));
+            at = loop->last;
         }
     }
     if (last == machine->tape->op_count) {

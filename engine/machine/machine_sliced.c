@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/cpu/cpu.h"
+#include "engine/plan/expand.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/range.h"
 #include "engine/plan/slice.h"
@@ -24,6 +25,8 @@ enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_COUNT };
 
 struct machine_sliced {
     struct machine machine;
+    const struct tape *tape;        /* that runs: the machine's, or that without loops */
+    struct tape *expanded;          /* NULL: the machine's has none */
     struct machine_options options; /* of the machine that computes */
     struct plan plan;
     uint8_t *blocks[BLOCK_COUNT];
@@ -317,16 +320,17 @@ static enum status run_slice(struct machine_sliced *sliced, struct slice *slice,
 
 static enum status show(const struct machine_sliced *sliced, uint32_t at, struct error *error)
 {
-    const struct tape *tape = sliced->machine.tape;
+    const struct tape *tape = sliced->tape;
+    const struct op_turn maker = {at, 0};
     const struct op *op = &tape->ops[at];
 
     for (uint32_t i = 0; sliced->observer != NULL && i < op->output_count; i++) {
         const uint32_t id = op->outputs[i];
 
-        if (!observer_wants(sliced->observer, at, i)) {
+        if (!observer_wants(sliced->observer, maker, i)) {
             continue;
         }
-        TRY(sliced->observer->made(sliced->observer->context, at, i, sliced->memory[id],
+        TRY(sliced->observer->made(sliced->observer->context, maker, i, sliced->memory[id],
                                    tensor_size(&tape->tensors[id]), error));
     }
     return STATUS_OK;
@@ -335,7 +339,7 @@ static enum status show(const struct machine_sliced *sliced, uint32_t at, struct
 /* Runs one operation that does not fit alone. */
 static enum status run_cut(struct machine_sliced *sliced, uint32_t at, struct error *error)
 {
-    const struct op *op = &sliced->machine.tape->ops[at];
+    const struct op *op = &sliced->tape->ops[at];
     void *memory[SLICE_TENSORS_MAX] = {NULL};
     struct slice slice;
 
@@ -348,7 +352,7 @@ static enum status run_cut(struct machine_sliced *sliced, uint32_t at, struct er
     if (sliced->survey != NULL) {
         sliced->survey->cut++;
     }
-    slice_whole(&slice, sliced->machine.tape, at);
+    slice_whole(&slice, sliced->tape, at);
     TRY(run_slice(sliced, &slice, memory, error));
     return sliced->survey == NULL ? show(sliced, at, error) : STATUS_OK;
 }
@@ -361,18 +365,18 @@ struct range_observer {
 };
 
 /* Stores an output of a range, and shows it to the observer. */
-static enum status pass_on(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status pass_on(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                            uint64_t size, struct error *error)
 {
     const struct range_observer *passing = context;
     const struct machine_sliced *sliced = passing->sliced;
-    const uint32_t at = passing->first + op;
+    const struct op_turn own = {passing->first + maker.op, 0};
     const struct observer *observer = sliced->observer;
 
-    memcpy(sliced->memory[sliced->machine.tape->ops[at].outputs[output]], bytes, size);
-    return observer == NULL || !observer_wants(observer, at, output)
+    memcpy(sliced->memory[sliced->tape->ops[own.op].outputs[output]], bytes, size);
+    return observer == NULL || !observer_wants(observer, own, output)
                ? STATUS_OK
-               : observer->made(observer->context, at, output, bytes, size, error);
+               : observer->made(observer->context, own, output, bytes, size, error);
 }
 
 static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t first,
@@ -385,7 +389,7 @@ static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t
     struct errand errand = {.backend = computing(sliced), .observer = &observer};
     enum status status;
 
-    TRY(range_build(&range, sliced->machine.tape, first, last, error));
+    TRY(range_build(&range, sliced->tape, first, last, error));
     errand.tape = range.tape;
     errand.memory = calloc((size_t)range.tape->tensor_count + 1, sizeof(*errand.memory));
     if (errand.memory == NULL) {
@@ -405,7 +409,7 @@ static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t
  * *first. */
 static enum status run_some(struct machine_sliced *sliced, uint32_t *first, struct error *error)
 {
-    uint32_t last = range_fit(sliced->machine.tape, *first, sliced->limit);
+    uint32_t last = range_fit(sliced->tape, *first, sliced->limit);
 
     for (;;) {
         bool fits;
@@ -433,12 +437,14 @@ static enum status plan_host(struct machine_sliced *sliced, struct error *error)
 {
     const struct plan_hooks hooks = {.keep_all = true};
 
-    return plan_build(&sliced->plan, sliced->machine.tape, &hooks, error);
+    TRY(expand_build(&sliced->expanded, sliced->tape, error));
+    sliced->tape = sliced->expanded != NULL ? sliced->expanded : sliced->tape;
+    return plan_build(&sliced->plan, sliced->tape, &hooks, error);
 }
 
 static enum status allocate(struct machine_sliced *sliced, uint64_t memory_max, struct error *error)
 {
-    const struct tape *tape = sliced->machine.tape;
+    const struct tape *tape = sliced->tape;
     const uint64_t sizes[BLOCK_COUNT] = {sliced->plan.state_size, sliced->plan.temporary_size};
     const uint64_t total = sizes[0] + sizes[1];
 
@@ -477,6 +483,7 @@ static void sliced_close(struct machine *machine)
     }
     free(sliced->memory);
     plan_release(&sliced->plan);
+    tape_free(sliced->expanded);
     tape_free(machine->rewrite);
     free(sliced);
 }
@@ -490,6 +497,7 @@ static void prepare(struct machine_sliced *sliced, const struct tape *tape,
 {
     memset(sliced, 0, sizeof(*sliced));
     sliced->machine = (struct machine){.backend = &backend_sliced, .tape = tape};
+    sliced->tape = tape;
     sliced->options = *options;
     sliced->limit = options->device_memory == 0 ? UINT64_MAX : options->device_memory;
 }
@@ -549,7 +557,8 @@ static const void *sliced_peek(struct machine *machine, uint32_t tensor)
         (tape->tensors[tensor].role == ROLE_TEMPORARY && tensor != tape->loss)) {
         return NULL;
     }
-    return sliced_of(machine)->memory[tensor];
+    return sliced_of(machine)
+        ->memory[tensor == tape->loss ? sliced_of(machine)->tape->loss : tensor];
 }
 
 static enum status sliced_read(struct machine *machine, uint32_t tensor, void *bytes,
@@ -578,7 +587,9 @@ static enum status sliced_step(struct machine *machine, const struct observer *o
                                struct error *error)
 {
     struct machine_sliced *sliced = sliced_of(machine);
-    const struct tape *tape = machine->tape;
+    const struct tape *tape = sliced->tape;
+    const struct expand_observer turns = {observer, sliced->expanded};
+    const struct observer of_turns = expand_observer(&turns);
     enum status status = STATUS_OK;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -587,7 +598,7 @@ static enum status sliced_step(struct machine *machine, const struct observer *o
                              tape->tensors[id].name);
         }
     }
-    sliced->observer = observer;
+    sliced->observer = observer != NULL && sliced->expanded != NULL ? &of_turns : observer;
     for (uint32_t at = 0; at < tape->op_count && status == STATUS_OK;) {
         status = run_some(sliced, &at, error);
     }
@@ -647,16 +658,17 @@ enum status machine_sliced_survey(struct machine_sliced_survey *survey, const st
     sliced.survey = survey;
     TRY_OUT(plan_host(&sliced, error));
     survey->host_size = sliced.plan.state_size + sliced.plan.temporary_size;
-    sliced.memory = calloc((size_t)tape->tensor_count + 1, sizeof(*sliced.memory));
+    sliced.memory = calloc((size_t)sliced.tape->tensor_count + 1, sizeof(*sliced.memory));
     if (sliced.memory == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", tape->tensor_count);
         goto out;
     }
-    for (uint32_t at = 0; at < tape->op_count;) {
+    for (uint32_t at = 0; at < sliced.tape->op_count;) {
         TRY_OUT(run_some(&sliced, &at, error));
     }
 out:
     free(sliced.memory);
+    tape_free(sliced.expanded);
     plan_release(&sliced.plan);
     return status;
 }

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 #include "engine/plan/division.h"
+#include "engine/plan/expand.h"
 
 _Static_assert(MACHINE_DEVICES_MAX <= DIVISION_PARTS_MAX, "every device can have a part");
 
 struct machine_split {
     struct machine machine;
+    struct tape *expanded; /* without loops; NULL: the tape has none */
     struct division division;
     struct machine *parts[DIVISION_PARTS_MAX];
     uint8_t *bounce; /* host memory for the largest tensor that moves */
@@ -39,6 +41,7 @@ static void split_close(struct machine *machine)
     }
     division_release(&split->division);
     free(split->bounce);
+    tape_free(split->expanded);
     tape_free(machine->rewrite);
     free(split);
 }
@@ -54,10 +57,16 @@ static struct machine_options part_options(const struct machine_options *options
     return own;
 }
 
+/* The tape that is divided. */
+static const struct tape *divided(const struct machine_split *split)
+{
+    return split->expanded != NULL ? split->expanded : split->machine.tape;
+}
+
 static enum status open_parts(struct machine_split *split, const struct machine_options *options,
                               const struct backend *backend, struct error *error)
 {
-    const struct tape *tape = split->machine.tape;
+    const struct tape *tape = divided(split);
     uint64_t largest = 1;
 
     for (uint32_t i = 0; i < split->division.move_count; i++) {
@@ -95,7 +104,9 @@ enum status machine_split_open(struct machine **machine, const struct tape *tape
     split->machine.tape = tape;
     split->machine.backend =
         backend->leaves_roots == NULL ? &backend_split : &backend_split_hashing;
-    TRY_OUT(division_build(&split->division, tape, options->device_count, options->trace, error));
+    TRY_OUT(expand_build(&split->expanded, tape, error));
+    TRY_OUT(division_build(&split->division, divided(split), options->device_count, options->trace,
+                           error));
     TRY_OUT(open_parts(split, options, backend, error));
     *machine = &split->machine;
     return STATUS_OK;
@@ -114,11 +125,14 @@ enum status machine_split_cost(struct machine_split_cost *cost, const struct tap
                                const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
-    struct division division;
+    struct division division = {.part_count = 0};
+    struct tape *expanded = NULL;
     enum status status;
 
     *cost = (struct machine_split_cost){0};
-    TRY(division_build(&division, tape, options->device_count, options->trace, error));
+    TRY(expand_build(&expanded, tape, error));
+    tape = expanded != NULL ? expanded : tape;
+    TRY_OUT(division_build(&division, tape, options->device_count, options->trace, error));
     for (uint32_t part = 0; part < division.part_count; part++) {
         const struct machine_options own = part_options(options, part);
 
@@ -131,6 +145,7 @@ enum status machine_split_cost(struct machine_split_cost *cost, const struct tap
     status = STATUS_OK;
 out:
     division_release(&division);
+    tape_free(expanded);
     return status;
 }
 
@@ -178,24 +193,29 @@ struct part_observer {
     const struct division_part *part;
 };
 
-static enum status pass_on(void *context, uint32_t op, uint32_t output, const void *bytes,
+static struct op_turn of_whole(const struct part_observer *showing, struct op_turn maker)
+{
+    return (struct op_turn){showing->part->places[maker.op], maker.turn};
+}
+
+static enum status pass_on(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                            uint64_t size, struct error *error)
 {
     const struct part_observer *showing = context;
 
-    if (!showing->part->shown[op]) {
+    if (!showing->part->shown[maker.op]) {
         return STATUS_OK; /* another part shows it */
     }
-    return showing->observer->made(showing->observer->context, showing->part->places[op], output,
+    return showing->observer->made(showing->observer->context, of_whole(showing, maker), output,
                                    bytes, size, error);
 }
 
-static bool wants(const void *context, uint32_t op, uint32_t output)
+static bool wants(const void *context, struct op_turn maker, uint32_t output)
 {
     const struct part_observer *showing = context;
 
-    return showing->part->shown[op] &&
-           observer_wants(showing->observer, showing->part->places[op], output);
+    return showing->part->shown[maker.op] &&
+           observer_wants(showing->observer, of_whole(showing, maker), output);
 }
 
 static enum status split_step(struct machine *machine, const struct observer *observer,
@@ -203,7 +223,10 @@ static enum status split_step(struct machine *machine, const struct observer *ob
 {
     struct machine_split *split = split_of(machine);
     const struct division *division = &split->division;
+    const struct expand_observer turns = {observer, split->expanded};
+    const struct observer of_turns = expand_observer(&turns);
 
+    observer = observer != NULL && split->expanded != NULL ? &of_turns : observer;
     TRY(move(split, 0, division->first_moves, error));
     for (uint32_t i = 0; i < division->leg_count; i++) {
         const struct division_leg *leg = &division->legs[i];
@@ -261,9 +284,10 @@ static enum status split_bind(struct machine *machine, uint32_t tensor, const vo
 static struct machine *home_of(uint32_t *id, struct machine *machine, uint32_t tensor)
 {
     struct machine_split *split = split_of(machine);
-    const uint32_t part = split->division.homes[tensor];
+    const uint32_t own = tensor == machine->tape->loss ? divided(split)->loss : tensor;
+    const uint32_t part = split->division.homes[own];
 
-    *id = split->division.parts[part].ids[tensor];
+    *id = split->division.parts[part].ids[own];
     return split->parts[part];
 }
 

@@ -48,20 +48,22 @@ struct machine_options {
 };
 
 /*
- * In trace mode, made() is called for each output that is wanted, in tape order. bytes are the
- * canonical little-endian elements, borrowed for the call. Any status but STATUS_OK stops the step.
+ * In trace mode, made() is called for each output that is wanted, in the order in which they are
+ * made. bytes are the canonical little-endian elements, borrowed for the call. Any status but
+ * STATUS_OK stops the step.
  */
 struct observer {
-    enum status (*made)(void *context, uint32_t op, uint32_t output, const void *bytes,
+    enum status (*made)(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error);
     void *context;
     /* Is the output wanted? What nobody wants or reads need not be made. NULL: all are. */
-    bool (*wants)(const void *context, uint32_t op, uint32_t output);
+    bool (*wants)(const void *context, struct op_turn maker, uint32_t output);
 };
 
-static inline bool observer_wants(const struct observer *observer, uint32_t op, uint32_t output)
+static inline bool observer_wants(const struct observer *observer, struct op_turn maker,
+                                  uint32_t output)
 {
-    return observer->wants == NULL || observer->wants(observer->context, op, output);
+    return observer->wants == NULL || observer->wants(observer->context, maker, output);
 }
 
 struct machine {
@@ -99,7 +101,7 @@ struct backend {
 
     /*
      * Runs the operations first .. last-1. Running all of a step in parts, in order, is a step: the
-     * last part gives the states their next values. NULL: whole steps only.
+     * last part gives the states their next values. A loop runs as a whole. NULL: whole steps only.
      */
     enum status (*run)(struct machine *machine, uint32_t first, uint32_t last,
                        const struct observer *observer, struct error *error);

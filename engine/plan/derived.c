@@ -27,3 +27,41 @@ struct tape *derived_new(const struct tape *tape, size_t ops, size_t tensors)
     derived->loss = tape->loss;
     return derived;
 }
+
+/* An operation of the rewrite belongs to the loop that the one it comes from is in. */
+bool derived_take_loops(struct tape *derived, const struct tape *tape)
+{
+    if (tape->loop_count == 0) {
+        return true;
+    }
+    derived->loops = malloc(tape->loop_count * sizeof(*derived->loops));
+    derived->loop_carries =
+        malloc(((size_t)tape->loop_carry_count + 1) * sizeof(*derived->loop_carries));
+    if (derived->loops == NULL || derived->loop_carries == NULL) {
+        return false;
+    }
+    memcpy(derived->loops, tape->loops, tape->loop_count * sizeof(*derived->loops));
+    memcpy(derived->loop_carries, tape->loop_carries,
+           tape->loop_carry_count * sizeof(*derived->loop_carries));
+    derived->loop_count = tape->loop_count;
+    derived->loop_carry_count = tape->loop_carry_count;
+    for (uint32_t i = 0, at = 0; i < tape->loop_count; i++) {
+        while (at < derived->op_count && derived->origins[at].item < tape->loops[i].first) {
+            at++;
+        }
+        derived->loops[i].first = at;
+        while (at < derived->op_count && derived->origins[at].item < tape->loops[i].last) {
+            at++;
+        }
+        derived->loops[i].last = at;
+    }
+    return true;
+}
+
+void derived_mark_carries(bool *marks, const struct tape *tape)
+{
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        marks[tape->loop_carries[i].in] = true;
+        marks[tape->loop_carries[i].out] = true;
+    }
+}

@@ -12,7 +12,8 @@
 struct hoister {
     const struct tape *tape;
     struct tape *derived;
-    bool *pinned;    /* per tensor: the next value of a state, the loss or an output */
+    bool *pinned;    /* per tensor: a next state, the loss, an output, or of a loop's carries */
+    bool *varies;    /* per tensor: a loop's turns are given another one each */
     uint32_t *now;   /* per tensor: the one that stands for it */
     uint32_t *slots; /* operations of the rewrite, by what they compute */
     uint32_t mask;   /* slots less one; a power of two less one */
@@ -62,8 +63,8 @@ static bool is_equal(const struct hoister *hoister, const struct op *a, const st
 }
 
 /* May the operation stand for others, or others for it? Not where something else finds its outputs
- * by their ids, not where it was repeated on purpose, and not where it reads nothing: a sum begins
- * in place of its zeros. */
+ * by their ids, not where it was repeated on purpose, not where it reads nothing: a sum begins in
+ * place of its zeros. And not where each turn of a loop reads something else under one id. */
 static bool may_share(const struct hoister *hoister, uint32_t at)
 {
     const struct tape *tape = hoister->tape;
@@ -73,6 +74,10 @@ static bool may_share(const struct hoister *hoister, uint32_t at)
         if (hoister->pinned[tape->ops[at].outputs[i]]) {
             return false;
         }
+    }
+    for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
+        again =
+            again || (hoister->varies[tape->ops[at].inputs[i]] && tape_loop_of(tape, at) != NULL);
     }
     return !again && tape->ops[at].input_count > 0;
 }
@@ -133,6 +138,10 @@ static void note_pinned(struct hoister *hoister)
     if (tape->loss != TENSOR_NONE) {
         hoister->pinned[tape->loss] = true;
     }
+    derived_mark_carries(hoister->pinned, tape);
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        hoister->varies[tape->loop_carries[i].in] = true;
+    }
     for (uint32_t i = 0; i <= hoister->mask; i++) {
         hoister->slots[i] = FREE_SLOT;
     }
@@ -150,10 +159,11 @@ static bool make_room(struct hoister *hoister)
         hoister->mask = 2 * hoister->mask + 1;
     }
     hoister->pinned = malloc(tensors * sizeof(*hoister->pinned));
+    hoister->varies = calloc(tensors, sizeof(*hoister->varies));
     hoister->now = malloc(tensors * sizeof(*hoister->now));
     hoister->slots = malloc(((size_t)hoister->mask + 1) * sizeof(*hoister->slots));
-    return hoister->derived != NULL && hoister->pinned != NULL && hoister->now != NULL &&
-           hoister->slots != NULL;
+    return hoister->derived != NULL && hoister->pinned != NULL && hoister->varies != NULL &&
+           hoister->now != NULL && hoister->slots != NULL;
 }
 
 enum status hoist_build(struct tape **derived, const struct tape *tape, struct error *error)
@@ -161,15 +171,19 @@ enum status hoist_build(struct tape **derived, const struct tape *tape, struct e
     struct hoister hoister = {.tape = tape};
     enum status status = STATUS_OK;
 
+    *derived = NULL;
     if (make_room(&hoister)) {
         note_pinned(&hoister);
         rewrite(&hoister);
         *derived = hoister.derived;
-    } else {
+    }
+    if (*derived == NULL || !derived_take_loops(*derived, tape)) {
         tape_free(hoister.derived);
+        *derived = NULL;
         status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
     }
     free(hoister.pinned);
+    free(hoister.varies);
     free(hoister.now);
     free(hoister.slots);
     return status;
@@ -180,8 +194,11 @@ enum status hoist_build(struct tape **derived, const struct tape *tape, struct e
 enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct error *error)
 {
     bool *changes = calloc((size_t)tape->tensor_count + 1, sizeof(*changes));
+    bool *carried = calloc((size_t)tape->tensor_count + 1, sizeof(*carried));
 
-    if (changes == NULL) {
+    if (changes == NULL || carried == NULL) {
+        free(changes);
+        free(carried);
         return error_set(error, STATUS_NO_MEMORY, "no memory to look at %u tensors",
                          tape->tensor_count);
     }
@@ -193,6 +210,7 @@ enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct er
     for (uint32_t i = 0; i < tape->state_count; i++) {
         changes[tape->states[i].before] = tape->states[i].after != tape->states[i].before;
     }
+    derived_mark_carries(carried, tape);
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
@@ -201,12 +219,14 @@ enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct er
             lasting[at] = lasting[at] && !changes[op->inputs[i]];
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
-            lasting[at] = lasting[at] && tape->tensors[op->outputs[i]].role == ROLE_TEMPORARY;
+            lasting[at] = lasting[at] && !carried[op->outputs[i]] &&
+                          tape->tensors[op->outputs[i]].role == ROLE_TEMPORARY;
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
             changes[op->outputs[i]] = !lasting[at];
         }
     }
     free(changes);
+    free(carried);
     return STATUS_OK;
 }

@@ -37,6 +37,9 @@ static void mark_needed(bool *needed, const struct tape *tape, uint32_t conditio
     if (tape->loss != TENSOR_NONE) {
         needed[tape->loss] = true;
     }
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        needed[tape->loop_carries[i].out] = true; /* the next turn may */
+    }
     for (uint32_t at = tape->op_count; at > 0; at--) {
         const struct op *op = &tape->ops[at - 1];
         bool runs = false;

@@ -23,6 +23,9 @@ struct planner {
     bool *pinned;       /* per tensor: lives to the end of the step */
     uint32_t *holders;  /* per tensor: its holder, or itself */
     bool *holds;        /* per tensor: is it a holder? */
+    uint32_t *makers;   /* per tensor: the first operation that makes it or a part, or NEVER */
+    uint32_t *into;     /* per tensor: the one that a turn gave, whose place it takes, or NEVER */
+    bool *settled;      /* per tensor: a loop decides who takes its place */
     struct hole *holes; /* sorted by offset, never touching */
     uint32_t hole_count;
 };
@@ -168,6 +171,10 @@ static void mark_needed(struct planner *planner)
             planner->pinned[id] = true;
         }
     }
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        /* The next turn reads it, whoever does behind the loop. */
+        planner->needed[planner->holders[tape->loop_carries[i].out]] = true;
+    }
     for (uint32_t at = tape->op_count; at > 0; at--) {
         const struct op *op = &tape->ops[at - 1];
         bool runs = planner->hooks->keep_all;
@@ -266,11 +273,98 @@ static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t o
     uint32_t input = op->inputs[slot];
 
     return planner->hooks->in_place != NULL && planner->last_use[input] == at &&
-           planner->holders[input] == input && !planner->holds[input] &&
+           !planner->settled[input] && planner->holders[input] == input && !planner->holds[input] &&
            holder_of_output(planner, op, output) == op->outputs[output] && read_once(op, slot) &&
            planner->sizes[input] == planner->sizes[op->outputs[output]] &&
            planner->hooks->in_place(planner->hooks->context, op->kind, output, slot);
 }
+
+/* ---- loops ---------------------------------------------------------------- */
+
+/* The place is the tensor's until the last turn has ended. */
+static void keep_for(struct planner *planner, const struct loop *loop, uint32_t id)
+{
+    if (planner->last_use[id] == NEVER || planner->last_use[id] < loop->last) {
+        planner->last_use[id] = loop->last - 1;
+        planner->settled[id] = true;
+    }
+}
+
+/* Does the last reader of what a turn was given make what it hands on, in place? */
+static bool goes_into(struct planner *planner, const struct loop_carry *carry)
+{
+    const uint32_t at = planner->last_use[carry->in];
+    const struct op *op = &planner->tape->ops[at];
+
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        for (uint32_t slot = 0; op->outputs[i] == carry->out && slot < op->input_count; slot++) {
+            if (op->inputs[slot] == carry->in && is_temporary(planner, carry->in) &&
+                !planner->pinned[carry->in] && can_take_over(planner, at, i, slot)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void settle_carry(struct planner *planner, const struct loop *loop, uint32_t number)
+{
+    const struct loop_carry *carry = &planner->tape->loop_carries[number];
+    const uint32_t out = planner->holders[carry->out];
+    const uint32_t in = planner->holders[carry->in];
+    const uint32_t last = planner->last_use[in];
+
+    assert(last == NEVER || last < loop->last);
+    if (last == NEVER || last < loop->first) {
+        return; /* no turn reads it */
+    }
+    if (goes_into(planner, carry)) {
+        planner->into[out] = in;
+        planner->settled[in] = true;
+    } else {
+        planner->plan->handed[number] = true; /* every turn reads it: settle_loop() */
+    }
+    keep_for(planner, loop, out);
+}
+
+/* What is there before a loop and is read in it, every turn reads. */
+static void settle_loop(struct planner *planner, const struct loop *loop)
+{
+    const struct tape *tape = planner->tape;
+
+    for (uint32_t k = 0; k < loop->carry_count; k++) {
+        settle_carry(planner, loop, loop->carry_first + k);
+    }
+    for (uint32_t at = loop->first; at < loop->last; at++) {
+        for (uint32_t i = 0; planner->plan->runs[at] && i < tape->ops[at].input_count; i++) {
+            const uint32_t id = holder_of_input(planner, &tape->ops[at], i);
+            const uint32_t maker = planner->makers[id];
+
+            if ((maker == NEVER || maker < loop->first) && !planner->settled[id]) {
+                keep_for(planner, loop, id);
+            }
+        }
+    }
+}
+
+static void settle_loops(struct planner *planner)
+{
+    const struct tape *tape = planner->tape;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        planner->makers[id] = planner->into[id] = NEVER;
+    }
+    for (uint32_t at = tape->op_count; at > 0; at--) {
+        for (uint32_t i = 0; i < tape->ops[at - 1].output_count; i++) {
+            planner->makers[holder_of_output(planner, &tape->ops[at - 1], i)] = at - 1;
+        }
+    }
+    for (uint32_t i = 0; i < tape->loop_count; i++) {
+        settle_loop(planner, &tape->loops[i]);
+    }
+}
+
+/* ---- operations ------------------------------------------------------------ */
 
 static bool outlasts_step(const struct planner *planner, uint32_t at)
 {
@@ -336,6 +430,9 @@ static void place_outputs(struct planner *planner, uint32_t at)
             planner->plan->places[id] = planner->plan->state_size;
             planner->plan->in_state[id] = true;
             planner->plan->state_size += planner->sizes[id];
+        } else if (planner->into[id] != NEVER) {
+            planner->plan->places[id] = planner->plan->places[planner->into[id]];
+            planner->last_use[planner->into[id]] = NEVER; /* as place_over_input() does */
         } else if (!place_over_state(planner, at, i) && !place_over_input(planner, at, i)) {
             planner->plan->places[id] = take_place(planner, planner->sizes[id]);
         }
@@ -371,6 +468,25 @@ static void free_all_dead(struct planner *planner, uint32_t at)
     }
 }
 
+/* Frees what was kept for the turns of a loop that ends here. */
+static void free_loop(struct planner *planner, uint32_t end)
+{
+    const struct tape *tape = planner->tape;
+    const struct loop *loop = tape_loop_of(tape, end - 1);
+
+    if (loop == NULL || loop->last != end) {
+        return;
+    }
+    for (uint32_t at = loop->first; at < end; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
+            free_dead(planner, end - 1, holder_of_input(planner, &tape->ops[at], i));
+        }
+    }
+    for (uint32_t k = loop->carry_first; k < loop->carry_first + loop->carry_count; k++) {
+        free_dead(planner, end - 1, planner->holders[tape->loop_carries[k].out]);
+    }
+}
+
 static void place_temporaries(struct planner *planner)
 {
     const struct plan_hooks *hooks = planner->hooks;
@@ -389,6 +505,7 @@ static void place_temporaries(struct planner *planner)
                 free_all_dead(planner, at);
             }
         }
+        free_loop(planner, end);
     }
 }
 
@@ -420,17 +537,22 @@ static bool allocate(struct planner *planner)
     plan->in_state = calloc(tensors, sizeof(*plan->in_state));
     plan->runs = calloc((size_t)planner->tape->op_count + 1, sizeof(*plan->runs));
     plan->copied = calloc((size_t)planner->tape->state_count + 1, sizeof(*plan->copied));
+    plan->handed = calloc((size_t)planner->tape->loop_carry_count + 1, sizeof(*plan->handed));
     planner->sizes = malloc(tensors * sizeof(*planner->sizes));
     planner->last_use = malloc(tensors * sizeof(*planner->last_use));
     planner->needed = calloc(tensors, sizeof(*planner->needed));
     planner->pinned = calloc(tensors, sizeof(*planner->pinned));
     planner->holders = malloc(tensors * sizeof(*planner->holders));
     planner->holds = calloc(tensors, sizeof(*planner->holds));
+    planner->makers = malloc(tensors * sizeof(*planner->makers));
+    planner->into = malloc(tensors * sizeof(*planner->into));
+    planner->settled = calloc(tensors, sizeof(*planner->settled));
     planner->holes = malloc(tensors * sizeof(*planner->holes));
     return plan->places != NULL && plan->in_state != NULL && plan->runs != NULL &&
-           plan->copied != NULL && planner->sizes != NULL && planner->last_use != NULL &&
-           planner->needed != NULL && planner->pinned != NULL && planner->holders != NULL &&
-           planner->holds != NULL && planner->holes != NULL;
+           plan->copied != NULL && plan->handed != NULL && planner->makers != NULL &&
+           planner->into != NULL && planner->settled != NULL && planner->sizes != NULL &&
+           planner->last_use != NULL && planner->needed != NULL && planner->pinned != NULL &&
+           planner->holders != NULL && planner->holds != NULL && planner->holes != NULL;
 }
 
 enum status plan_build(struct plan *plan, const struct tape *tape, const struct plan_hooks *hooks,
@@ -453,6 +575,7 @@ enum status plan_build(struct plan *plan, const struct tape *tape, const struct 
     find_holders(&planner);
     mark_needed(&planner);
     place_lasting(&planner);
+    settle_loops(&planner);
     place_temporaries(&planner);
     place_held(&planner);
 out:
@@ -462,6 +585,9 @@ out:
     free(planner.pinned);
     free(planner.holders);
     free(planner.holds);
+    free(planner.makers);
+    free(planner.into);
+    free(planner.settled);
     free(planner.holes);
     return status;
 }
@@ -472,5 +598,6 @@ void plan_release(struct plan *plan)
     free(plan->in_state);
     free(plan->runs);
     free(plan->copied);
+    free(plan->handed);
     memset(plan, 0, sizeof(*plan));
 }

@@ -7,6 +7,10 @@
  * an input with its last reader; so the next value of a state can overwrite the state. The caller
  * may put tensors inside of another tensor, the holder: one place then serves them from the first
  * that is made to the last that is read. The caller's hooks answer for the kernels.
+ *
+ * What a loop reads from outside of it keeps its place until the last turn. What a turn hands to
+ * the next takes the place of what it was given where a kernel works in place; else the machine
+ * copies it.
  */
 #ifndef ENGINE_PLAN_PLAN_H
 #define ENGINE_PLAN_PLAN_H
@@ -44,6 +48,7 @@ struct plan {
     bool *in_state;          /* per tensor: is the place in the state block? */
     bool *runs;              /* per operation */
     bool *copied;            /* per state pair: must the step copy the next value at its end? */
+    bool *handed;            /* per carry of a loop: must a turn copy it for the next? */
 };
 
 MUST_CHECK enum status plan_build(struct plan *plan, const struct tape *tape,

@@ -35,8 +35,9 @@ struct rewriter {
     uint32_t parts;
     uint32_t *maker; /* per tensor: the operation that makes it, or NEVER */
     uint32_t
-        *last_forward;  /* per tensor: its last reader before the turn of its pass, or its maker */
-    uint32_t *last_use; /* per tensor: its last reader; NEVER: it lives to the end */
+        *last_forward; /* per tensor: its last reader before the turn of its pass, or its maker */
+    uint32_t
+        *last_use; /* per tensor: its last reader; NEVER: it lives to the end, or is handed on */
     uint32_t *first_back; /* per tensor: its first reader from the turn on, or NEVER */
     uint64_t *live;       /* per operation and one more: bytes, see find_turn() and find_cuts() */
     bool *repeated;       /* per operation: of a segment */
@@ -364,7 +365,9 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
             derived->tensors[derived->tensor_count] = tape->tensors[id];
             derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
             op.outputs[i] = rewriter->copies[id] = derived->tensor_count++;
-            rewriter->now[id] = replaces ? op.outputs[i] : rewriter->now[id];
+            if (replaces && rewriter->last_use[id] != NEVER) {
+                rewriter->now[id] = op.outputs[i];
+            }
         }
         put_op(rewriter, &op, at, true);
     }
@@ -434,6 +437,10 @@ static void note_uses(struct rewriter *rewriter)
     if (tape->loss != TENSOR_NONE) {
         rewriter->last_use[tape->loss] = NEVER;
     }
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        rewriter->last_use[tape->loop_carries[i].in] = NEVER;
+        rewriter->last_use[tape->loop_carries[i].out] = NEVER;
+    }
 }
 
 static bool make_room(struct rewriter *rewriter)
@@ -477,7 +484,7 @@ enum status recompute_build(struct tape **derived, const struct tape *tape, uint
     }
     note_uses(&rewriter);
     cut_tape(&rewriter);
-    if (!rewrite(&rewriter)) {
+    if (!rewrite(&rewriter) || !derived_take_loops(rewriter.derived, tape)) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
         goto out;
     }

@@ -59,6 +59,14 @@ uint64_t repeat_join_place(const struct repeat_layout *layout, uint32_t node)
            layout->sums * (joins_of(end - 1) + level - 1);
 }
 
+uint32_t repeat_turn_item(const struct repeat_layout *layout, uint32_t item, uint32_t turn)
+{
+    bool inner = layout->times > 0 && item >= layout->list;
+
+    /* No join comes between the micro-batches of a group. */
+    return item + turn * (inner ? layout->inner : layout->block);
+}
+
 static uint32_t sum_count(const struct repeat *repeat)
 {
     uint32_t sums = 0;
@@ -70,17 +78,11 @@ static uint32_t sum_count(const struct repeat *repeat)
 }
 
 /* Every carry is left in an output of the body, and in one of its own. */
-void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape)
+static void layout_of(struct repeat_layout *layout, const struct tape *brief)
 {
-    const struct tape *brief = tape->brief;
-    const struct repeat *repeat;
+    const struct repeat *repeat = &brief->repeat;
     uint32_t behind = 0;
 
-    *layout = (struct repeat_layout){.times = 0};
-    if (brief == NULL) {
-        return;
-    }
-    repeat = &brief->repeat;
     *layout = (struct repeat_layout){.base = brief->state_count,
                                      .times = repeat->times,
                                      .group = repeat->group,
@@ -95,6 +97,14 @@ void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape)
     layout->list = (uint32_t)repeat_block_place(layout, layout->times) + behind;
 }
 
+void repeat_layout_of(struct repeat_layout *layout, const struct tape *tape)
+{
+    *layout = (struct repeat_layout){.times = 0};
+    if (tape->brief != NULL) {
+        layout_of(layout, tape->brief);
+    }
+}
+
 /* ---- checks ------------------------------------------------------------- */
 
 /* What a tensor is to a repeat. */
@@ -106,12 +116,22 @@ enum part {
     PART_AFTER, /* of a carry */
 };
 
+/* The micro-batches of a group that the unrolled tape has. */
+static uint32_t standing_of(const struct repeat *repeat)
+{
+    return repeat->group < 2 ? repeat->group : 2;
+}
+
 static enum status check_terms(const struct tape *tape, struct error *error)
 {
     const struct repeat *repeat = &tape->repeat;
     uint32_t groups = repeat->group == 0 ? 0 : repeat->times / repeat->group;
+    uint64_t standing = (uint64_t)groups * standing_of(repeat);
+    uint64_t joins = groups == 0 ? 0 : (uint64_t)(groups - 1) * sum_count(repeat);
+    uint64_t made = 0;
     uint64_t ops;
-    uint64_t tensors = 0;
+    uint64_t tensors;
+    uint64_t items;
 
     if (repeat->times < 2 || groups == 0 || repeat->times % repeat->group != 0 ||
         (groups & (groups - 1)) != 0) {
@@ -131,16 +151,18 @@ static enum status check_terms(const struct tape *tape, struct error *error)
                          repeat->carry_count);
     }
     for (uint32_t at = 0; at < repeat->op_count; at++) {
-        tensors += tape->ops[repeat->first + at].output_count;
+        made += tape->ops[repeat->first + at].output_count;
     }
-    ops = tape->op_count + (uint64_t)repeat->op_count * (repeat->times - 1) +
-          (uint64_t)(groups - 1) * sum_count(repeat);
-    tensors = tape->tensor_count + tensors * (repeat->times - 1) +
-              (uint64_t)(groups - 1) * sum_count(repeat);
-    if (ops > REPEAT_OPS_MAX || tensors > REPEAT_TENSORS_MAX) {
+    ops = tape->op_count + repeat->op_count * (standing - 1) + joins;
+    tensors = tape->tensor_count + made * (standing - 1) + joins;
+    items = tape->tensor_count + made * (repeat->times - 1) + joins;
+    if (repeat->times > REPEAT_TIMES_MAX || ops > REPEAT_OPS_MAX || tensors > REPEAT_TENSORS_MAX ||
+        items > REPEAT_ITEMS_MAX) {
         return error_set(error, STATUS_OVER_LIMIT,
-                         "%u micro-batches are %llu operations on %llu tensors; at most %u on %u",
-                         repeat->times, (unsigned long long)ops, (unsigned long long)tensors,
+                         "%u micro-batches in %u groups make %llu tensors, and run as %llu "
+                         "operations on %llu tensors; at most %u make %u and run as %u on %u",
+                         repeat->times, groups, (unsigned long long)items, (unsigned long long)ops,
+                         (unsigned long long)tensors, REPEAT_TIMES_MAX, REPEAT_ITEMS_MAX,
                          REPEAT_OPS_MAX, REPEAT_TENSORS_MAX);
     }
     return STATUS_OK;
@@ -282,8 +304,10 @@ out:
 /* ---- unrolling ---------------------------------------------------------- */
 
 struct unroller {
-    const struct tape *brief;
+    struct tape *brief;
     struct tape *tape;
+    struct repeat_layout layout;
+    bool *hands_on;    /* for each tensor of the brief tape: is a carry left in it? */
     uint32_t *now;     /* for each tensor of the brief tape, the one that stands for it */
     uint32_t *last;    /* for each carry, what the micro-batch before left */
     uint32_t *pending; /* for each level of the tree and each carry, a subtree that waits */
@@ -305,7 +329,10 @@ static uint32_t add_tensor_like(struct unroller *unroller, uint32_t id)
     return tape->tensor_count++;
 }
 
-static void add_ops(struct unroller *unroller, uint32_t first, uint32_t end, uint32_t instance)
+/* `listed` is the item of the first output that is in the trace's list, `inner` that of the first
+ * one in a micro-batch's own; 0 where all are in the trace's. */
+static void add_ops(struct unroller *unroller, uint32_t first, uint32_t end, uint32_t instance,
+                    uint64_t listed, uint64_t inner)
 {
     for (uint32_t at = first; at < end; at++) {
         struct op op = unroller->brief->ops[at];
@@ -315,9 +342,11 @@ static void add_ops(struct unroller *unroller, uint32_t first, uint32_t end, uin
         }
         for (uint32_t i = 0; i < op.output_count; i++) {
             uint32_t id = op.outputs[i];
+            bool own = inner != 0 && !unroller->hands_on[id];
 
             op.outputs[i] = instance == 0 ? id : add_tensor_like(unroller, id);
             unroller->now[id] = op.outputs[i];
+            unroller->tape->items[op.outputs[i]] = (uint32_t)(own ? inner++ : listed++);
         }
         add_op(unroller, &op, at, instance);
     }
@@ -334,6 +363,8 @@ static uint32_t add_join(struct unroller *unroller, uint32_t left, uint32_t righ
                     .attributes = {1, (int64_t)unroller->tape->tensors[left].count}};
 
     op.outputs[0] = add_tensor_like(unroller, left);
+    unroller->tape->items[op.outputs[0]] =
+        (uint32_t)repeat_join_place(&unroller->layout, node) + item - unroller->brief->op_count;
     add_op(unroller, &op, item, node);
     return op.outputs[0];
 }
@@ -361,67 +392,78 @@ static void join_groups(struct unroller *unroller, uint32_t done)
            repeat->carry_count * sizeof(*unroller->last));
 }
 
+static void add_micro_batch(struct unroller *unroller, uint32_t instance)
+{
+    const struct repeat_layout *layout = &unroller->layout;
+    const struct repeat *repeat = &unroller->brief->repeat;
+
+    for (uint32_t k = 0; k < repeat->carry_count; k++) {
+        const struct carry *carry = &repeat->carries[k];
+        bool begins = instance == 0 || (carry->joined && instance % repeat->group == 0);
+
+        unroller->now[carry->start] = begins ? carry->start : unroller->last[k];
+    }
+    add_ops(unroller, repeat->first, repeat->first + repeat->op_count, instance,
+            repeat_block_place(layout, instance),
+            layout->list + (uint64_t)instance * layout->inner);
+}
+
+/* The micro-batch that was just added becomes a loop. `last` is what the one before it left. */
+static void add_loop(struct unroller *unroller, uint32_t first)
+{
+    const struct repeat *repeat = &unroller->brief->repeat;
+    struct tape *tape = unroller->tape;
+
+    tape->loops[tape->loop_count++] = (struct loop){.first = first,
+                                                    .last = tape->op_count,
+                                                    .turns = repeat->group - 1,
+                                                    .carry_first = tape->loop_carry_count,
+                                                    .carry_count = repeat->carry_count};
+    for (uint32_t k = 0; k < repeat->carry_count; k++) {
+        tape->loop_carries[tape->loop_carry_count++] =
+            (struct loop_carry){unroller->last[k], unroller->now[repeat->carries[k].after]};
+    }
+}
+
+static void add_group(struct unroller *unroller, uint32_t number)
+{
+    const struct repeat *repeat = &unroller->brief->repeat;
+
+    for (uint32_t i = 0; i < standing_of(repeat); i++) {
+        uint32_t first = unroller->tape->op_count;
+
+        add_micro_batch(unroller, number * repeat->group + i);
+        if (i == 1 && repeat->group > 2) {
+            add_loop(unroller, first);
+        }
+        for (uint32_t k = 0; k < repeat->carry_count; k++) {
+            unroller->last[k] = unroller->now[repeat->carries[k].after];
+        }
+    }
+    join_groups(unroller, number + 1);
+}
+
 static void unroll(struct unroller *unroller)
 {
     const struct tape *brief = unroller->brief;
     const struct repeat *repeat = &brief->repeat;
     uint32_t behind = repeat->first + repeat->op_count;
 
-    add_ops(unroller, 0, repeat->first, 0);
-    for (uint32_t i = 0; i < repeat->times; i++) {
-        for (uint32_t k = 0; k < repeat->carry_count; k++) {
-            const struct carry *carry = &repeat->carries[k];
-            bool begins = i == 0 || (carry->joined && i % repeat->group == 0);
-
-            unroller->now[carry->start] = begins ? carry->start : unroller->last[k];
-        }
-        add_ops(unroller, repeat->first, behind, i);
-        for (uint32_t k = 0; k < repeat->carry_count; k++) {
-            unroller->last[k] = unroller->now[repeat->carries[k].after];
-        }
-        if ((i + 1) % repeat->group == 0) {
-            join_groups(unroller, (i + 1) / repeat->group);
-        }
+    add_ops(unroller, 0, repeat->first, 0, brief->state_count, 0);
+    for (uint32_t i = 0; i < repeat->times / repeat->group; i++) {
+        add_group(unroller, i);
     }
     for (uint32_t k = 0; k < repeat->carry_count; k++) {
         unroller->now[repeat->carries[k].start] = repeat->carries[k].start;
         unroller->now[repeat->carries[k].after] = unroller->last[k];
     }
-    add_ops(unroller, behind, brief->op_count, 0);
+    add_ops(unroller, behind, brief->op_count, 0,
+            repeat_block_place(&unroller->layout, repeat->times), 0);
     for (uint32_t i = 0; i < brief->state_count; i++) {
         unroller->tape->states[i].after = unroller->now[brief->states[i].after];
     }
     if (brief->loss != TENSOR_NONE) {
         unroller->tape->loss = unroller->now[brief->loss];
-    }
-}
-
-/* Numbers what the operations make. Outputs of the trace's list stand in tape order. */
-static void number_items(struct unroller *unroller)
-{
-    const struct repeat *repeat = &unroller->brief->repeat;
-    struct tape *tape = unroller->tape;
-    struct repeat_layout layout;
-    uint32_t listed = tape->state_count;
-    uint32_t inner;
-
-    repeat_layout_of(&layout, tape);
-    inner = layout.list;
-    for (uint32_t id = 0; id < unroller->brief->tensor_count; id++) {
-        unroller->now[id] = 0; /* is it what a carry is left in? */
-    }
-    for (uint32_t k = 0; k < repeat->carry_count; k++) {
-        unroller->now[repeat->carries[k].after] = 1;
-    }
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        uint32_t item = tape->origins[at].item;
-        bool inside = item >= repeat->first && item - repeat->first < repeat->op_count;
-
-        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
-            bool own = inside && unroller->now[unroller->brief->ops[item].outputs[i]] == 0;
-
-            tape->items[tape->ops[at].outputs[i]] = own ? inner++ : listed++;
-        }
     }
 }
 
@@ -431,25 +473,53 @@ static bool make_room(struct unroller *unroller)
     const struct tape *brief = unroller->brief;
     const struct repeat *repeat = &brief->repeat;
     struct tape *tape = unroller->tape;
-    size_t joins = (size_t)(repeat->times / repeat->group - 1) * sum_count(repeat);
-    size_t ops = brief->op_count + (size_t)repeat->op_count * (repeat->times - 1) + joins;
+    size_t groups = repeat->times / repeat->group;
+    size_t more = groups * standing_of(repeat) - 1; /* micro-batches behind the first */
+    size_t joins = (groups - 1) * sum_count(repeat);
+    size_t ops = brief->op_count + repeat->op_count * more + joins;
     size_t tensors = brief->tensor_count + joins;
 
     for (uint32_t at = 0; at < repeat->op_count; at++) {
-        tensors += (size_t)brief->ops[repeat->first + at].output_count * (repeat->times - 1);
+        tensors += brief->ops[repeat->first + at].output_count * more;
     }
     tape->tensors = malloc((tensors + 1) * sizeof(*tape->tensors));
     tape->ops = malloc((ops + 1) * sizeof(*tape->ops));
     tape->origins = malloc((ops + 1) * sizeof(*tape->origins));
     tape->items = malloc((tensors + 1) * sizeof(*tape->items));
     tape->states = malloc(((size_t)brief->state_count + 1) * sizeof(*tape->states));
+    tape->loops = malloc(groups * sizeof(*tape->loops));
+    tape->loop_carries = malloc(groups * repeat->carry_count * sizeof(*tape->loop_carries));
+    unroller->hands_on = calloc((size_t)brief->tensor_count + 1, sizeof(*unroller->hands_on));
     unroller->now = malloc(((size_t)brief->tensor_count + 1) * sizeof(*unroller->now));
     unroller->last = calloc((size_t)repeat->carry_count + 1, sizeof(*unroller->last));
     unroller->pending =
         calloc(LEVELS_MAX * ((size_t)repeat->carry_count + 1), sizeof(*unroller->pending));
     return tape->tensors != NULL && tape->ops != NULL && tape->origins != NULL &&
-           tape->items != NULL && tape->states != NULL && unroller->now != NULL &&
+           tape->items != NULL && tape->states != NULL && tape->loops != NULL &&
+           tape->loop_carries != NULL && unroller->hands_on != NULL && unroller->now != NULL &&
            unroller->last != NULL && unroller->pending != NULL;
+}
+
+static void fill(struct unroller *unroller)
+{
+    const struct tape *brief = unroller->brief;
+    struct tape *tape = unroller->tape;
+
+    memcpy(tape->tensors, brief->tensors, brief->tensor_count * sizeof(*brief->tensors));
+    memcpy(tape->states, brief->states, brief->state_count * sizeof(*brief->states));
+    for (uint32_t id = 0; id < brief->tensor_count; id++) {
+        unroller->now[id] = id;
+    }
+    for (uint32_t k = 0; k < brief->repeat.carry_count; k++) {
+        unroller->hands_on[brief->repeat.carries[k].after] = true;
+    }
+    tape->tensor_count = brief->tensor_count;
+    tape->state_count = brief->state_count;
+    tape->loss = TENSOR_NONE;
+    layout_of(&unroller->layout, brief);
+    unroll(unroller);
+    tape->brief = unroller->brief;
+    tape->join_count = brief->repeat.times == brief->repeat.group ? 0 : sum_count(&brief->repeat);
 }
 
 enum status repeat_unroll(struct tape **unrolled, struct tape *brief, struct error *error)
@@ -468,21 +538,10 @@ enum status repeat_unroll(struct tape **unrolled, struct tape *brief, struct err
                            brief->repeat.times);
         goto out;
     }
-    memcpy(unroller.tape->tensors, brief->tensors, brief->tensor_count * sizeof(*brief->tensors));
-    memcpy(unroller.tape->states, brief->states, brief->state_count * sizeof(*brief->states));
-    for (uint32_t id = 0; id < brief->tensor_count; id++) {
-        unroller.now[id] = id;
-    }
-    unroller.tape->tensor_count = brief->tensor_count;
-    unroller.tape->state_count = brief->state_count;
-    unroller.tape->loss = TENSOR_NONE;
-    unroll(&unroller);
-    unroller.tape->brief = brief;
-    unroller.tape->join_count =
-        brief->repeat.times == brief->repeat.group ? 0 : sum_count(&brief->repeat);
-    number_items(&unroller);
+    fill(&unroller);
     *unrolled = unroller.tape;
 out:
+    free(unroller.hands_on);
     free(unroller.now);
     free(unroller.last);
     free(unroller.pending);
@@ -490,30 +549,5 @@ out:
         tape_free(unroller.tape);
         tape_free(brief);
     }
-    return status;
-}
-
-enum status repeat_shorten(struct tape **shorter, const struct tape *unrolled, struct error *error)
-{
-    struct tape brief;
-    enum status status;
-    uint64_t size;
-    uint8_t *bytes;
-
-    *shorter = NULL;
-    if (unrolled->brief == NULL || unrolled->brief->repeat.group <= 2) {
-        return STATUS_OK;
-    }
-    brief = *unrolled->brief;
-    brief.repeat.times = brief.repeat.times / brief.repeat.group * 2;
-    brief.repeat.group = 2;
-    size = tape_encoded_size(&brief);
-    bytes = malloc(size);
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to plan a step");
-    }
-    tape_encode(bytes, &brief);
-    status = tape_parse(shorter, bytes, size, error);
-    free(bytes);
     return status;
 }

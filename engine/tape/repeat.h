@@ -11,7 +11,9 @@
  * the order of every sum is the tape's, and whole groups can be computed elsewhere with the same
  * bits.
  *
- * Machines run the unrolled tape; jobs, programs and people have the short one.
+ * Machines run an unrolled tape; jobs, programs and people have the short one. The unrolled tape
+ * has of each group the first two micro-batches. The second is a loop (tape.h), and stands for all
+ * that follow the first: its operations, tensors and memory do not grow with the micro-batches.
  */
 #ifndef ENGINE_TAPE_REPEAT_H
 #define ENGINE_TAPE_REPEAT_H
@@ -47,17 +49,12 @@ uint64_t repeat_block_place(const struct repeat_layout *layout, uint32_t i);
  * 2t and 2t + 1; from times / group on these are groups. */
 uint64_t repeat_join_place(const struct repeat_layout *layout, uint32_t node);
 
+/* Of what an operation makes, the item that it makes in its first turn: its item in a later one. */
+uint32_t repeat_turn_item(const struct repeat_layout *layout, uint32_t item, uint32_t turn);
+
 /* Makes the tape that machines run of one that tape_check() has passed; checks its repeat. Takes
  * the tape, also on failure. A tape without a repeat is returned itself. */
 MUST_CHECK enum status repeat_unroll(struct tape **unrolled, struct tape *brief,
                                      struct error *error);
-
-/*
- * Makes a step that is planned as this one is, in a time that does not grow with the micro-batches:
- * of each group the first two, where the second stands for all that follow it. NULL: there is none
- * that is shorter. The caller frees it.
- */
-MUST_CHECK enum status repeat_shorten(struct tape **shorter, const struct tape *unrolled,
-                                      struct error *error);
 
 #endif /* ENGINE_TAPE_REPEAT_H */

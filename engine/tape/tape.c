@@ -16,9 +16,52 @@ void tape_free(struct tape *tape)
         free(tape->repeat.carries);
         free(tape->origins);
         free(tape->items);
+        free(tape->loops);
+        free(tape->loop_carries);
         tape_free(tape->brief);
         free(tape);
     }
+}
+
+/* Loops stand in order: the last that begins at the operation or before it. */
+const struct loop *tape_loop_of(const struct tape *tape, uint32_t op)
+{
+    uint32_t low = 0;
+    uint32_t high = tape->loop_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (tape->loops[middle].first <= op) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && op < tape->loops[low - 1].last ? &tape->loops[low - 1] : NULL;
+}
+
+uint32_t tape_turns(const struct tape *tape, uint32_t op)
+{
+    const struct loop *loop = tape_loop_of(tape, op);
+
+    return loop == NULL ? 1 : loop->turns;
+}
+
+struct tape_unlooped tape_unlooped(const struct tape *tape)
+{
+    struct tape_unlooped all = {tape->op_count, tape->tensor_count};
+
+    for (uint32_t i = 0; i < tape->loop_count; i++) {
+        const struct loop *loop = &tape->loops[i];
+        const uint64_t more = loop->turns - 1;
+
+        for (uint32_t at = loop->first; at < loop->last; at++) {
+            all.ops += more;
+            all.tensors += tape->ops[at].output_count * more;
+        }
+    }
+    return all;
 }
 
 void tape_first_value(void *bytes, const struct tape *tape, uint32_t state, uint64_t seed)
@@ -377,11 +420,35 @@ out:
 
 /* ---- sizes -------------------------------------------------------------- */
 
+/* What the turns of loops but the first add to a trace. */
+static uint64_t turned_bytes(const struct tape *tape)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < tape->loop_count; i++) {
+        const struct loop *loop = &tape->loops[i];
+        uint64_t turn = 0;
+        uint64_t all = 0;
+
+        for (uint32_t at = loop->first; at < loop->last; at++) {
+            for (uint32_t j = 0; j < tape->ops[at].output_count; j++) {
+                turn += tensor_size(&tape->tensors[tape->ops[at].outputs[j]]);
+            }
+        }
+        if (__builtin_mul_overflow(turn, loop->turns - 1, &all) ||
+            __builtin_add_overflow(sum, all, &sum)) {
+            return UINT64_MAX;
+        }
+    }
+    return sum;
+}
+
 struct tape_footprint tape_footprint(const struct tape *tape)
 {
+    const uint64_t turned = turned_bytes(tape);
     struct tape_footprint footprint = {0};
 
-    /* At most 10^6 tensors of 2^42 bytes: no sum passes 2^62. */
+    /* At most 2.5 * 10^6 tensors of 2^42 bytes: no sum passes 2^64. */
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         uint64_t bytes = tensor_size(&tape->tensors[id]);
 
@@ -402,6 +469,9 @@ struct tape_footprint tape_footprint(const struct tape *tape)
             footprint.trace += bytes;
             break;
         }
+    }
+    if (__builtin_add_overflow(footprint.trace, turned, &footprint.trace)) {
+        footprint.trace = UINT64_MAX;
     }
     return footprint;
 }

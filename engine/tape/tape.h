@@ -19,9 +19,12 @@
 #define TAPE_TENSORS_MAX   1000000u
 #define TAPE_OPS_MAX       500000u
 #define TAPE_BYTES_MAX     (UINT64_C(256) << 20)
-/* Of a tape whose repeat is unrolled. */
+/* Of a tape with a repeat as machines run it: its loops count once. */
 #define REPEAT_TENSORS_MAX 2500000u
 #define REPEAT_OPS_MAX     1000000u
+/* Micro-batches of a step, and all tensors that a step with a repeat makes. */
+#define REPEAT_TIMES_MAX   1000000u
+#define REPEAT_ITEMS_MAX   16777216u
 
 /* The states that hold what a step found on held-out data: a loss, a share of right answers. */
 #define HELD_OUT_LOSS     "held_out.loss"
@@ -52,8 +55,32 @@ struct repeat {
     struct carry *carries;
 };
 
+/*
+ * Operations first .. last-1 run `turns` times, one turn after the other. Each turn but the first
+ * reads in the `in` of each carry what the turn before left in `out`.
+ */
+struct loop {
+    uint32_t first;
+    uint32_t last;
+    uint32_t turns; /* two or more */
+    uint32_t carry_first;
+    uint32_t carry_count;
+};
+
+struct loop_carry {
+    uint32_t in;
+    uint32_t out;
+};
+
+/* An operation that runs: in which turn of its loop, from 0. Outside of loops there is turn 0. */
+struct op_turn {
+    uint32_t op;
+    uint32_t turn;
+};
+
 /* Which operation of the short tape an operation of the unrolled one is: its number, or that of a
- * join, counted on from the last operation; and of which micro-batch, or of which node. */
+ * join, counted on from the last operation; and of which micro-batch, in its first turn, or of
+ * which node. */
 struct op_origin {
     uint32_t item;
     uint32_t instance;
@@ -68,16 +95,31 @@ struct tape {
     struct op *ops;
     struct state_pair *states; /* in the order of the state tensors */
     struct repeat repeat;      /* of a short tape */
+    struct loop *loops;        /* in order; none of a short tape */
+    uint32_t loop_count;
+    uint32_t loop_carry_count; /* of all loops */
+    struct loop_carry *loop_carries;
     /* Of a tape that was unrolled: the short one, whose tensors have the same ids, and for each
      * operation where it comes from. Else NULL. */
     struct tape *brief;
     struct op_origin *origins;
-    uint32_t *items;     /* for each tensor that an operation makes its item (repeat.h) */
+    uint32_t *items;     /* for each tensor that an operation makes its first item (repeat.h) */
     uint32_t join_count; /* additions that join groups, of any node: the joined carries */
 };
 
 /* Frees a tape and its tables; NULL is allowed. */
 void tape_free(struct tape *tape);
+
+/* The loop that an operation is in, or NULL; how often it runs in a step. */
+const struct loop *tape_loop_of(const struct tape *tape, uint32_t op);
+uint32_t tape_turns(const struct tape *tape, uint32_t op);
+
+/* As if each turn of a loop stood in the tape for itself. */
+struct tape_unlooped {
+    uint64_t ops;
+    uint64_t tensors;
+};
+struct tape_unlooped tape_unlooped(const struct tape *tape);
 
 /* Is the tape sound, but for its repeat (repeat.h)? The error names the operation or the tensor
  * that is not. */

@@ -39,7 +39,6 @@ static enum status find_repeat(struct descriptor_places *places, struct error *e
     const struct repeat *repeat = &brief->repeat;
     uint32_t joined = 0;
 
-    repeat_layout_of(&places->layout, places->tape);
     places->trace_items = places->layout.list;
     places->carry_of = malloc(((size_t)places->tape->tensor_count + 1) * sizeof(*places->carry_of));
     places->joined = calloc((size_t)repeat->carry_count + 1, sizeof(*places->joined));
@@ -92,11 +91,16 @@ enum status descriptor_places_find(struct descriptor_places *places, const struc
             break;
         }
     }
+    repeat_layout_of(&places->layout, tape);
     for (uint32_t at = 0; at < tape->op_count; at++) {
+        const uint32_t last = tape_turns(tape, at) - 1; /* what is read behind a loop */
+
         for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
             uint32_t id = tape->ops[at].outputs[i];
 
-            places->of[id] = tape->items == NULL ? places->trace_items++ : tape->items[id];
+            places->of[id] = tape->items == NULL
+                                 ? places->trace_items++
+                                 : repeat_turn_item(&places->layout, tape->items[id], last);
         }
     }
     if (tape->brief == NULL) {
@@ -130,22 +134,33 @@ uint32_t descriptor_count(const struct tape *tape)
     return count_ops(tape) + tape->state_count;
 }
 
-uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, uint32_t op)
+uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, struct op_turn maker)
 {
-    *instance = tape->brief == NULL ? 0 : tape->origins[op].instance;
-    return tape->brief == NULL ? op : tape->origins[op].item;
+    *instance = tape->brief == NULL ? 0 : tape->origins[maker.op].instance + maker.turn;
+    return tape->brief == NULL ? maker.op : tape->origins[maker.op].item;
 }
 
-bool descriptor_find_op(uint32_t *op, const struct tape *tape, uint32_t item, uint32_t instance)
+bool descriptor_find_op(struct op_turn *maker, const struct tape *tape, uint32_t item,
+                        uint32_t instance)
 {
-    uint32_t found;
+    for (uint32_t op = 0; op < tape->op_count; op++) {
+        uint32_t own = tape->brief == NULL ? op : tape->origins[op].item;
 
-    for (*op = 0; *op < tape->op_count; (*op)++) {
-        if (descriptor_of_op(&found, tape, *op) == item && found == instance) {
+        if (own == item && descriptor_runs_in(maker, tape, op, instance)) {
             return true;
         }
     }
     return false;
+}
+
+bool descriptor_runs_in(struct op_turn *maker, const struct tape *tape, uint32_t op,
+                        uint32_t instance)
+{
+    uint32_t first;
+
+    (void)descriptor_of_op(&first, tape, (struct op_turn){op, 0});
+    *maker = (struct op_turn){op, instance - first};
+    return instance >= first && instance - first < tape_turns(tape, op);
 }
 
 uint32_t descriptor_of_state(const struct tape *tape, uint32_t state)
@@ -434,7 +449,7 @@ static enum status read_repeat(struct descriptor *descriptor, struct reader *rea
     layout->inner = reader_u32(reader);
     groups = layout->group == 0 ? 0 : layout->times / layout->group;
     if (groups == 0 || layout->times % layout->group != 0 || (groups & (groups - 1)) != 0 ||
-        layout->times > REPEAT_OPS_MAX || layout->block > REPEAT_TENSORS_MAX ||
+        layout->times > REPEAT_TIMES_MAX || layout->block > REPEAT_TENSORS_MAX ||
         layout->sums > REPEAT_TENSORS_MAX || layout->inner > REPEAT_TENSORS_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "a descriptor of %u micro-batches of %u items in groups of %u",
@@ -571,4 +586,21 @@ bool descriptor_at(struct descriptor *descriptor, uint32_t instance, uint32_t tr
         operand->place = (uint32_t)place;
     }
     return true;
+}
+
+void descriptor_of_turn(struct descriptor *descriptor, const struct descriptor_places *places,
+                        struct op_turn maker)
+{
+    uint8_t bytes[DESCRIPTOR_SIZE_MAX];
+    uint32_t instance;
+    uint32_t item = descriptor_of_op(&instance, places->tape, maker);
+    size_t size = descriptor_write(bytes, places, item);
+    struct error error;
+    bool found;
+
+    error_init(&error);
+    found = descriptor_read(descriptor, bytes, size, &error) == STATUS_OK &&
+            (!descriptor->is_repeated || descriptor_at(descriptor, instance, places->trace_items));
+    assert(found); /* we wrote it */
+    (void)found;
 }

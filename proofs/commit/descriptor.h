@@ -53,9 +53,15 @@ uint32_t descriptor_count(const struct tape *tape);
 
 /* The item of an operation; of which micro-batch or node of the joins it is, 0 outside of a repeat.
  * The operation of an item; false: there is no such instance. The item of a state. */
-uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, uint32_t op);
-bool descriptor_find_op(uint32_t *op, const struct tape *tape, uint32_t item, uint32_t instance);
+uint32_t descriptor_of_op(uint32_t *instance, const struct tape *tape, struct op_turn maker);
+bool descriptor_find_op(struct op_turn *maker, const struct tape *tape, uint32_t item,
+                        uint32_t instance);
 uint32_t descriptor_of_state(const struct tape *tape, uint32_t state);
+
+/* Does an operation of the tape run in that micro-batch, or for that node of the joins? In the turn
+ * of *maker. */
+bool descriptor_runs_in(struct op_turn *maker, const struct tape *tape, uint32_t op,
+                        uint32_t instance);
 
 /* Writes item number `item` of the program; returns its size. */
 size_t descriptor_write(uint8_t bytes[DESCRIPTOR_SIZE_MAX], const struct descriptor_places *places,
@@ -117,6 +123,10 @@ struct descriptor {
 /* Reads exactly size bytes; checks an operation as op_check() does. */
 MUST_CHECK enum status descriptor_read(struct descriptor *descriptor, const uint8_t *bytes,
                                        size_t size, struct error *error);
+
+/* The descriptor of an operation of the tape in a turn, with the items of its operands. */
+void descriptor_of_turn(struct descriptor *descriptor, const struct descriptor_places *places,
+                        struct op_turn maker);
 
 /* Gives the operands of a repeated operation their items; trace_items: N, of the trace's list.
  * False: there is no such instance. */

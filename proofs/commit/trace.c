@@ -15,7 +15,12 @@
 uint32_t trace_item_count(const struct tape *tape)
 {
     uint32_t count = tape->state_count;
+    struct repeat_layout layout;
 
+    repeat_layout_of(&layout, tape);
+    if (layout.times > 0) {
+        return layout.list + layout.times * layout.inner; /* at most REPEAT_ITEMS_MAX */
+    }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         count += tape->ops[at].output_count;
     }
@@ -42,29 +47,53 @@ void trace_place_of(struct trace_place *place, const struct repeat_layout *layou
     }
 }
 
-uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output)
+uint32_t trace_item_of_output(const struct tape *tape, struct op_turn maker, uint32_t output)
 {
     uint32_t item = tape->state_count;
 
-    assert(op < tape->op_count && output < tape->ops[op].output_count);
+    assert(maker.op < tape->op_count && output < tape->ops[maker.op].output_count);
     if (tape->items != NULL) {
-        return tape->items[tape->ops[op].outputs[output]];
+        struct repeat_layout layout;
+
+        repeat_layout_of(&layout, tape);
+        return repeat_turn_item(&layout, tape->items[tape->ops[maker.op].outputs[output]],
+                                maker.turn);
     }
-    for (uint32_t at = 0; at < op; at++) {
+    for (uint32_t at = 0; at < maker.op; at++) {
         item += tape->ops[at].output_count;
     }
     return item + output;
 }
 
-void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item)
+/* The turn of a loop that makes an item; 0 outside of loops. */
+static uint32_t turn_of(const struct repeat_layout *layout, uint32_t item)
+{
+    uint32_t batch;
+
+    if (!repeat_holds(&batch, layout, item) || batch == TENSOR_NONE || batch % layout->group < 2) {
+        return 0;
+    }
+    return batch % layout->group - 1;
+}
+
+void trace_output_at(struct op_turn *maker, uint32_t *output, const struct tape *tape,
+                     uint32_t item)
 {
     uint32_t next = tape->state_count;
+    struct repeat_layout layout;
 
-    for (*op = 0; *op < tape->op_count; ++*op) {
-        for (*output = 0; *output < tape->ops[*op].output_count; ++*output, next++) {
-            uint32_t id = tape->ops[*op].outputs[*output];
+    repeat_layout_of(&layout, tape);
+    maker->turn = turn_of(&layout, item);
+    for (maker->op = 0; maker->op < tape->op_count; maker->op++) {
+        const struct op *op = &tape->ops[maker->op];
 
-            if ((tape->items == NULL ? next : tape->items[id]) == item) {
+        for (*output = 0; *output < op->output_count; ++*output, next++) {
+            uint32_t own =
+                tape->items == NULL
+                    ? next
+                    : repeat_turn_item(&layout, tape->items[op->outputs[*output]], maker->turn);
+
+            if (own == item && maker->turn < tape_turns(tape, maker->op)) {
                 return;
             }
         }
@@ -74,24 +103,30 @@ void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, ui
 
 bool trace_is_before(const struct tape *tape, uint32_t a, uint32_t b)
 {
-    uint32_t ops[2];
+    struct op_turn makers[2];
     uint32_t outputs[2];
+    const struct loop *loop;
 
-    trace_output_at(&ops[0], &outputs[0], tape, a);
-    trace_output_at(&ops[1], &outputs[1], tape, b);
-    return ops[0] < ops[1] || (ops[0] == ops[1] && outputs[0] < outputs[1]);
+    trace_output_at(&makers[0], &outputs[0], tape, a);
+    trace_output_at(&makers[1], &outputs[1], tape, b);
+    loop = tape_loop_of(tape, makers[0].op);
+    if (loop != NULL && loop == tape_loop_of(tape, makers[1].op) &&
+        makers[0].turn != makers[1].turn) {
+        return makers[0].turn < makers[1].turn;
+    }
+    return makers[0].op < makers[1].op || (makers[0].op == makers[1].op && outputs[0] < outputs[1]);
 }
 
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item)
 {
-    uint32_t op;
+    struct op_turn maker;
     uint32_t output;
 
     if (item < tape->state_count) {
         return tape->states[item].before;
     }
-    trace_output_at(&op, &output, tape, item);
-    return tape->ops[op].outputs[output];
+    trace_output_at(&maker, &output, tape, item);
+    return tape->ops[maker.op].outputs[output];
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -178,26 +213,36 @@ static enum status record(struct recorder *recorder, uint32_t item, const struct
     return recorder->watcher->pass(recorder->watcher->context, item, tensor, bytes, error);
 }
 
-static enum status take_output(void *context, uint32_t op, uint32_t output, const void *bytes,
-                               uint64_t size, struct error *error)
+/* The item of an output that a machine shows. Without a repeat they pass in order. */
+static uint32_t shown_item(const struct recorder *recorder, struct op_turn maker, uint32_t output)
+{
+    const struct trace *trace = recorder->trace;
+    const struct tape *tape = trace->tape;
+
+    return tape->items == NULL
+               ? recorder->next
+               : repeat_turn_item(&trace->layout, tape->items[tape->ops[maker.op].outputs[output]],
+                                  maker.turn);
+}
+
+static enum status take_output(void *context, struct op_turn maker, uint32_t output,
+                               const void *bytes, uint64_t size, struct error *error)
 {
     struct recorder *recorder = context;
     const struct tape *tape = recorder->trace->tape;
-    uint32_t id = tape->ops[op].outputs[output];
-    const struct tensor *tensor = &tape->tensors[id];
+    const struct tensor *tensor = &tape->tensors[tape->ops[maker.op].outputs[output]];
 
     assert(size == commit_tensor_size(tensor));
-    return record(recorder, tape->items == NULL ? recorder->next : tape->items[id], tensor, bytes,
-                  error);
+    return record(recorder, shown_item(recorder, maker, output), tensor, bytes, error);
 }
 
 /* Without a repeat all items are hashed, and passed in order. */
-static bool wants_output(const void *context, uint32_t op, uint32_t output)
+static bool wants_output(const void *context, struct op_turn maker, uint32_t output)
 {
     const struct recorder *recorder = context;
-    const struct tape *tape = recorder->trace->tape;
 
-    return tape->items == NULL || is_wanted(recorder, tape->items[tape->ops[op].outputs[output]]);
+    return recorder->trace->tape->items == NULL ||
+           is_wanted(recorder, shown_item(recorder, maker, output));
 }
 
 static enum status take_state(void *context, const struct tensor *tensor, const void *bytes,
@@ -208,11 +253,13 @@ static enum status take_state(void *context, const struct tensor *tensor, const 
     return record(recorder, recorder->next, tensor, bytes, error);
 }
 
-/* Operations stand in order, so one pass finds the items of all tensors. */
+/* Operations stand in order, so one pass finds the items of all tensors: behind a loop, of its last
+ * turn. */
 enum status trace_next_items(uint32_t **items, const struct tape *tape, struct error *error)
 {
     uint32_t *of_tensor = malloc(((size_t)tape->tensor_count + 1) * sizeof(*of_tensor));
     uint32_t *next = calloc((size_t)tape->state_count + 1, sizeof(*next));
+    struct repeat_layout layout;
 
     *items = next;
     if (of_tensor == NULL || next == NULL) {
@@ -224,11 +271,15 @@ enum status trace_next_items(uint32_t **items, const struct tape *tape, struct e
     for (uint32_t item = 0; item < tape->state_count; item++) {
         of_tensor[tape->states[item].before] = item;
     }
+    repeat_layout_of(&layout, tape);
     for (uint32_t item = tape->state_count, at = 0; at < tape->op_count; at++) {
+        const uint32_t last = tape_turns(tape, at) - 1;
+
         for (uint32_t i = 0; i < tape->ops[at].output_count; i++, item++) {
             uint32_t id = tape->ops[at].outputs[i];
 
-            of_tensor[id] = tape->items == NULL ? item : tape->items[id];
+            of_tensor[id] =
+                tape->items == NULL ? item : repeat_turn_item(&layout, tape->items[id], last);
         }
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
@@ -257,10 +308,20 @@ out:
     return status;
 }
 
+static void hash_items(struct trace *trace, uint32_t first, uint32_t count)
+{
+    for (uint32_t item = first; item < first + count; item++) {
+        merkle_leaf_hash(&trace->hashes[item], trace->items[item].bytes, DIGEST_SIZE);
+    }
+}
+
 static void finish(struct trace *trace, struct trace_opening *openings, uint32_t opening_count)
 {
-    for (uint32_t item = 0; item < trace->item_count; item++) {
-        merkle_leaf_hash(&trace->hashes[item], trace->items[item].bytes, DIGEST_SIZE);
+    hash_items(trace, 0, trace->list_count);
+    for (uint32_t batch = 0; trace->layout.inner > 0 && batch < trace->layout.times; batch++) {
+        if (trace_batch_known(trace, batch)) {
+            hash_items(trace, trace->list_count + batch * trace->layout.inner, trace->layout.inner);
+        }
     }
     commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->list_count);
     commit_list_root(&trace->state_root, COMMIT_STATE, 0, trace->items, trace->state_count);

@@ -115,10 +115,11 @@ bool trace_is_before(const struct tape *tape, uint32_t a, uint32_t b);
 
 /* States are the first items, in their order; then outputs. The item of an output of an
  * operation; the tensor of an item. */
-uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output);
+uint32_t trace_item_of_output(const struct tape *tape, struct op_turn maker, uint32_t output);
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item);
 /* The operation that makes an item after the states, and which of its outputs it is. */
-void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item);
+void trace_output_at(struct op_turn *maker, uint32_t *output, const struct tape *tape,
+                     uint32_t item);
 uint32_t trace_item_count(const struct tape *tape); /* of all lists */
 uint32_t trace_list_count(const struct tape *tape); /* of the trace's own */
 

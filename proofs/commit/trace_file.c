@@ -54,6 +54,18 @@ static uint64_t room_of(const struct trace_file *shape, uint32_t item, uint32_t 
     return has(shape, item) ? commit_tensor_size(&shape->tape->tensors[id]) : 0;
 }
 
+/* What an operation makes is kept of one micro-batch. The item of an output: in the turn that is
+ * kept, or in the first. */
+static uint32_t kept_item(const struct trace_file *shape, uint32_t op, uint32_t id)
+{
+    const struct tape *tape = shape->tape;
+    const struct loop *loop = tape_loop_of(tape, op);
+    uint32_t turn = shape->batch - tape->origins[op].instance;
+
+    return repeat_turn_item(&shape->layout, tape->items[id],
+                            loop != NULL && turn < loop->turns ? turn : 0);
+}
+
 /* Of an item; of none, the size of the file. Tensors stand in the order in which they are made. */
 static uint64_t tensor_place(const struct trace_file *shape, uint32_t wanted)
 {
@@ -70,7 +82,7 @@ static uint64_t tensor_place(const struct trace_file *shape, uint32_t wanted)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         for (uint32_t i = 0; i < tape->ops[at].output_count; i++, next++) {
             uint32_t id = tape->ops[at].outputs[i];
-            uint32_t item = tape->items == NULL ? next : tape->items[id];
+            uint32_t item = tape->items == NULL ? next : kept_item(shape, at, id);
 
             if (item == wanted) {
                 return place;

@@ -146,7 +146,16 @@ struct evidence_target {
     uint32_t op;
     uint32_t output;
     uint64_t element;
+    uint32_t turn; /* of the operation */
 };
+
+static inline struct op_turn evidence_maker(const struct evidence_target *target)
+{
+    return (struct op_turn){target->op, target->turn};
+}
+
+/* Aims at the output that is this item of a trace. */
+void evidence_aim(struct evidence_target *target, const struct tape *tape, uint32_t item);
 
 /* What the accused replied last about an element's axis, or a range of it, and one of its parts. */
 struct evidence_part {

@@ -217,6 +217,15 @@ static enum status put_operand(struct writer *writer, const struct witness *witn
 
 /* ---- an element --------------------------------------------------------- */
 
+void evidence_aim(struct evidence_target *target, const struct tape *tape, uint32_t item)
+{
+    struct op_turn maker;
+
+    trace_output_at(&maker, &target->output, tape, item);
+    target->op = maker.op;
+    target->turn = maker.turn;
+}
+
 static void plans_release(struct witness_plan plans[DESCRIPTOR_OPERANDS_MAX])
 {
     for (uint32_t i = 0; i < DESCRIPTOR_OPERANDS_MAX; i++) {
@@ -258,7 +267,7 @@ static bool is_of_batch(const struct writer *writer, uint32_t op)
 static enum status put_heading(struct writer *writer, const struct heading *heading)
 {
     uint32_t instance;
-    uint32_t item = descriptor_of_op(&instance, writer->tape, heading->target->op);
+    uint32_t item = descriptor_of_op(&instance, writer->tape, evidence_maker(heading->target));
     const struct evidence_part *part = heading->part;
     uint8_t range[PARTIAL_SUMS_RANGE_SIZE];
 
@@ -339,11 +348,11 @@ struct writing {
 
 static enum status writing_init(struct writing *writing, struct buffer *bytes,
                                 const struct tape *tape, const struct evidence_source *source,
-                                uint32_t op, struct error *error)
+                                struct op_turn maker, struct error *error)
 {
     memset(writing, 0, sizeof(*writing));
     TRY(writer_init(&writing->writer, bytes, tape, source, error));
-    witness_init(&writing->witness, tape, source, &writing->writer.places, op, error);
+    witness_init(&writing->witness, tape, source, &writing->writer.places, maker, error);
     return STATUS_OK;
 }
 
@@ -369,7 +378,7 @@ enum status evidence_write_element(struct buffer *bytes, const struct tape *tape
     enum status status;
     bool wrong;
 
-    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    TRY_OUT(writing_init(&writing, bytes, tape, source, evidence_maker(target), error));
     TRY_OUT(witness_run(&writing.witness, &wrong, target));
     status = put_witness(&writing.writer, &writing.witness, &heading, size_max);
 out:
@@ -385,7 +394,7 @@ enum status evidence_write_committed(struct buffer *bytes, const struct tape *ta
     struct writing writing;
     enum status status;
 
-    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    TRY_OUT(writing_init(&writing, bytes, tape, source, evidence_maker(target), error));
     writing.witness.round++;
     (void)witness_found(&writing.witness, target);
     TRY_OUT(writing.witness.status);
@@ -411,7 +420,7 @@ enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
     struct rule_axis axis;
     enum status status;
 
-    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    TRY_OUT(writing_init(&writing, bytes, tape, source, evidence_maker(target), error));
     rule_axis_of(&axis, writing.witness.op, target->output, target->element);
     if (!partial_sums_narrow(&axis, range)) {
         TRY_OUT(no_such_range(error));
@@ -464,7 +473,7 @@ enum status evidence_false_part(struct evidence_part *part, const struct tape *t
     struct writing writing;
     enum status status;
 
-    TRY_OUT(writing_init(&writing, NULL, tape, source, target->op, error));
+    TRY_OUT(writing_init(&writing, NULL, tape, source, evidence_maker(target), error));
     status = find_false_part(part, &writing.witness, target);
 out:
     writing_release(&writing);
@@ -483,7 +492,7 @@ enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
     struct rule_axis axis;
     enum status status;
 
-    TRY_OUT(writing_init(&writing, bytes, tape, source, target->op, error));
+    TRY_OUT(writing_init(&writing, bytes, tape, source, evidence_maker(target), error));
     writing.witness.round++;
     rule_axis_of(&axis, writing.witness.op, target->output, target->element);
     if (!partial_sums_narrow(&axis, &part->range)) {
@@ -569,7 +578,7 @@ enum status evidence_choose_other(struct evidence_target *target, const struct t
     uint64_t end = tensor->count - first < each ? tensor->count : first + each;
     struct choice chosen = {0};
     struct writing writing;
-    enum status status = writing_init(&writing, NULL, tape, source, target->op, error);
+    enum status status = writing_init(&writing, NULL, tape, source, evidence_maker(target), error);
 
     assert(first < tensor->count);
     for (uint32_t i = 0; i <= passed_over && status == STATUS_OK; i++) {

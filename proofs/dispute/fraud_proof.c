@@ -152,16 +152,16 @@ static enum status keep_operands(struct fraud_proof *proof, struct error *error)
     const struct tape *tape = tape_of(proof);
     uint32_t items[TRACE_SERVER_KEPT_MAX];
     struct descriptor_places places;
-    const struct op *op = &tape->ops[proof->target.op];
+    struct descriptor descriptor;
     uint32_t count = 0;
 
     TRY(descriptor_places_find(&places, tape, error));
-    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
-        uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
-        enum role role = tape->tensors[id].role;
+    descriptor_of_turn(&descriptor, &places, evidence_maker(&proof->target));
+    for (uint32_t i = 0; i < descriptor.operand_count; i++) {
+        enum role role = descriptor.operands[i].role;
 
         if (role == ROLE_STATE || role_is_made(role)) {
-            items[count++] = places.of[id];
+            items[count++] = descriptor.operands[i].place;
         }
     }
     descriptor_places_release(&places);
@@ -332,7 +332,7 @@ enum status fraud_proof_open(struct fraud_proof *proof, struct trace_walk *walk,
     if (walk->end != TRACE_WALK_ELEMENT) {
         return STATUS_OK;
     }
-    trace_output_at(&proof->target.op, &proof->target.output, tape_of(proof), walk->item);
+    evidence_aim(&proof->target, tape_of(proof), walk->item);
     TRY_OUT(keep_operands(proof, error));
     status = evidence_choose(&proof->target, tape_of(proof), &proof->source, walk->leaf, error);
 out:
@@ -392,7 +392,8 @@ static bool read_range(struct partial_sums_range *range, const struct fraud_proo
     if (said->reply_size == 0 ||
         ledger_queried_read(&queried, said->queried, said->queried_size) != STATUS_OK ||
         queried.query.kind != TRACE_QUERY_PARTS || queried.query.index != target->element ||
-        queried.query.item != trace_item_of_output(tape_of(proof), target->op, target->output)) {
+        queried.query.item !=
+            trace_item_of_output(tape_of(proof), evidence_maker(target), target->output)) {
         return false;
     }
     *range = queried.parts.range;
@@ -516,7 +517,7 @@ static enum status reply_with_parts(struct buffer *bytes, struct trace_server *o
         return status;
     }
     status = open_own(&proof, &walk, own, given, error);
-    trace_output_at(&proof.target.op, &proof.target.output, own->tape, query->item);
+    evidence_aim(&proof.target, own->tape, query->item);
     proof.target.element = query->index;
     if (status == STATUS_OK) {
         status = keep_operands(&proof, error);

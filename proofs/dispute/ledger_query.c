@@ -238,7 +238,7 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
     uint32_t instance;
     uint32_t output = 0;
     uint32_t item;
-    uint32_t op;
+    struct op_turn maker;
     struct digest known;
     struct trace_query query;
 
@@ -248,8 +248,8 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
     if (is_list(&query)) {
         TRY(ledger_query_write_plain(bytes, tape, &query, error));
     } else {
-        trace_output_at(&op, &output, tape, query.item);
-        item = descriptor_of_op(&instance, tape, op);
+        trace_output_at(&maker, &output, tape, query.item);
+        item = descriptor_of_op(&instance, tape, maker);
         put_ask(bytes, &query);
         TRY(put_program_item(bytes, tape, item, instance, error));
     }
@@ -270,11 +270,11 @@ enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *ta
                                      const struct evidence_target *target,
                                      const struct evidence_part *part, struct error *error)
 {
-    const struct trace_query query = {.kind = TRACE_QUERY_PARTS,
-                                      .item =
-                                          trace_item_of_output(tape, target->op, target->output),
-                                      .level = part != NULL,
-                                      .index = target->element};
+    const struct trace_query query = {
+        .kind = TRACE_QUERY_PARTS,
+        .item = trace_item_of_output(tape, evidence_maker(target), target->output),
+        .level = part != NULL,
+        .index = target->element};
     enum status status;
 
     put_ask(bytes, &query);

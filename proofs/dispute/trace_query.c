@@ -113,13 +113,13 @@ static enum status check_parts(const struct trace_query *query, const struct tap
                                struct error *error)
 {
     struct rule_axis axis = {.parts = 0};
+    struct op_turn maker;
     uint32_t output;
-    uint32_t op;
 
     if (query->item >= tape->state_count &&
         query->index < tape->tensors[trace_tensor_at(tape, query->item)].count) {
-        trace_output_at(&op, &output, tape, query->item);
-        rule_axis_of(&axis, &tape->ops[op], output, query->index);
+        trace_output_at(&maker, &output, tape, query->item);
+        rule_axis_of(&axis, &tape->ops[maker.op], output, query->index);
     }
     return axis.parts > 1 ? STATUS_OK
                           : error_set(error, STATUS_NOT_FOUND,

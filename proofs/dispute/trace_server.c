@@ -186,35 +186,37 @@ static enum status keep(struct trace_server *server, uint32_t item, const uint8_
 struct search {
     struct trace_server *server;
     uint32_t items[TRACE_SERVER_KEPT_MAX];
-    uint32_t ids[TRACE_SERVER_KEPT_MAX]; /* their tensors */
-    uint32_t left;                       /* outputs to be found */
+    struct op_turn makers[TRACE_SERVER_KEPT_MAX];
+    uint32_t outputs[TRACE_SERVER_KEPT_MAX];
+    uint32_t left; /* outputs to be found */
 };
 
 /* The place of an output in the lists, or the end of them. */
-static uint32_t sought_at(const struct search *search, uint32_t op, uint32_t output)
+static uint32_t sought_at(const struct search *search, struct op_turn maker, uint32_t output)
 {
-    const uint32_t id = search->server->tape->ops[op].outputs[output];
     uint32_t at = 0;
 
-    while (at < search->left && search->ids[at] != id) {
+    while (at < search->left &&
+           (search->makers[at].op != maker.op || search->makers[at].turn != maker.turn ||
+            search->outputs[at] != output)) {
         at++;
     }
     return at;
 }
 
-static bool is_sought(const void *context, uint32_t op, uint32_t output)
+static bool is_sought(const void *context, struct op_turn maker, uint32_t output)
 {
     const struct search *search = context;
 
-    return sought_at(search, op, output) < search->left;
+    return sought_at(search, maker, output) < search->left;
 }
 
-static enum status found(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status found(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                          uint64_t size, struct error *error)
 {
     struct search *search = context;
     struct trace_server *server = search->server;
-    const uint32_t at = sought_at(search, op, output);
+    const uint32_t at = sought_at(search, maker, output);
     enum status status;
     uint8_t *copy;
 
@@ -223,13 +225,15 @@ static enum status found(void *context, uint32_t op, uint32_t output, const void
     }
     copy = malloc((size_t)size);
     if (copy == NULL) {
-        return no_memory(&server->tape->tensors[server->tape->ops[op].outputs[output]], error);
+        return no_memory(&server->tape->tensors[server->tape->ops[maker.op].outputs[output]],
+                         error);
     }
     memcpy(copy, bytes, (size_t)size);
     status = keep(server, search->items[at], copy, copy, error);
     search->left--;
     search->items[at] = search->items[search->left];
-    search->ids[at] = search->ids[search->left];
+    search->makers[at] = search->makers[search->left];
+    search->outputs[at] = search->outputs[search->left];
     /* Nothing after the last one is of interest: that is no failure. */
     return status == STATUS_OK && search->left == 0 ? STATUS_STOPPED : status;
 }
@@ -299,7 +303,9 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
             status = keep(server, item, server->states[item], NULL, error);
         } else {
             search.items[search.left] = item;
-            search.ids[search.left++] = trace_tensor_at(server->tape, item);
+            trace_output_at(&search.makers[search.left], &search.outputs[search.left], server->tape,
+                            item);
+            search.left++;
         }
     }
     if (status == STATUS_OK && search.left > 0) {

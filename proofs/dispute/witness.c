@@ -89,15 +89,17 @@ static uint32_t fetch(void *context, uint32_t number, uint64_t index)
 
 void witness_init(struct witness *witness, const struct tape *tape,
                   const struct evidence_source *source, const struct descriptor_places *places,
-                  uint32_t op_index, struct error *error)
+                  struct op_turn maker, struct error *error)
 {
-    const struct op *op = &tape->ops[op_index];
+    const struct op *op = &tape->ops[maker.op];
+    struct descriptor descriptor;
 
     *witness = (struct witness){.source = source,
                                 .op = op,
                                 .operand_count = op->input_count + op->output_count,
                                 .call = {.op = op},
                                 .error = error};
+    descriptor_of_turn(&descriptor, places, maker);
     for (uint32_t i = 0; i < witness->operand_count; i++) {
         bool input = i < op->input_count;
         uint32_t slot = input ? i : i - op->input_count;
@@ -106,7 +108,7 @@ void witness_init(struct witness *witness, const struct tape *tape,
         struct witness_operand *operand = &witness->operands[i];
 
         operand->tensor = tensor;
-        operand->item = places->of[id];
+        operand->item = descriptor.operands[i].place;
         operand->list = tensor->role == ROLE_DATA       ? EVIDENCE_DATA
                         : tensor->role == ROLE_CONSTANT ? EVIDENCE_CONSTANTS
                                                         : EVIDENCE_TRACE;

@@ -43,7 +43,7 @@ struct witness {
 /* All but witness is borrowed until witness_release(). */
 void witness_init(struct witness *witness, const struct tape *tape,
                   const struct evidence_source *source, const struct descriptor_places *places,
-                  uint32_t op_index, struct error *error);
+                  struct op_turn maker, struct error *error);
 void witness_release(struct witness *witness);
 
 /* The accused's element; its leaf is needed in this round. A failure is in witness->status. */

@@ -174,11 +174,25 @@ enum {
     TO_LOSS = 2,   /* the loss depends on it */
 };
 
-static void mark(uint8_t *marks, const struct tape *tape)
+/* What a turn of a loop hands on, the next one is given. True: that was news. */
+static bool mark_turns(uint8_t *marks, const struct tape *tape, uint8_t bit)
 {
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        marks[id] = tape->tensors[id].role == ROLE_DATA ? FROM_DATA : 0;
+    bool news = false;
+
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        const struct loop_carry *carry = &tape->loop_carries[i];
+        const uint32_t from = bit == FROM_DATA ? carry->out : carry->in;
+        const uint32_t to = bit == FROM_DATA ? carry->in : carry->out;
+        const uint8_t more = marks[from] & bit & ~marks[to];
+
+        marks[to] |= more;
+        news = news || more != 0;
     }
+    return news;
+}
+
+static void mark_from_data(uint8_t *marks, const struct tape *tape)
+{
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
         uint8_t read = 0;
@@ -190,7 +204,10 @@ static void mark(uint8_t *marks, const struct tape *tape)
             marks[op->outputs[i]] |= read;
         }
     }
-    marks[tape->loss] |= TO_LOSS;
+}
+
+static void mark_to_loss(uint8_t *marks, const struct tape *tape)
+{
     for (uint32_t at = tape->op_count; at > 0; at--) {
         const struct op *op = &tape->ops[at - 1];
         uint8_t made = 0;
@@ -202,6 +219,20 @@ static void mark(uint8_t *marks, const struct tape *tape)
             marks[op->inputs[i]] |= made;
         }
     }
+}
+
+static void mark(uint8_t *marks, const struct tape *tape)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        marks[id] = tape->tensors[id].role == ROLE_DATA ? FROM_DATA : 0;
+    }
+    do {
+        mark_from_data(marks, tape);
+    } while (mark_turns(marks, tape, FROM_DATA));
+    marks[tape->loss] |= TO_LOSS;
+    do {
+        mark_to_loss(marks, tape);
+    } while (mark_turns(marks, tape, TO_LOSS));
 }
 
 /* A parameter is a binary32 state that the loss depends on. It learns when its next value depends

@@ -264,6 +264,7 @@ static json_t *shapes_json(json_t *names, json_t *types, const struct tape *tape
 json_t *job_json(const struct job *job)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
+    struct tape_unlooped all = tape_unlooped(job->tape);
     json_t *data = json_array();
     json_t *names = json_array();
     json_t *types = json_array();
@@ -274,7 +275,7 @@ json_t *job_json(const struct job *job)
     }
     return json_pack(
         "{s:o, s:s?, s:s?, s:o?, s:i, s:I, s:I, s:I, s:{s:I, s:i, s:i},"
-        " s:{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I},"
+        " s:{s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I},"
         " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:b}",
         "id", digest_json(job->id.bytes), "title", job->title[0] == '\0' ? NULL : job->title,
         "model", job->model[0] == '\0' ? NULL : job->model, "facts", facts_json(job),
@@ -282,8 +283,8 @@ json_t *job_json(const struct job *job)
         (json_int_t)job->segment_length, "segments", (json_int_t)job_segments(job), "requirements",
         "memory_bytes", (json_int_t)job->requirements.memory, "compute_capability",
         (int)job->requirements.compute_capability, "contraction_rate",
-        (int)job->requirements.contraction_rate, "program", "operations", (int)job->tape->op_count,
-        "tensors", (int)job->tape->tensor_count, "micro_batches",
+        (int)job->requirements.contraction_rate, "program", "operations", (json_int_t)all.ops,
+        "tensors", (json_int_t)all.tensors, "micro_batches",
         job->tape->brief == NULL ? 1 : (int)job->tape->brief->repeat.times, "states",
         (int)job->tape->state_count, "state_bytes", (json_int_t)footprint.state, "constant_bytes",
         (json_int_t)footprint.constant, "data_bytes", (json_int_t)footprint.data, "trace_bytes",

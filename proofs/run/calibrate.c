@@ -219,14 +219,14 @@ static void see(struct watch *watch, uint32_t tensor, const void *bytes)
     }
 }
 
-static enum status made(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status made(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error)
 {
     struct watch *watch = context;
 
     (void)size;
     (void)error;
-    see(watch, watch->tape->ops[op].outputs[output], bytes);
+    see(watch, watch->tape->ops[maker.op].outputs[output], bytes);
     return STATUS_OK;
 }
 

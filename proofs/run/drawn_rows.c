@@ -36,23 +36,23 @@ static bool is_count(const struct tensor *tensor)
     return tensor->dtype == DTYPE_U32 && tensor->count == 1;
 }
 
-static void find_counts(struct count *counts, const struct tape *tape)
+static void find_first_counts(struct count *counts, const struct tape *tape)
 {
     for (uint32_t i = 0; i < tape->state_count; i++) {
         if (is_count(&tape->tensors[tape->states[i].before])) {
             counts[tape->states[i].before] = (struct count){COUNT_OF_STATE, i, 0};
         }
     }
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        const struct op *op = &tape->ops[at];
+}
 
-        if (op->kind == OP_FILL && is_count(&tape->tensors[op->outputs[0]])) {
-            counts[op->outputs[0]] =
-                (struct count){COUNT_CONSTANT, 0, (uint32_t)op->attributes[FILL_VALUE_BITS]};
-        } else if (op->kind == OP_STEP_NEXT) {
-            counts[op->outputs[0]] = counts[op->inputs[0]];
-            counts[op->outputs[0]].more++;
-        }
+static void count_op(struct count *counts, const struct tape *tape, const struct op *op)
+{
+    if (op->kind == OP_FILL && is_count(&tape->tensors[op->outputs[0]])) {
+        counts[op->outputs[0]] =
+            (struct count){COUNT_CONSTANT, 0, (uint32_t)op->attributes[FILL_VALUE_BITS]};
+    } else if (op->kind == OP_STEP_NEXT) {
+        counts[op->outputs[0]] = counts[op->inputs[0]];
+        counts[op->outputs[0]].more++;
     }
 }
 
@@ -84,16 +84,12 @@ static bool is_data(const struct tape *tape, uint32_t id)
     return tape->tensors[id].role == ROLE_DATA;
 }
 
+/* Notes what an operation reads of the data. A draw's pace is found when all counts are. */
 static void look_at(struct drawn_rows *rows, const struct op *op, const struct count *counts)
 {
-    struct draw draw = {.op = op};
-    uint32_t drawn = drawn_inputs(op);
+    const uint32_t drawn = drawn_inputs(op);
     bool reads = false;
 
-    if (drawn > 0) {
-        draw.count = counts[op->inputs[drawn]];
-        drawn = find_pace(&draw.pace, &draw.count, counts, rows->tape) ? drawn : 0;
-    }
     for (uint32_t i = 0; i < op->input_count; i++) {
         if (is_data(rows->tape, op->inputs[i])) {
             reads = reads || i < drawn;
@@ -101,8 +97,61 @@ static void look_at(struct drawn_rows *rows, const struct op *op, const struct c
         }
     }
     if (reads) {
-        rows->draws[rows->draw_count++] = draw;
+        rows->draws[rows->draw_count++] =
+            (struct draw){.op = op, .count = counts[op->inputs[drawn]]};
     }
+}
+
+static void look_at_all(struct drawn_rows *rows, struct count *counts, uint32_t first,
+                        uint32_t last)
+{
+    for (uint32_t at = first; at < last; at++) {
+        count_op(counts, rows->tape, &rows->tape->ops[at]);
+        look_at(rows, &rows->tape->ops[at], counts);
+    }
+}
+
+/* In the order of a step, turn after turn. */
+static void look_through(struct drawn_rows *rows, struct count *counts)
+{
+    const struct tape *tape = rows->tape;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < tape->loop_count; i++) {
+        const struct loop *loop = &tape->loops[i];
+        const struct loop_carry *carries = tape->loop_carries + loop->carry_first;
+
+        look_at_all(rows, counts, at, loop->first);
+        for (uint32_t turn = 0; turn < loop->turns; turn++) {
+            for (uint32_t k = 0; turn > 0 && k < loop->carry_count; k++) {
+                counts[carries[k].in] = counts[carries[k].out];
+            }
+            look_at_all(rows, counts, loop->first, loop->last);
+        }
+        at = loop->last;
+    }
+    look_at_all(rows, counts, at, tape->op_count);
+}
+
+/* Keeps the draws of which is known what they draw; the data of others is read whole. */
+static void find_paces(struct drawn_rows *rows, const struct count *counts)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < rows->draw_count; i++) {
+        struct draw draw = rows->draws[i];
+
+        if (find_pace(&draw.pace, &draw.count, counts, rows->tape)) {
+            rows->draws[kept++] = draw;
+            continue;
+        }
+        for (uint32_t input = 0; input < drawn_inputs(draw.op); input++) {
+            if (is_data(rows->tape, draw.op->inputs[input])) {
+                rows->whole[rows->places[draw.op->inputs[input]]] = true;
+            }
+        }
+    }
+    rows->draw_count = kept;
 }
 
 static void find_places(struct drawn_rows *rows)
@@ -116,12 +165,12 @@ static void find_places(struct drawn_rows *rows)
     }
 }
 
-static uint32_t count_draws(const struct tape *tape)
+static size_t count_draws(const struct tape *tape)
 {
-    uint32_t count = 0;
+    size_t count = 0;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        count += drawn_inputs(&tape->ops[at]) > 0;
+        count += drawn_inputs(&tape->ops[at]) > 0 ? tape_turns(tape, at) : 0;
     }
     return count;
 }
@@ -137,7 +186,7 @@ enum status drawn_rows_open(struct drawn_rows **rows, const struct tape *tape, s
         made->tape = tape;
         made->places = calloc(room, sizeof(*made->places));
         made->whole = calloc(room, sizeof(*made->whole));
-        made->draws = calloc((size_t)count_draws(tape) + 1, sizeof(*made->draws));
+        made->draws = calloc(count_draws(tape) + 1, sizeof(*made->draws));
     }
     if (made == NULL || counts == NULL || made->places == NULL || made->whole == NULL ||
         made->draws == NULL) {
@@ -146,10 +195,9 @@ enum status drawn_rows_open(struct drawn_rows **rows, const struct tape *tape, s
         return error_set(error, STATUS_NO_MEMORY, "no memory for the draws of a step");
     }
     find_places(made);
-    find_counts(counts, tape);
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        look_at(made, &tape->ops[at], counts);
-    }
+    find_first_counts(counts, tape);
+    look_through(made, counts);
+    find_paces(made, counts);
     free(counts);
     *rows = made;
     return STATUS_OK;

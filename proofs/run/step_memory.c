@@ -6,10 +6,6 @@
 #include <string.h>
 
 #include "engine/plan/hoist.h"
-#include "engine/tape/repeat.h"
-
-/* A tape of micro-batches that is longer is planned by fewer of them. */
-#define MANY_OPERATIONS 5000
 
 /* A second or two of planning for a GPU. */
 #define GPU_OPERATIONS_MAX 100000
@@ -25,11 +21,8 @@ static enum status plan_ways(uint64_t ways[STEP_WAYS], const struct tape *tape,
     return STATUS_OK;
 }
 
-/*
- * A GPU that cannot run the tape, or not be planned in good time, is no failure. It also holds the
- * list of all operations, of which `more` are not in the tape.
- */
-static void plan_gpu(struct step_memory *memory, const struct tape *tape, uint64_t more,
+/* A GPU that cannot run the tape, or not be planned in good time, is no failure. */
+static void plan_gpu(struct step_memory *memory, const struct tape *tape,
                      struct machine_options *options)
 {
     struct error unknown;
@@ -39,10 +32,6 @@ static void plan_gpu(struct step_memory *memory, const struct tape *tape, uint64
     if (tape->op_count > GPU_OPERATIONS_MAX ||
         plan_ways(memory->gpu, tape, *options, &unknown) != STATUS_OK) {
         memset(memory->gpu, 0, sizeof(memory->gpu));
-        return;
-    }
-    for (int way = 0; way < STEP_WAYS; way++) {
-        memory->gpu[way] += more * sizeof(struct op);
     }
 }
 
@@ -79,22 +68,13 @@ enum status step_memory_plan(struct step_memory *memory, const struct tape *tape
                              struct error *error)
 {
     struct machine_options options;
-    const uint32_t count = tape->op_count;
-    struct tape *shorter = NULL;
-    enum status status;
 
     *memory = (struct step_memory){.data = tape_footprint(tape).data};
     TRY(machine_options_default(&options, error));
-    if (count > MANY_OPERATIONS) {
-        TRY(repeat_shorten(&shorter, tape, error));
-    }
-    tape = shorter != NULL ? shorter : tape;
-    TRY_OUT(find_read_again(&memory->data_hoist, tape, error));
-    TRY_OUT(plan_ways(memory->cpu, tape, options, error));
-    plan_gpu(memory, tape, count - tape->op_count, &options);
-out:
-    tape_free(shorter);
-    return status;
+    TRY(find_read_again(&memory->data_hoist, tape, error));
+    TRY(plan_ways(memory->cpu, tape, options, error));
+    plan_gpu(memory, tape, &options);
+    return STATUS_OK;
 }
 
 static double mib(uint64_t bytes)

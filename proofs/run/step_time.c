@@ -117,6 +117,7 @@ double step_time_products(const struct tape *tape)
             product *= (double)op->attributes[CONTRACT_DIMS + axis];
         }
         product *= (double)op->attributes[CONTRACT_K];
+        product *= (double)tape_turns(tape, i);
         sum += op->attributes[CONTRACT_CAUSAL] > 0 ? product / 2.0 : product;
     }
     return sum;
@@ -128,11 +129,13 @@ uint64_t step_time_tokens(const struct tape *tape)
 
     for (uint32_t i = 0; i < tape->op_count; i++) {
         const struct op *op = &tape->ops[i];
+        const uint64_t turns = tape_turns(tape, i);
 
         if (op->kind == OP_BATCH_TOKENS) {
-            sum += (uint64_t)op->attributes[BATCH_COUNT] * (uint64_t)op->attributes[BATCH_LENGTH];
+            sum += turns * (uint64_t)op->attributes[BATCH_COUNT] *
+                   (uint64_t)op->attributes[BATCH_LENGTH];
         } else if (op->kind == OP_BATCH_SAMPLES) {
-            sum += (uint64_t)op->attributes[BATCH_COUNT];
+            sum += turns * (uint64_t)op->attributes[BATCH_COUNT];
         }
     }
     return sum;

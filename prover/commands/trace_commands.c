@@ -53,17 +53,17 @@ static bool find_output(uint32_t *item, const struct tape *tape, const char *tex
     uint64_t number;
     uint64_t instance = 0;
     uint64_t output;
-    uint32_t op;
+    struct op_turn maker;
 
     if (!read_number(&number, &at, "@.") ||
         (*at == '@' && (at++, !read_number(&instance, &at, "."))) || *at++ != '.' ||
         !read_number(&output, &at, "[") || at != text + length || number > UINT32_MAX ||
         instance > UINT32_MAX ||
-        !descriptor_find_op(&op, tape, (uint32_t)number, (uint32_t)instance) ||
-        output >= tape->ops[op].output_count) {
+        !descriptor_find_op(&maker, tape, (uint32_t)number, (uint32_t)instance) ||
+        output >= tape->ops[maker.op].output_count) {
         return false;
     }
-    *item = trace_item_of_output(tape, op, (uint32_t)output);
+    *item = trace_item_of_output(tape, maker, (uint32_t)output);
     return true;
 }
 

@@ -298,7 +298,7 @@ static void withhold(struct court *court, enum op_kind kind, uint32_t output)
         if ((used >> i & 1) == 0) {
             continue;
         }
-        (void)exhibit_operand(&exhibit, 0, i, &tensor);
+        (void)exhibit_operand(&exhibit, (struct op_turn){0, 0}, i, &tensor);
         at += 1 + (size_t)evidence.data[at] + 32;
         at += tensor->role == ROLE_DATA || tensor->role == ROLE_CONSTANT ? 4 : 0;
         at += 1 + (size_t)32 * evidence.data[at];

@@ -197,11 +197,11 @@ static void dump_states(const struct dump *dump, struct machine *machine, const 
 }
 
 /* Writes the batch, which the first operation after the step number makes. */
-static enum status dump_made(void *context, uint32_t op, uint32_t output, const void *bytes,
-                             uint64_t size, struct error *error)
+static enum status dump_made(void *context, struct op_turn maker, uint32_t output,
+                             const void *bytes, uint64_t size, struct error *error)
 {
     const struct dump *dump = context;
-    enum op_kind kind = dump->tape->ops[op].kind;
+    enum op_kind kind = dump->tape->ops[maker.op].kind;
 
     (void)error;
     if (kind == OP_BATCH_TOKENS || kind == OP_BATCH_SAMPLES) {

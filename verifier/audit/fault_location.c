@@ -100,13 +100,13 @@ static void lack(struct seeker *seeker, const char *what, const struct error *er
 static void name_op(struct fault_location *location, const struct tape *tape, uint32_t item)
 {
     uint32_t instance;
-    uint32_t op;
+    struct op_turn maker;
 
     location->op_known = true;
-    trace_output_at(&op, &location->output, tape, item);
-    location->op = descriptor_of_op(&instance, tape, op);
+    trace_output_at(&maker, &location->output, tape, item);
+    location->op = descriptor_of_op(&instance, tape, maker);
     (void)snprintf(location->op_name, sizeof(location->op_name), "%s",
-                   op_kind_name(tape->ops[op].kind));
+                   op_kind_name(tape->ops[maker.op].kind));
     if (tape->brief == NULL) {
         return;
     }

@@ -18,10 +18,11 @@ bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fu
     fusion->ends = malloc(count * sizeof(*fusion->ends));
     fusion->group_of = calloc(count, sizeof(*fusion->group_of));
     fusion->apart = calloc(count, sizeof(*fusion->apart));
+    fusion->stretch = calloc(count, sizeof(*fusion->stretch));
     fusion->patterns = calloc(count, sizeof(const struct fusion_pattern *));
     if (fusion->patterns == NULL || fusion->ops == NULL || fusion->ends == NULL ||
-        fusion->group_of == NULL || fusion->apart == NULL || fusion->holders == NULL ||
-        fusion->offsets == NULL) {
+        fusion->group_of == NULL || fusion->apart == NULL || fusion->stretch == NULL ||
+        fusion->holders == NULL || fusion->offsets == NULL) {
         return false;
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -32,6 +33,19 @@ bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fu
         fusion->ends[at] = at + 1;
         fusion->apart[at] = tape->ops[at].input_count > 0 &&
                             dtype_is_half(tape->tensors[tape->ops[at].inputs[0]].dtype);
+    }
+    for (uint32_t i = 0, at = 0; i < tape->loop_count; i++) {
+        for (; at < tape->loops[i].first; at++) {
+            fusion->stretch[at] = 2 * i;
+        }
+        for (; at < tape->loops[i].last; at++) {
+            fusion->stretch[at] = 2 * i + 1;
+        }
+    }
+    for (uint32_t at = tape->loop_count == 0 ? tape->op_count
+                                             : tape->loops[tape->loop_count - 1].last;
+         at < tape->op_count; at++) {
+        fusion->stretch[at] = 2 * tape->loop_count;
     }
     return true;
 }
@@ -44,6 +58,7 @@ void fusion_release(struct fusion *fusion)
     free(fusion->offsets);
     free(fusion->group_of);
     free(fusion->apart);
+    free(fusion->stretch);
     free(fusion->groups);
     free(fusion->patterns);
     memset(fusion, 0, sizeof(*fusion));
@@ -62,6 +77,11 @@ const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at)
     const struct fused_group *group = place == 0 ? NULL : &fusion->groups[place - 1];
 
     return group == NULL || group->ats[group->count - 1] != at ? NULL : group;
+}
+
+bool fusion_is_stretch(const struct fusion *fusion, uint32_t first, uint32_t last)
+{
+    return fusion->stretch[first] == fusion->stretch[last];
 }
 
 bool fusion_may_take(const struct fusion *fusion, uint32_t at)

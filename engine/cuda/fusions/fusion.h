@@ -66,6 +66,7 @@ struct fusion {
     uint32_t *ends;     /* per operation: one past the unit that starts there; at + 1: no unit */
     uint32_t *group_of; /* per operation: 1 + its group; 0: none */
     bool *apart;        /* per operation: no pattern takes it, for it reads numbers of 16 bits */
+    uint32_t *stretch;  /* per operation: grows where a loop begins or ends */
     const struct fusion_pattern **patterns; /* per operation: which launches it; NULL: none */
     struct fused_group *groups;
     uint32_t group_count;
@@ -85,6 +86,10 @@ void fusion_release(struct fusion *fusion);
 const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at);
 
 bool fusion_allows(const struct fusion *fusion, enum kernel_variant variant);
+
+/* Do operations first .. last run as often as each other, one after the other? Else neither a group
+ * nor a unit may have both. */
+bool fusion_is_stretch(const struct fusion *fusion, uint32_t first, uint32_t last);
 
 /* Is operation `at` outside of every group and no start of a unit? */
 bool fusion_may_take(const struct fusion *fusion, uint32_t at);

@@ -60,6 +60,9 @@ static bool may_be_late(const struct fusion *fusion, const struct readers *reade
 bool group_can_form(const struct fusion *fusion, const struct readers *readers, const uint32_t *ats,
                     uint32_t count, const uint32_t *made, uint32_t made_count)
 {
+    if (!fusion_is_stretch(fusion, ats[0], ats[count - 1])) {
+        return false;
+    }
     for (uint32_t i = 0; i < count; i++) {
         const struct op *op = &fusion->ops[ats[i]];
 
@@ -85,6 +88,7 @@ bool group_add(struct fusion *fusion, const uint32_t *ats, uint32_t count, const
     struct fused_group *group;
 
     assert(count > 0 && count <= GROUP_OPS_MAX);
+    assert(fusion_is_stretch(fusion, ats[0], ats[count - 1]));
     if (groups == NULL) {
         return false;
     }

@@ -6,8 +6,9 @@
 #include "engine/cuda/fusions/readers.h"
 
 /*
- * Can these operations, ascending, be one that stands at the last? Nobody else reads what they make
- * but `made`; and of `made` nobody reads anything before the last, or asks for it between legs.
+ * Can these operations, ascending, be one that stands at the last? They are in one loop or outside
+ * of all. Nobody else reads what they make but `made`; and of `made` nobody reads anything before
+ * the last, or asks for it between legs.
  */
 bool group_can_form(const struct fusion *fusion, const struct readers *readers, const uint32_t *ats,
                     uint32_t count, const uint32_t *made, uint32_t made_count);

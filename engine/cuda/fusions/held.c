@@ -15,8 +15,8 @@ static bool find_held(struct fusion *fusion, const struct tape *tape, struct rea
     for (uint32_t at = 0; at + 1 < tape->op_count; at++) {
         const struct op *op = &fusion->ops[at];
 
-        if (op->output_count > 0 && launch_can_hold(op) && fusion_may_take(fusion, at) &&
-            op->attributes[COLUMNS] % 4 == 0 &&
+        if (fusion_is_stretch(fusion, at, at + 1) && op->output_count > 0 && launch_can_hold(op) &&
+            fusion_may_take(fusion, at) && op->attributes[COLUMNS] % 4 == 0 &&
             quantizer_of_result(fusion, readers, op, launch_rows_result(op)) == at + 1) {
             fusion->ends[at] = at + 2;
             fusion->patterns[at] = &pattern_held;

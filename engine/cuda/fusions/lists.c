@@ -185,7 +185,8 @@ static bool find_squares(struct fusion *fusion, const struct tape *tape,
     }
     for (uint32_t at = 0; at < tape->op_count && fusion->squares_count < FUSED_RUNS_MAX;) {
         run_at(&run, fusion, tape, at);
-        if (run.count > 1 && run.left < OP_INPUTS_MAX && is_closed(fusion, readers, at, run.end) &&
+        if (run.count > 1 && run.left < OP_INPUTS_MAX &&
+            fusion_is_stretch(fusion, at, run.end - 1) && is_closed(fusion, readers, at, run.end) &&
             terms_last(&run, readers)) {
             rewrite_run(fusion, &run, at);
             at = run.end;
@@ -219,7 +220,8 @@ static void find_updates(struct fusion *fusion, const struct tape *tape)
     for (uint32_t at = 0; at < tape->op_count && fusion->updates_count < FUSED_RUNS_MAX;) {
         struct fused_updates run = {.at = at, .end = at};
 
-        while (run.end < tape->op_count && is_update(tape, &fusion->ops[run.end])) {
+        while (run.end < tape->op_count && fusion_is_stretch(fusion, at, run.end) &&
+               is_update(tape, &fusion->ops[run.end])) {
             run.tiles += update_tiles(tape, &fusion->ops[run.end]);
             run.end++;
         }

@@ -252,6 +252,10 @@ static void note_roles(struct readers *readers, const struct tape *tape)
     for (uint32_t i = 0; i < tape->state_count; i++) {
         readers->kept[tape->states[i].after] = true;
     }
+    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
+        readers->kept[tape->loop_carries[i].in] = true;
+        readers->kept[tape->loop_carries[i].out] = true;
+    }
 }
 
 bool readers_find(struct readers *readers, const struct fusion *fusion, const struct tape *tape)

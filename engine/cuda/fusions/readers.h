@@ -20,7 +20,7 @@ struct readers {
     uint32_t *count;  /* how many operations read it */
     uint32_t *states; /* the last one that reads it to make a state or an output */
     uint32_t *maker;  /* the operation that makes it, or NEVER */
-    bool *kept;       /* a next state, the loss or an output */
+    bool *kept;       /* a next state, the loss, an output, or what turns of a loop hand on */
     bool *is_output;  /* an output: it may be read when its operation has run */
     struct readers_own *own;
     uint32_t *lists; /* the readers of each tensor, ascending */

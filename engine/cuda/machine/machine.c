@@ -221,23 +221,23 @@ static enum status check_bound(const struct machine_cuda *cuda, struct error *er
     return STATUS_OK;
 }
 
-static enum status show(struct machine_cuda *cuda, const struct observer *observer, uint32_t at,
-                        struct error *error)
+static enum status show(struct machine_cuda *cuda, const struct observer *observer,
+                        struct op_turn maker, struct error *error)
 {
     const struct tape *tape = cuda->machine.tape;
-    const struct op *op = &tape->ops[at];
+    const struct op *op = &tape->ops[maker.op];
 
     for (uint32_t i = 0; i < op->output_count; i++) {
         const uint64_t size = cuda_tensor_bytes(tape, op->outputs[i]);
 
-        if (!observer_wants(observer, at, i)) {
+        if (!observer_wants(observer, maker, i)) {
             continue;
         }
         TRY(cuda_failed(cuda,
                         cuda->config.calls->download(cuda->device, cuda->shown,
                                                      cuda->memory[op->outputs[i]], size),
                         op_kind_name(op->kind), error));
-        TRY(observer->made(observer->context, at, i, cuda->shown, size, error));
+        TRY(observer->made(observer->context, maker, i, cuda->shown, size, error));
     }
     return STATUS_OK;
 }
@@ -277,7 +277,7 @@ static enum device_result take_next_states(struct machine_cuda *cuda)
 }
 
 /* Queues operations call by call; after the last of a step, copies of the states' next values. */
-static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg,
+static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg, uint32_t turn,
                              const struct observer *observer, struct error *error)
 {
     const struct tape *tape = &cuda->tape;
@@ -293,7 +293,7 @@ static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg,
                                                     : launch_next(&next, cuda, at, leg->last),
                         op_kind_name(tape->ops[at].kind), error));
         if (observer != NULL) {
-            TRY(show(cuda, observer, at, error));
+            TRY(show(cuda, observer, (struct op_turn){at, turn}, error));
         }
     }
     return !leg->ends ? STATUS_OK
@@ -331,7 +331,7 @@ static void record_leg(struct machine_cuda *cuda, struct leg *leg)
         cuda->graph_refused = true;
         return;
     }
-    bool queued = queue_ops(cuda, leg, NULL, &ignored) == STATUS_OK;
+    bool queued = queue_ops(cuda, leg, 0, NULL, &ignored) == STATUS_OK;
 
     if (calls->recorded(cuda->device, &leg->graph) != DEVICE_OK || !queued) {
         calls->forget(cuda->device, leg->graph);
@@ -353,7 +353,7 @@ static enum status run_leg(struct machine_cuda *cuda, const struct leg *wanted, 
         return cuda_failed(cuda, cuda->config.calls->replay(cuda->device, leg->graph), "the step",
                            error);
     }
-    return queue_ops(cuda, wanted, NULL, error);
+    return queue_ops(cuda, wanted, 0, NULL, error);
 }
 
 /*
@@ -418,19 +418,71 @@ static enum status run_legs(struct machine_cuda *cuda, uint32_t first, uint32_t 
     return run_leg_pair(cuda, cuda->lazy_last, last, error);
 }
 
-static enum status cuda_run(struct machine *machine, uint32_t first, uint32_t last,
-                            const struct observer *observer, struct error *error)
+/* Operations of no loop, or a turn of one. */
+static enum status run_stretch(struct machine_cuda *cuda, uint32_t first, uint32_t last,
+                               uint32_t turn, const struct observer *observer, struct error *error)
 {
-    struct machine_cuda *cuda = cuda_of(machine);
-    const struct leg all = {first, last, .ends = last == machine->tape->op_count};
+    const struct leg all = {first, last, .ends = last == cuda->machine.tape->op_count};
 
-    assert(observer == NULL || cuda->options.trace);
-    TRY(check_bound(cuda, error));
     if (!cuda->options.trace && cuda->options.timed == NULL) {
         return run_legs(cuda, first, last, error);
     }
     TRY(cuda_failed(cuda, cuda_hash_join(cuda), "hashing", error));
-    return queue_ops(cuda, &all, observer, error);
+    return queue_ops(cuda, &all, turn, observer, error);
+}
+
+/* Gives the next turn of a loop what this one left. */
+static enum device_result hand_on(struct machine_cuda *cuda, const struct loop *loop)
+{
+    const struct tape *tape = cuda->machine.tape;
+
+    for (uint32_t k = loop->carry_first; k < loop->carry_first + loop->carry_count; k++) {
+        const struct loop_carry *carry = &tape->loop_carries[k];
+
+        if (cuda->plan.handed[k]) {
+            DEVICE_TRY(cuda->config.calls->copy(cuda->device, cuda->memory[carry->in],
+                                                cuda->memory[carry->out],
+                                                cuda_tensor_bytes(tape, carry->in)));
+        }
+    }
+    return DEVICE_OK;
+}
+
+static enum status run_loop(struct machine_cuda *cuda, const struct loop *loop,
+                            const struct observer *observer, struct error *error)
+{
+    for (uint32_t turn = 0; turn < loop->turns; turn++) {
+        if (turn > 0) {
+            TRY(cuda_failed(cuda, hand_on(cuda, loop), "a copy for the next micro-batch", error));
+        }
+        TRY(run_stretch(cuda, loop->first, loop->last, turn, observer, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status cuda_run(struct machine *machine, uint32_t first, uint32_t last,
+                            const struct observer *observer, struct error *error)
+{
+    struct machine_cuda *cuda = cuda_of(machine);
+    const struct tape *tape = machine->tape;
+
+    assert(observer == NULL || cuda->options.trace);
+    TRY(check_bound(cuda, error));
+    for (uint32_t i = 0; i < tape->loop_count; i++) {
+        const struct loop *loop = &tape->loops[i];
+
+        if (loop->last <= first || loop->first >= last) {
+            continue;
+        }
+        assert(loop->first >= first && loop->last <= last);
+        if (first < loop->first) {
+            TRY(run_stretch(cuda, first, loop->first, 0, observer, error));
+        }
+        TRY(run_loop(cuda, loop, observer, error));
+        first = loop->last;
+    }
+    /* Also where nothing is left: states take their next values. */
+    return run_stretch(cuda, first, last, 0, observer, error);
 }
 
 static enum status cuda_step(struct machine *machine, const struct observer *observer,

@@ -360,9 +360,11 @@ static uint32_t item_in_a_micro_batch(const struct tape *tape)
     uint32_t found = 0;
 
     for (uint32_t op = 0; op < tape->op_count; op++) {
-        if (tape->ops[op].kind == OP_CONTRACT && tape->origins[op].instance == 5 &&
+        struct op_turn maker;
+
+        if (tape->ops[op].kind == OP_CONTRACT && descriptor_runs_in(&maker, tape, op, 5) &&
             tape->origins[op].item < tape->brief->op_count) {
-            found = trace_item_of_output(tape, op, 0);
+            found = trace_item_of_output(tape, maker, 0);
         }
     }
     assert_true(found > 0);
@@ -401,7 +403,7 @@ static uint32_t item_of_leaves(uint32_t hidden, uint64_t leaves)
 
         if (at->kind == OP_CONTRACT &&
             trace_query_tensor_count(&dispute.tape->tensors[at->outputs[0]]) == leaves) {
-            found = trace_item_of_output(dispute.tape, op, 0);
+            found = trace_item_of_output(dispute.tape, (struct op_turn){op, 0}, 0);
         }
     }
     assert_true(found > 0);

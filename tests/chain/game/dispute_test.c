@@ -139,7 +139,7 @@ static void test_mutated_evidence_is_judged_alike_by_both(void **state)
     assert_non_null(court);
     court_open(court);
     for (uint64_t round = 0; round < rounds; round++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct exhibit exhibit;
         struct buffer evidence;
 

@@ -121,7 +121,7 @@ static void test_parts_convict_liars_and_nobody_else(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < test_share(600, PARTS_SHARE); i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct exhibit exhibit;
         struct buffer reply;
         bool is_forged;
@@ -271,7 +271,7 @@ static void test_mutants_are_judged_alike_by_both(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < test_share(400, MUTANTS_SHARE); i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct exhibit exhibit;
 
         exhibit_with_parts(&exhibit, &target, kinds_with_parts[i % 4], &seed, &random);

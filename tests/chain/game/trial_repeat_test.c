@@ -17,15 +17,15 @@
 #include "tests/support/game/court.h"
 #include "tests/support/test.h"
 
-#define TIMES 8
-#define GROUP 2
+#define TIMES 16
+#define GROUP 4
 
 /* The solver commits to the micro-batch whose list the operation reads. */
-static void commit_batch(struct court *court, const struct exhibit *exhibit, uint32_t op)
+static void commit_batch(struct court *court, const struct exhibit *exhibit, struct op_turn maker)
 {
     const struct trace *trace = &exhibit->record.trace;
     const struct trace_query query = {
-        .kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_BATCH, .item = exhibit_batch(exhibit, op)};
+        .kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_BATCH, .item = exhibit_batch(exhibit, maker)};
     uint32_t first = trace->list_count + query.item * trace->layout.inner;
     struct trace_reply_tree tree = {.items = trace->items + first};
     uint8_t bytes[TRACE_REPLY_BYTES_MAX];
@@ -45,45 +45,54 @@ static void commit_batch(struct court *court, const struct exhibit *exhibit, uin
     buffer_release(&question);
 }
 
-/* The n-th unrolled operation of a kind that is an instance of the repeat (or of a join). */
-static uint32_t find_op(const struct tape *tape, enum op_kind kind, uint32_t instance, bool join)
+/* The first operation of a kind that runs in a micro-batch (or joins for a node). */
+static struct op_turn find_op(const struct tape *tape, enum op_kind kind, uint32_t instance,
+                              bool join)
 {
+    struct op_turn maker = {0, 0};
+
     for (uint32_t at = 0; at < tape->op_count; at++) {
         bool joins = tape->origins[at].item >= tape->brief->op_count;
 
-        if (tape->ops[at].kind == kind && tape->origins[at].instance == instance && joins == join &&
-            tape->origins[at].item >= tape->brief->repeat.first) {
-            return at;
+        if (tape->ops[at].kind == kind && joins == join &&
+            tape->origins[at].item >= tape->brief->repeat.first &&
+            descriptor_runs_in(&maker, tape, at, instance)) {
+            return maker;
         }
     }
     fail();
-    return 0;
+    return maker;
 }
 
-static void try_op(struct court *court, struct exhibit *exhibit, uint32_t op)
+static struct evidence_target target_of(struct op_turn maker)
 {
-    struct evidence_target target = {.op = op};
+    return (struct evidence_target){.op = maker.op, .turn = maker.turn};
+}
+
+static void try_op(struct court *court, struct exhibit *exhibit, struct op_turn maker)
+{
+    struct evidence_target target = target_of(maker);
     struct buffer evidence;
     uint32_t right;
 
-    target.output = exhibit->tape->ops[op].output_count - 1;
+    target.output = exhibit->tape->ops[maker.op].output_count - 1;
     target.element =
-        exhibit->tape->tensors[exhibit->tape->ops[op].outputs[target.output]].count - 1;
+        exhibit->tape->tensors[exhibit->tape->ops[maker.op].outputs[target.output]].count - 1;
     right = exhibit_get(exhibit, &target);
     court_bring(court, &exhibit->context, 1, 2);
     exhibit_evidence(&evidence, exhibit, &target);
-    if (exhibit_batch(exhibit, op) != TENSOR_NONE) {
+    if (exhibit_batch(exhibit, maker) != TENSOR_NONE) {
         court_convict(court, &evidence,
                       GAME_BAD_EVIDENCE); /* to that micro-batch nobody has committed */
     }
-    commit_batch(court, exhibit, op);
+    commit_batch(court, exhibit, maker);
     court_convict(court, &evidence, GAME_NOT_GUILTY);
     buffer_release(&evidence);
 
     exhibit_set(exhibit, &target, right ^ 1);
     court_bring(court, &exhibit->context, 1, 2);
     exhibit_evidence(&evidence, exhibit, &target);
-    commit_batch(court, exhibit, op);
+    commit_batch(court, exhibit, maker);
     court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     exhibit_set(exhibit, &target, right);
@@ -104,12 +113,13 @@ static void test_lies_in_a_repeat_convict(void **state)
     try_op(court, &exhibit, find_op(tape, OP_BATCH_SAMPLES, TIMES - 1, false));
     try_op(court, &exhibit, find_op(tape, OP_QUANTIZE, 3, false));
     try_op(court, &exhibit, find_op(tape, OP_CONTRACT, 4, false));
-    try_op(court, &exhibit, find_op(tape, OP_ADD, 6, false)); /* a group's first sum */
-    try_op(court, &exhibit, find_op(tape, OP_ADD, 7, false)); /* its second */
+    try_op(court, &exhibit, find_op(tape, OP_ADD, 8, false));  /* a group's first sum */
+    try_op(court, &exhibit, find_op(tape, OP_ADD, 9, false));  /* its second */
+    try_op(court, &exhibit, find_op(tape, OP_ADD, 11, false)); /* its last */
     for (uint32_t node = 1; node < TIMES / GROUP; node++) {
         try_op(court, &exhibit, find_op(tape, OP_ADD, node, true));
     }
-    try_op(court, &exhibit, tape->op_count - 1); /* the update */
+    try_op(court, &exhibit, (struct op_turn){tape->op_count - 1, 0}); /* the update */
     exhibit_close(&exhibit);
     court_free(court);
 }
@@ -128,7 +138,11 @@ static void test_any_operation_of_any_shape_is_found(void **state)
         exhibit_of_repeat(&exhibit, i % 2 == 0 ? MODEL_MLP : MODEL_LLAMA, shapes[i][0],
                           shapes[i][1], 1);
         for (uint64_t round = 0; round < test_share(200, 6); round++) {
-            try_op(court, &exhibit, (uint32_t)test_random_below(&random, exhibit.tape->op_count));
+            const uint32_t op = (uint32_t)test_random_below(&random, exhibit.tape->op_count);
+            const uint32_t turns = tape_turns(exhibit.tape, op);
+
+            try_op(court, &exhibit,
+                   (struct op_turn){op, (uint32_t)test_random_below(&random, turns)});
         }
         if (shapes[i][0] > shapes[i][1]) {
             try_op(court, &exhibit, find_op(exhibit.tape, OP_ADD, 1, true));
@@ -158,9 +172,9 @@ static void test_another_instance_proves_nothing(void **state)
     for (int join = 0; join < 2; join++) {
         struct buffer evidence;
 
-        target.op = find_op(exhibit.tape, OP_ADD, 3, join == 1);
+        target = target_of(find_op(exhibit.tape, OP_ADD, 3, join == 1));
         court_bring(court, &exhibit.context, 1, 2);
-        commit_batch(court, &exhibit, target.op);
+        commit_batch(court, &exhibit, evidence_maker(&target));
         exhibit_evidence(&evidence, &exhibit, &target);
         assert_int_equal(endian_load_be32(instance_of(&evidence)), 3);
         for (size_t i = 0; i < sizeof(instances) / sizeof(instances[0]); i++) {
@@ -208,19 +222,19 @@ static void test_a_micro_batch_counts_until_another_is_committed_to(void **state
     struct evidence_target target = {0};
     struct exhibit exhibit;
     struct buffer evidence;
-    uint32_t other;
+    struct op_turn other;
 
     (void)state;
     exhibit_of_repeat(&exhibit, MODEL_MLP, TIMES, GROUP, 1);
-    target.op = find_op(exhibit.tape, OP_CONTRACT, 3, false);
+    target = target_of(find_op(exhibit.tape, OP_CONTRACT, 3, false));
     other = find_op(exhibit.tape, OP_CONTRACT, 4, false);
     exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
     court_bring(court, &exhibit.context, 1, 2);
     exhibit_evidence(&evidence, &exhibit, &target);
-    commit_batch(court, &exhibit, target.op);
+    commit_batch(court, &exhibit, evidence_maker(&target));
     commit_batch(court, &exhibit, other);
     court_convict(court, &evidence, GAME_BAD_EVIDENCE);
-    commit_batch(court, &exhibit, target.op);
+    commit_batch(court, &exhibit, evidence_maker(&target));
     court_convict(court, &evidence, GAME_REFUSED_NOT);
     buffer_release(&evidence);
     exhibit_close(&exhibit);
@@ -235,11 +249,11 @@ static void test_walk_leads_into_a_micro_batch_and_to_a_join(void **state)
     for (int join = 0; join < 2; join++) {
         struct lie lie = {.kind = LIE_ULP};
         struct walk walk;
-        uint32_t op;
+        struct op_turn op;
 
         walk_open_repeat(&walk, &lie, TIMES, GROUP); /* to see its tape */
         op = join == 1 ? find_op(walk.dispute.tape, OP_ADD, 2, true)
-                       : find_op(walk.dispute.tape, OP_CONTRACT, 5, false);
+                       : find_op(walk.dispute.tape, OP_CONTRACT, 6, false);
         lie.item = trace_item_of_output(walk.dispute.tape, op, 0);
         walk_close(&walk);
         walk_open_repeat(&walk, &lie, TIMES, GROUP);

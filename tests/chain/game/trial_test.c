@@ -660,7 +660,7 @@ static uint32_t try_frozen(struct court *court, struct exhibit *exhibit, uint64_
         return 0; /* the tape does not read it */
     }
     replies = play_walk(court, &walk, &silent, UINT32_MAX);
-    trace_output_at(&target.op, &target.output, exhibit->tape, walk.walk.item);
+    evidence_aim(&target, exhibit->tape, walk.walk.item);
     op = &exhibit->tape->ops[target.op];
     for (uint32_t i = 0; i < op->input_count; i++) {
         read = read || op->inputs[i] == frozen;
@@ -726,8 +726,8 @@ static void check_choice(const struct walk *walk, bool is_due)
     while (&tape->ops[op] != choice) {
         op++;
     }
-    assert_int_equal(
-        digest_equal(&own->items[trace_item_of_output(tape, op, 0)], &own->items[state]), !is_due);
+    op = trace_item_of_output(tape, (struct op_turn){op, 0}, 0);
+    assert_int_equal(digest_equal(&own->items[op], &own->items[state]), !is_due);
 }
 
 static void try_held_out(struct court *court, enum held_out_cheat cheat, bool is_due)
@@ -741,7 +741,7 @@ static void try_held_out(struct court *court, enum held_out_cheat cheat, bool is
     walk_open_held_out(&walk, cheat, is_due);
     check_choice(&walk, is_due);
     replies = play_walk(court, &walk, &silent, UINT32_MAX);
-    trace_output_at(&target.op, &target.output, walk.dispute.tape, walk.walk.item);
+    evidence_aim(&target, walk.dispute.tape, walk.walk.item);
     assert_int_equal(walk.dispute.tape->ops[target.op].kind, cheats[cheat].kind);
     assert_true(walk.liar.lie.item == TENSOR_NONE || walk.liar.lie.item == walk.walk.item);
     court_pay(court);

@@ -172,7 +172,7 @@ static void add_list(struct search *search, const struct exhibit *exhibit)
  * the list of the trace, for a root that has none. */
 static void arm_against_liar_in_parts(struct search *search)
 {
-    struct evidence_target target;
+    struct evidence_target target = {0};
     struct exhibit exhibit;
     struct buffer query_bytes;
     struct buffer reply;
@@ -202,7 +202,7 @@ static void arm_against_liar_in_parts(struct search *search)
  * the parts and about the list of its trace. */
 static void arm_against_honest(struct search *search)
 {
-    struct evidence_target target;
+    struct evidence_target target = {0};
     struct exhibit exhibit;
     struct buffer query_bytes;
     struct buffer reply;

@@ -192,28 +192,28 @@ static void recompute(struct witness *witness, uint32_t at, uint32_t output)
     }
 }
 
-static enum status witness_made(void *context, uint32_t op, uint32_t output, const void *bytes,
-                                uint64_t size, struct error *error)
+static enum status witness_made(void *context, struct op_turn maker, uint32_t output,
+                                const void *bytes, uint64_t size, struct error *error)
 {
     struct witness *witness = context;
-    uint32_t id = witness->tape->ops[op].outputs[output];
+    uint32_t id = witness->tape->ops[maker.op].outputs[output];
     const struct tensor *tensor = &witness->tape->tensors[id];
 
-    if (op == witness->stop_at) {
+    if (maker.op == witness->stop_at) {
         return error_set(error, STATUS_STOPPED, "seen enough");
     }
-    assert_int_equal(op, witness->next_op);
+    assert_int_equal(maker.op, witness->next_op);
     assert_int_equal(output, witness->next_output);
     assert_int_equal(size, tensor->count * dtype_size(tensor->dtype));
     witness->next_output++;
-    if (witness->next_output == witness->tape->ops[op].output_count) {
+    if (witness->next_output == witness->tape->ops[maker.op].output_count) {
         witness->next_output = 0;
         witness->next_op++;
     }
     witness->seen[id] = realloc(witness->seen[id], size);
     assert_non_null(witness->seen[id]);
     memcpy(witness->seen[id], bytes, size);
-    recompute(witness, op, output);
+    recompute(witness, maker.op, output);
     return STATUS_OK;
 }
 

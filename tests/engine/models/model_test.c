@@ -285,11 +285,11 @@ struct capture {
     void *logits_bytes;
 };
 
-static enum status capture_made(void *context, uint32_t op, uint32_t output, const void *bytes,
-                                uint64_t size, struct error *error)
+static enum status capture_made(void *context, struct op_turn maker, uint32_t output,
+                                const void *bytes, uint64_t size, struct error *error)
 {
     struct capture *capture = context;
-    uint32_t id = capture->tape->ops[op].outputs[output];
+    uint32_t id = capture->tape->ops[maker.op].outputs[output];
     void **kept = id == capture->input    ? &capture->input_bytes
                   : id == capture->logits ? &capture->logits_bytes
                                           : NULL;

@@ -32,19 +32,19 @@ static uint64_t number_of(uint32_t op, uint32_t output)
     return (uint64_t)op * OP_OUTPUTS_MAX + output + 1;
 }
 
-static bool wants(const void *context, uint32_t op, uint32_t output)
+static bool wants(const void *context, struct op_turn maker, uint32_t output)
 {
     const struct wishes *wishes = context;
-    uint64_t random = wishes->seed + number_of(op, output);
+    uint64_t random = wishes->seed + number_of(maker.op, output);
 
     return wishes->share != 0 && test_random_below(&random, wishes->share) == 0;
 }
 
-static enum status keep(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status keep(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error)
 {
     struct wishes *wishes = context;
-    void **made = &wishes->made[wishes->tape->ops[op].outputs[output]];
+    void **made = &wishes->made[wishes->tape->ops[maker.op].outputs[output]];
 
     (void)error;
     *made = malloc(size);
@@ -53,16 +53,16 @@ static enum status keep(void *context, uint32_t op, uint32_t output, const void 
     return STATUS_OK;
 }
 
-static enum status compare(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status compare(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                            uint64_t size, struct error *error)
 {
     struct wishes *wishes = context;
 
     (void)error;
-    assert_true(wants(wishes, op, output));
-    assert_true(number_of(op, output) > wishes->last);
-    assert_memory_equal(bytes, wishes->made[wishes->tape->ops[op].outputs[output]], size);
-    wishes->last = number_of(op, output);
+    assert_true(wants(wishes, maker, output));
+    assert_true(number_of(maker.op, output) > wishes->last);
+    assert_memory_equal(bytes, wishes->made[wishes->tape->ops[maker.op].outputs[output]], size);
+    wishes->last = number_of(maker.op, output);
     wishes->shown++;
     return STATUS_OK;
 }
@@ -73,7 +73,7 @@ static uint64_t wanted_count(const struct wishes *wishes)
 
     for (uint32_t at = 0; at < wishes->tape->op_count; at++) {
         for (uint32_t i = 0; i < wishes->tape->ops[at].output_count; i++) {
-            count += wants(wishes, at, i);
+            count += wants(wishes, (struct op_turn){at, 0}, i);
         }
     }
     return count;

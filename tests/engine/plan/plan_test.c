@@ -4,13 +4,15 @@
  * An independent judge, written from plan.h, finds for every tensor when it is made and when it is
  * last read, and compares every two that share bytes. Sharing is allowed only where an output takes
  * the place of an input at its last reader, the hook agrees, and the operation reads that input
- * once. The hooks answer in all ways, from "never" to "always".
+ * once. The hooks answer in all ways, from "never" to "always". Plans of loops are played, turn
+ * after turn: what is read must be there as it was written.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/ops/kernel.h"
 #include "engine/plan/plan.h"
+#include "tests/support/loops/random_repeat.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
@@ -389,7 +391,201 @@ static uint64_t judge_tape(const struct tape *tape, const struct temper *temper)
     return size;
 }
 
+/* ---- playing a plan ------------------------------------------------------- */
+
+/* When each tensor was written last; 0: before the step, or never. */
+struct play {
+    const struct judge *judge;
+    uint64_t *written;
+    uint64_t now;
+};
+
+/* Has nobody written over the tensor? */
+static void play_read(const struct play *play, uint32_t id)
+{
+    const struct judge *judge = play->judge;
+
+    for (uint32_t other = 0; other < judge->tape->tensor_count; other++) {
+        if (other != id && play->written[other] > play->written[id] &&
+            share_bytes(judge, other, id)) {
+            fail_msg("'%s' (%u) is read when %u has been written over it",
+                     judge->tape->tensors[id].name, id, other);
+        }
+    }
+}
+
+static void play_op(struct play *play, uint32_t at)
+{
+    const struct judge *judge = play->judge;
+    const struct op *op = &judge->tape->ops[at];
+
+    if (!judge->plan.runs[at]) {
+        return;
+    }
+    play->now++;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        play_read(play, op->inputs[i]);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        for (uint32_t j = 0; j < op->input_count; j++) {
+            if (share_bytes(judge, op->outputs[i], op->inputs[j])) {
+                assert_true(takes_over(judge, at, op->inputs[j], op->outputs[i]));
+            }
+        }
+        play->written[op->outputs[i]] = play->now;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        play_read(play, op->outputs[i]); /* of two outputs, neither is over the other */
+        for (uint32_t j = 0; j < i; j++) {
+            assert_false(share_bytes(judge, op->outputs[i], op->outputs[j]));
+        }
+    }
+}
+
+static bool is_read_in(const struct judge *judge, const struct loop *loop, uint32_t id)
+{
+    for (uint32_t at = loop->first; at < loop->last; at++) {
+        for (uint32_t i = 0; judge->plan.runs[at] && i < judge->tape->ops[at].input_count; i++) {
+            if (judge->tape->ops[at].inputs[i] == id) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What a turn leaves is there; then the next one has it, copied or in place. */
+static void play_hand_on(struct play *play, const struct loop *loop)
+{
+    const struct judge *judge = play->judge;
+    const struct plan *plan = &judge->plan;
+
+    for (uint32_t k = loop->carry_first; k < loop->carry_first + loop->carry_count; k++) {
+        const struct loop_carry *carry = &judge->tape->loop_carries[k];
+
+        if (!is_read_in(judge, loop, carry->in)) {
+            assert_false(plan->handed[k]);
+            continue;
+        }
+        play_read(play, carry->out);
+        if (plan->handed[k]) {
+            play->written[carry->in] = ++play->now;
+        } else {
+            assert_true(plan->places[carry->in] == plan->places[carry->out] &&
+                        plan->in_state[carry->in] == plan->in_state[carry->out]);
+            play->written[carry->in] = play->written[carry->out];
+        }
+    }
+}
+
+static void play_tape(const struct tape *tape, const struct temper *temper)
+{
+    struct judge judge;
+    struct play play = {.judge = &judge};
+
+    judge_open(&judge, tape, temper);
+    play.written = calloc((size_t)tape->tensor_count + 1, sizeof(*play.written));
+    assert_non_null(play.written);
+    for (uint32_t at = 0; at < tape->op_count;) {
+        const struct loop *loop = tape_loop_of(tape, at);
+
+        for (uint32_t turn = 0; loop != NULL && turn < loop->turns; turn++) {
+            if (turn > 0) {
+                play_hand_on(&play, loop);
+            }
+            for (uint32_t inside = loop->first; inside < loop->last; inside++) {
+                play_op(&play, inside);
+            }
+        }
+        if (loop == NULL) {
+            play_op(&play, at);
+        }
+        at = loop != NULL ? loop->last : at + 1;
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (judge.to_the_end[id]) {
+            play_read(&play, id);
+        }
+    }
+    free(play.written);
+    judge_close(&judge);
+}
+
 /* ---- tests -------------------------------------------------------------- */
+
+static void test_every_turn_of_a_loop_reads_what_was_written(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < test_share(100000, 3000); seed++) {
+        struct tape *tape = random_repeat(seed);
+
+        for (size_t i = 0; tape != NULL && i < TEMPER_COUNT; i++) {
+            if (!tempers[i].held) {
+                play_tape(tape, &tempers[i]);
+            }
+        }
+        tape_free(tape);
+    }
+}
+
+/* What a loop kept is free behind it, and what a turn is given is summed in place. */
+static void test_loops_take_the_memory_of_one_turn(void **state)
+{
+    static const uint32_t shapes[][2] = {{2, 2}, {3, 3}, {50, 50}};
+    uint64_t sizes[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct model_options options;
+        struct small_model small;
+        struct judge judge;
+
+        small_model_options(&options, MODEL_GPT2);
+        options.accumulate = shapes[i][0];
+        options.group = shapes[i][1];
+        small_model_open(&small, &options);
+        judge_open(&judge, small.model.tape, &tempers[2]);
+        sizes[i] = judge.plan.temporary_size;
+        for (uint32_t k = 0; k < small.model.tape->loop_carry_count; k++) {
+            const struct loop_carry *carry = &small.model.tape->loop_carries[k];
+
+            assert_true(!judge.plan.handed[k] || small.model.tape->tensors[carry->in].count == 1);
+        }
+        judge_close(&judge);
+        small_model_close(&small);
+    }
+    assert_int_equal(sizes[1], sizes[2]);
+    assert_true(sizes[1] <= sizes[0] + sizes[0] / 20);
+}
+
+/* Where no kernel works in place, a loop keeps a copy of each sum, and no longer than it runs: only
+ * the levels of the tree grow with the groups. */
+static void test_groups_do_not_add_what_their_loops_kept(void **state)
+{
+    uint64_t sizes[2];
+    uint64_t sums = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct model_options options;
+        struct small_model small;
+        struct judge judge;
+
+        small_model_options(&options, MODEL_MLP);
+        options.accumulate = i == 0 ? 6 : 192;
+        options.group = 3;
+        small_model_open(&small, &options);
+        judge_open(&judge, small.model.tape, &tempers[1]);
+        sizes[i] = judge.plan.temporary_size;
+        sums = 0;
+        for (uint32_t k = 0; k < small.model.tape->loops[0].carry_count; k++) {
+            sums += judge.sizes[small.model.tape->loop_carries[k].out] + 2048;
+        }
+        judge_close(&judge);
+        small_model_close(&small);
+    }
+    assert_true(sizes[1] <= sizes[0] + 7 * sums);
+}
 
 static void test_random_tapes_never_share_live_bytes(void **state)
 {
@@ -488,6 +684,9 @@ int main(void)
         cmocka_unit_test(test_random_tapes_never_share_live_bytes),
         cmocka_unit_test(test_models_never_share_live_bytes_and_save_memory),
         cmocka_unit_test(test_states_are_updated_in_place),
+        cmocka_unit_test(test_every_turn_of_a_loop_reads_what_was_written),
+        cmocka_unit_test(test_loops_take_the_memory_of_one_turn),
+        cmocka_unit_test(test_groups_do_not_add_what_their_loops_kept),
         cmocka_unit_test(test_operation_that_nobody_needs_is_left_out),
         cmocka_unit_test(test_empty_tape_needs_nothing),
     };

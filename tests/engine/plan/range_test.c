@@ -30,14 +30,14 @@ static void keep_bytes(struct whole *whole, uint32_t id, const void *bytes)
     memcpy(whole->values[id], bytes, size_of(whole->tape, id));
 }
 
-static enum status keep(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status keep(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error)
 {
     struct whole *whole = context;
 
     (void)size;
     (void)error;
-    keep_bytes(whole, whole->tape->ops[op].outputs[output], bytes);
+    keep_bytes(whole, whole->tape->ops[maker.op].outputs[output], bytes);
     return STATUS_OK;
 }
 

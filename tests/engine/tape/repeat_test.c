@@ -4,8 +4,10 @@
  *
  * Method: the same step written twice: with a repeat, and by hand without one, where each sum is
  * made as the definition says (in order within a group, groups as a balanced tree, no zero to begin
- * with); both run on the processor. Bytes and text read back; every field of a repeat spoiled;
- * sizes near the limits; what a machine needs for 8 micro-batches against one.
+ * with); both run on the processor, the first with each rewrite. The same of accumulators that read
+ * each other. Thousands of micro-batches against themselves without loops. Bytes and text read
+ * back; every field of a repeat spoiled; sizes near the limits; what a machine needs for 8
+ * micro-batches against one, and for 400,000 against three.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,9 @@
 #include "base/endian.h"
 #include "engine/models/model.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/expand.h"
+#include "engine/plan/hoist.h"
+#include "engine/plan/recompute.h"
 #include "engine/tape/builder_core.h"
 #include "engine/tape/repeat.h"
 #include "tests/support/numeric/random_tape.h"
@@ -211,9 +216,31 @@ static void run(uint8_t result[4 * SIDE * SIDE + 8], const struct tape *tape)
     machine->backend->close(machine);
 }
 
+/* Each rewrite of a tape is the same step. */
+static void check_rewrites(const uint8_t wanted[4 * SIDE * SIDE + 8], const struct tape *tape)
+{
+    struct tape *rewrites[4] = {NULL};
+
+    assert_int_equal(expand_build(&rewrites[0], tape, NULL), STATUS_OK);
+    assert_int_equal(hoist_build(&rewrites[1], tape, NULL), STATUS_OK);
+    assert_int_equal(recompute_build(&rewrites[2], tape, 2, NULL), STATUS_OK);
+    assert_int_equal(hoist_build(&rewrites[3], rewrites[2], NULL), STATUS_OK);
+    for (int i = 0; i < 4; i++) {
+        uint8_t found[4 * SIDE * SIDE + 8];
+
+        if (rewrites[i] != NULL) {
+            run(found, rewrites[i]);
+            assert_memory_equal(found, wanted, sizeof(found));
+        }
+        assert_true(rewrites[i] != NULL || (i == 0 && tape->loop_count == 0));
+        tape_free(rewrites[i]);
+    }
+}
+
 static void test_repeat_is_what_its_definition_unrolls_to(void **state)
 {
-    static const uint32_t shapes[][2] = {{2, 2}, {2, 1}, {7, 7}, {8, 1}, {8, 8}, {24, 3}, {32, 8}};
+    static const uint32_t shapes[][2] = {{2, 2}, {2, 1},  {3, 3},  {7, 7},  {8, 1},
+                                         {8, 8}, {24, 3}, {32, 8}, {64, 64}};
     uint8_t before[4 * SIDE * SIDE + 8] = {0};
 
     (void)state;
@@ -226,6 +253,7 @@ static void test_repeat_is_what_its_definition_unrolls_to(void **state)
         run(one, repeated);
         run(two, unrolled);
         assert_memory_equal(one, two, sizeof(one));
+        check_rewrites(one, repeated);
         assert_int_equal(endian_load_le32(one + sizeof(float) * SIDE * SIDE), STEPS * shapes[i][0]);
         if (i > 0 && shapes[i - 1][0] == 8) { /* the order of a sum is not idle */
             assert_memory_not_equal(one, before, sizeof(one));
@@ -233,6 +261,149 @@ static void test_repeat_is_what_its_definition_unrolls_to(void **state)
         memcpy(before, one, sizeof(one));
         tape_free(repeated);
         tape_free(unrolled);
+    }
+}
+
+static void test_thousands_of_micro_batches_are_those_without_loops(void **state)
+{
+    static const uint32_t shapes[][2] = {{4096, 4096}, {4096, 512}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct tape *tape = with_repeat(shapes[i][0], shapes[i][1]);
+        uint8_t one[4 * SIDE * SIDE + 8];
+
+        run(one, tape);
+        assert_int_equal(endian_load_le32(one + sizeof(float) * SIDE * SIDE), STEPS * shapes[i][0]);
+        check_rewrites(one, tape);
+        tape_free(tape);
+    }
+}
+
+/* ---- accumulators that read each other ------------------------------------ */
+
+#define STATES  3
+#define CROSSED 5
+
+/*
+ * What a micro-batch makes of the vectors a to e. c is read when a' is made, and behind that. The
+ * next micro-batch makes again of c what this one made of c'. d depends on constants alone. Behind
+ * the micro-batches, e is read where it is dropped.
+ */
+static void crossed_body(struct builder *builder, uint32_t after[CROSSED],
+                         const uint32_t before[CROSSED])
+{
+    const uint32_t quarter = build_scale(builder, before[2], -0.25f);
+    uint32_t sum;
+
+    after[0] = build_add(builder, before[1], quarter, 1);
+    after[1] = build_add(builder, build_scale(builder, before[0], 0.5f), before[3], 1);
+    sum = build_add(builder, build_mul(builder, after[0], before[1], 1), before[4], 1);
+    after[2] = build_scale(builder, build_add(builder, sum, before[2], 1), 0.75f);
+    after[0] = build_add(builder, after[0], before[2], 1);
+    after[0] = build_add(builder, after[0], build_scale(builder, after[2], -0.25f), 1);
+    after[3] = build_scale(builder, before[3], 0.5f);
+    after[4] = build_scale(builder, build_add(builder, before[4], before[0], 1), 0.5f);
+}
+
+/* Three states; with a repeat, or each micro-batch written out. */
+static struct tape *crossed_tape(uint32_t times, uint32_t group, bool repeats)
+{
+    static const char *const names[STATES] = {"a", "b", "c"};
+    static const uint64_t length[1] = {SIDE};
+    static const uint64_t one[1] = {1};
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    struct tape *tape = NULL;
+    uint32_t starts[CROSSED];
+    uint32_t now[CROSSED];
+    uint32_t after[CROSSED];
+    uint32_t never;
+    struct error error;
+
+    error_init(&error);
+    for (int i = 0; i < CROSSED; i++) {
+        starts[i] = i < STATES ? build_tensor(builder, names[i], DTYPE_F32, ROLE_STATE, 1, length)
+                               : build_fill(builder, 1.0f / (float)i, 1, length);
+    }
+    memcpy(now, starts, sizeof(now));
+    never = build_fill(builder, 0.0f, 1, one);
+    if (repeats) {
+        build_repeat(builder, times, group);
+        crossed_body(builder, after, starts);
+        for (int i = 0; i < CROSSED; i++) {
+            build_carry(builder, starts[i], after[i]);
+        }
+        build_repeat_end(builder);
+    }
+    for (uint32_t round = 0; !repeats && round < times; round++) {
+        crossed_body(builder, after, now);
+        memcpy(now, after, sizeof(now));
+    }
+    after[1] = build_select(builder, never, after[4], after[1]);
+    for (int i = 0; i < STATES; i++) {
+        build_after(builder, starts[i], after[i]);
+    }
+    if (builder_finish(&tape, builder, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    builder_free(builder);
+    return tape;
+}
+
+static void run_crossed(float result[STATES * SIDE], const struct tape *tape, bool trace)
+{
+    const struct machine_options options = {
+        .isa = isa_best(), .thread_count = 1, .trace = trace, .hoist = !trace};
+    struct machine *machine = NULL;
+
+    assert_int_equal(machine_open(&machine, tape, &options, NULL), STATUS_OK);
+    for (uint32_t i = 0; i < STATES; i++) {
+        float first[SIDE];
+
+        for (uint32_t j = 0; j < SIDE; j++) {
+            first[j] = 0.25f * (float)(i + 1) - 0.03f * (float)j;
+        }
+        assert_int_equal(machine->backend->write(
+                             machine, find(tape, (const char[2]){(char)('a' + i)}), first, NULL),
+                         STATUS_OK);
+    }
+    for (uint32_t i = 0; i < STEPS; i++) {
+        assert_int_equal(machine->backend->step(machine, NULL, NULL), STATUS_OK);
+    }
+    for (uint32_t i = 0; i < STATES; i++) {
+        assert_int_equal(machine->backend->read(machine,
+                                                find(tape, (const char[2]){(char)('a' + i)}),
+                                                result + (size_t)i * SIDE, NULL),
+                         STATUS_OK);
+    }
+    machine->backend->close(machine);
+}
+
+static void test_accumulators_may_read_each_other(void **state)
+{
+    static const uint32_t shapes[][2] = {{2, 2}, {3, 3}, {5, 5}, {12, 3}, {40, 10}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct tape *repeated = crossed_tape(shapes[i][0], shapes[i][1], true);
+        struct tape *unrolled = crossed_tape(shapes[i][0], shapes[i][1], false);
+        struct tape *expanded = NULL;
+        float wanted[STATES * SIDE];
+        float found[STATES * SIDE];
+
+        run_crossed(wanted, unrolled, true);
+        for (int trace = 0; trace < 2; trace++) {
+            run_crossed(found, repeated, trace == 1);
+            assert_memory_equal(found, wanted, sizeof(found));
+        }
+        assert_int_equal(expand_build(&expanded, repeated, NULL), STATUS_OK);
+        if (expanded != NULL) {
+            run_crossed(found, expanded, false);
+            assert_memory_equal(found, wanted, sizeof(found));
+        }
+        tape_free(repeated);
+        tape_free(unrolled);
+        tape_free(expanded);
     }
 }
 
@@ -323,7 +494,7 @@ static void test_spoiled_repeats_are_refused_by_a_sentence(void **state)
     check_refused(0, 1, "1 micro-batches in groups of 3");
     check_refused(0, 9, "9 micro-batches in groups of 3"); /* three groups */
     check_refused(0, 13, "13 micro-batches in groups of 3");
-    check_refused(0, 3 << 20, "at most 1000000 on 2500000");
+    check_refused(0, 3 << 20, "at most 1000000 make 16777216 and run as 1000000 on 2500000");
     check_refused(0, UINT32_C(3) << 30, "at most");
     check_refused(4, 0, "in groups of 0");
     check_refused(4, 13, "in groups of 13");
@@ -433,6 +604,30 @@ static uint64_t memory_of(uint32_t times, uint32_t group, uint64_t *parameters)
     return size;
 }
 
+static void test_400000_micro_batches_take_no_more_than_three(void **state)
+{
+    struct tape *few = with_repeat(3, 3);
+    struct tape *many = with_repeat(400000, 400000);
+    struct tape *expanded = NULL;
+    struct machine_options options = {.isa = isa_best(), .thread_count = 1};
+    uint64_t sizes[2];
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(many->op_count, few->op_count);
+    assert_int_equal(many->tensor_count, few->tensor_count);
+    assert_int_equal(tape_unlooped(many).ops - tape_unlooped(few).ops,
+                     (uint64_t)(400000 - 3) * many->brief->repeat.op_count);
+    assert_int_equal(backend_cpu.size(&sizes[0], few, &options, &error), STATUS_OK);
+    assert_int_equal(backend_cpu.size(&sizes[1], many, &options, &error), STATUS_OK);
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_int_equal(expand_build(&expanded, many, &error), STATUS_OVER_LIMIT);
+    assert_non_null(strstr(error.text, "takes at most 1000000 operations"));
+    tape_free(few);
+    tape_free(many);
+}
+
 static void test_memory_grows_by_the_accumulators_alone(void **state)
 {
     uint64_t parameters;
@@ -456,6 +651,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repeat_is_what_its_definition_unrolls_to),
+        cmocka_unit_test(test_thousands_of_micro_batches_are_those_without_loops),
+        cmocka_unit_test(test_accumulators_may_read_each_other),
+        cmocka_unit_test(test_400000_micro_batches_take_no_more_than_three),
         cmocka_unit_test(test_bytes_of_a_repeat_are_short_and_read_back),
         cmocka_unit_test(test_text_shows_one_micro_batch),
         cmocka_unit_test(test_spoiled_repeats_are_refused_by_a_sentence),

@@ -8,11 +8,15 @@
 #include <string.h>
 
 #include "proofs/commit/descriptor.h"
+#include "tests/support/loops/unlooped.h"
 #include "tests/support/numeric/random_tape.h"
 
 /* Bytes of all tensors, and multiplications, of a tape that is run. */
 #define RUN_BYTES_MAX (UINT64_C(1) << 16)
 #define RUN_WORK_MAX  (UINT64_C(1) << 22)
+
+/* Operations of all turns of a tape whose instances are looked at. */
+#define UNLOOPED_MAX 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,23 +44,17 @@ static void check_bytes(const struct tape *tape, const uint8_t *data, size_t siz
 }
 
 /* The instance of an operation of a repeat has its operands where the trace has them. */
-static void check_instance(const struct tape *tape, const struct descriptor_places *places,
+static void check_instance(const struct unlooped *unlooped, const struct descriptor_places *places,
                            uint32_t at)
 {
-    uint8_t bytes[DESCRIPTOR_SIZE_MAX];
+    const struct op *op = &unlooped->tape->ops[at];
     struct descriptor descriptor;
-    const struct op *op = &tape->ops[at];
-    uint32_t instance;
-    uint32_t item = descriptor_of_op(&instance, tape, at);
-    size_t size = descriptor_write(bytes, places, item);
 
-    insist(descriptor_read(&descriptor, bytes, size, NULL) == STATUS_OK, "a bad descriptor");
-    insist(!descriptor.is_repeated || descriptor_at(&descriptor, instance, places->trace_items),
-           "no such instance");
+    descriptor_of_turn(&descriptor, places, unlooped_maker(unlooped, at));
     for (uint32_t i = 0; i < descriptor.operand_count; i++) {
         uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
 
-        insist(descriptor.operands[i].place == places->of[id], "another place");
+        insist(descriptor.operands[i].place == unlooped->places[id], "another place");
     }
 }
 
@@ -64,6 +62,7 @@ static void check_instance(const struct tape *tape, const struct descriptor_plac
 static void check_descriptors(const struct tape *tape)
 {
     struct descriptor_places places;
+    struct unlooped unlooped;
 
     insist(descriptor_places_find(&places, tape, NULL) == STATUS_OK, "no places");
     for (uint32_t item = 0; item < descriptor_count(tape); item++) {
@@ -75,8 +74,12 @@ static void check_descriptors(const struct tape *tape)
         insist(descriptor.is_state == (item >= descriptor_of_state(tape, 0)),
                "another kind of item");
     }
-    for (uint32_t at = 0; tape->brief != NULL && at < tape->op_count; at += 1 + at / 64) {
-        check_instance(tape, &places, at);
+    if (tape->brief != NULL && tape_unlooped(tape).ops <= UNLOOPED_MAX) {
+        insist(unlooped_open(&unlooped, tape), "no step without loops");
+        for (uint32_t at = 0; at < unlooped.tape->op_count; at += 1 + at / 64) {
+            check_instance(&unlooped, &places, at);
+        }
+        unlooped_close(&unlooped);
     }
     descriptor_places_release(&places);
 }
@@ -99,7 +102,7 @@ static uint64_t work_of(const struct tape *tape)
         for (uint32_t i = 0; i < op->output_count; i++) {
             made += tape->tensors[op->outputs[i]].count;
         }
-        work += made * (most < 4096 ? most : 4096);
+        work += made * (most < 4096 ? most : 4096) * tape_turns(tape, at);
     }
     return work;
 }

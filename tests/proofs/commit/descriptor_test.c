@@ -10,7 +10,9 @@
 
 #include "proofs/commit/commit.h"
 #include "proofs/commit/descriptor.h"
+#include "proofs/commit/trace.h"
 #include "proofs/hash/sha256.h"
+#include "tests/support/loops/unlooped.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
@@ -211,33 +213,45 @@ static void test_programs_of_all_models_are_read_back(void **state)
     }
 }
 
-/* Every operation of the unrolled tape is an instance of an item of the program, which gives its
- * operands the places that they have; no other instance is taken. */
+/* Every operation that runs is an instance of an item of the program, which gives its operands the
+ * places that they have; no other instance is taken. */
 static void check_instances(const struct tape *tape)
 {
     struct descriptor_places places;
+    struct unlooped unlooped;
 
+    assert_true(unlooped_open(&unlooped, tape));
     assert_int_equal(descriptor_places_find(&places, tape, NULL), STATUS_OK);
-    for (uint32_t at = 0; at < tape->op_count; at++) {
+    for (uint32_t at = 0; at < unlooped.tape->op_count; at++) {
+        const struct op_turn maker = unlooped_maker(&unlooped, at);
+        const struct op *op = &unlooped.tape->ops[at];
         uint8_t bytes[DESCRIPTOR_SIZE_MAX];
         struct descriptor read;
+        struct op_turn found;
         uint32_t instance;
-        uint32_t item = descriptor_of_op(&instance, tape, at);
+        uint32_t item = descriptor_of_op(&instance, tape, maker);
         size_t size = descriptor_write(bytes, &places, item);
 
-        assert_int_equal(descriptor_read(&read, bytes, size, NULL), STATUS_OK);
+        assert_true(descriptor_find_op(&found, tape, item, instance));
+        assert_true(found.op == maker.op && found.turn == maker.turn);
+        descriptor_of_turn(&read, &places, maker);
         assert_int_equal(read.is_repeated, descriptor_is_repeated(bytes));
-        if (read.is_repeated) {
-            assert_true(descriptor_at(&read, instance, places.trace_items));
-        }
         for (uint32_t i = 0; i < read.operand_count; i++) {
-            const struct op *op = &tape->ops[at];
             uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
             struct digest label;
 
-            descriptor_label_hash(&label, &tape->tensors[id]);
-            assert_int_equal(read.operands[i].place, places.of[id]);
+            descriptor_label_hash(&label, &unlooped.tape->tensors[id]);
+            assert_int_equal(read.operands[i].place, unlooped.places[id]);
             assert_true(digest_equal(&read.operands[i].label, &label));
+        }
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            struct op_turn output_maker;
+            uint32_t output;
+
+            assert_int_equal(trace_item_of_output(tape, maker, i), unlooped.places[op->outputs[i]]);
+            trace_output_at(&output_maker, &output, tape, unlooped.places[op->outputs[i]]);
+            assert_true(output_maker.op == maker.op && output_maker.turn == maker.turn &&
+                        output == i);
         }
         if (read.is_repeated) {
             assert_int_equal(descriptor_read(&read, bytes, size, NULL), STATUS_OK);
@@ -247,12 +261,39 @@ static void check_instances(const struct tape *tape)
         }
     }
     descriptor_places_release(&places);
+    unlooped_close(&unlooped);
+}
+
+/* Of a trace, where the next values stand, and what is made before what. */
+static void check_order(const struct tape *tape, uint64_t *random)
+{
+    struct unlooped unlooped;
+    uint32_t *next = NULL;
+
+    assert_true(unlooped_open(&unlooped, tape));
+    assert_int_equal(trace_next_items(&next, tape, NULL), STATUS_OK);
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        assert_int_equal(next[i], unlooped.places[unlooped.tape->states[i].after]);
+    }
+    for (int round = 0; round < 200; round++) {
+        uint32_t items[2];
+        uint32_t ats[2];
+
+        for (int i = 0; i < 2; i++) {
+            ats[i] = (uint32_t)test_random_below(random, unlooped.tape->op_count);
+            items[i] = unlooped.places[unlooped.tape->ops[ats[i]].outputs[0]];
+        }
+        assert_int_equal(trace_is_before(tape, items[0], items[1]), ats[0] < ats[1]);
+    }
+    free(next);
+    unlooped_close(&unlooped);
 }
 
 static void test_instances_of_a_repeat_have_their_places(void **state)
 {
     static const uint32_t shapes[][2] = {{1, 1},  {2, 2},  {2, 1},   {5, 5},
                                          {32, 1}, {12, 3}, {64, 16}, {48, 6}};
+    uint64_t random = 3;
 
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -264,6 +305,7 @@ static void test_instances_of_a_repeat_have_their_places(void **state)
         options.group = shapes[i][1];
         small_model_open(&small, &options);
         check_instances(small.model.tape);
+        check_order(small.model.tape, &random);
         small_model_close(&small);
     }
 }

@@ -225,9 +225,8 @@ static void compare_item(struct trace_server *read, struct trace_server *own, ui
     assert_memory_equal(one->bytes, other->bytes, one->size);
 }
 
-static void test_a_file_turns_to_the_micro_batch_that_is_asked_about(void **state)
+static void turn_file(uint32_t times, uint32_t group)
 {
-    const uint32_t times = 8;
     const char *path = small_path("repeat");
     struct repeat_layout layout;
     struct opponents opponents;
@@ -237,9 +236,8 @@ static void test_a_file_turns_to_the_micro_batch_that_is_asked_about(void **stat
     uint32_t joins = 0;
     uint32_t inside;
 
-    (void)state;
     error_init(&error);
-    open_repeat(&opponents, times, 2);
+    open_repeat(&opponents, times, group);
     repeat_layout_of(&layout, opponents.tape);
     inside = (uint32_t)repeat_block_place(&layout, 3);
     write_trace(&written, &opponents, path);
@@ -254,7 +252,7 @@ static void test_a_file_turns_to_the_micro_batch_that_is_asked_about(void **stat
         compare_item(&read, &opponents.own, item);
         assert_true(read.file.size <= trace_file_size(opponents.tape));
     }
-    assert_int_equal(joins, layout.sums * (times / 2 - 1));
+    assert_int_equal(joins, layout.sums * (times / group - 1));
     /* Once for what each hands on, and once more for the list that it keeps to itself. */
     assert_int_equal(read.runs, 2 * times + joins);
     trace_server_close(&read);
@@ -266,6 +264,13 @@ static void test_a_file_turns_to_the_micro_batch_that_is_asked_about(void **stat
     assert_int_equal(read.runs, 0);
     trace_server_close(&read);
     opponents_close(&opponents);
+}
+
+static void test_a_file_turns_to_the_micro_batch_that_is_asked_about(void **state)
+{
+    (void)state;
+    turn_file(8, 2);
+    turn_file(8, 8); /* turns of a loop */
 }
 
 int main(void)

@@ -141,15 +141,15 @@ struct recording {
     uint32_t count;
 };
 
-static enum status keep(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status keep(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error)
 {
     struct recording *recording = context;
     const struct tensor *tensor =
-        &recording->tape->tensors[recording->tape->ops[op].outputs[output]];
+        &recording->tape->tensors[recording->tape->ops[maker.op].outputs[output]];
 
     (void)error;
-    assert_int_equal(trace_item_of_output(recording->tape, op, output), recording->count);
+    assert_int_equal(trace_item_of_output(recording->tape, maker, output), recording->count);
     recording->items[recording->count] = oracle_tensor(tensor, bytes);
     recording->bytes[recording->count] = malloc(size);
     memcpy(recording->bytes[recording->count++], bytes, size);

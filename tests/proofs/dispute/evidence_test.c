@@ -101,7 +101,7 @@ static void test_wrong_element_of_every_kind_and_output_convicts(void **state)
 static void check_honest(struct exhibit *exhibit, uint64_t rounds, uint64_t *random)
 {
     for (uint64_t i = 0; i < rounds; i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct evidence_ruling ruling;
 
         exhibit_any_target(&target, exhibit, random);
@@ -110,7 +110,7 @@ static void check_honest(struct exhibit *exhibit, uint64_t rounds, uint64_t *ran
         assert_int_equal(ruling.answer, EVIDENCE_NOT_GUILTY);
     }
     for (uint64_t i = 0; i < rounds; i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
 
         exhibit_any_target(&target, exhibit, random);
         check_lie(exhibit, &target, random);
@@ -189,13 +189,14 @@ static void test_swapped_rows_are_found_in_their_leaf(void **state)
         assert_int_equal(evidence_choose(&target, exhibit.tape, &exhibit.source, 0, &error),
                          STATUS_NOT_FOUND);
         uint64_t columns = (uint64_t)exhibit.tape->ops[0].attributes[COLUMNS];
-        uint8_t *bytes = exhibit_operand(&exhibit, 0, 4, &tensor);
+        uint8_t *bytes = exhibit_operand(&exhibit, (struct op_turn){0, 0}, 4, &tensor);
 
         if (tensor->count >= 2 * columns && columns <= 128) {
             memcpy(row, bytes, 4 * columns);
             memcpy(bytes, bytes + 4 * columns, 4 * columns);
             memcpy(bytes + 4 * columns, row, 4 * columns);
-            exhibit_changed(&exhibit, trace_item_of_output(exhibit.tape, 0, 2));
+            exhibit_changed(&exhibit,
+                            trace_item_of_output(exhibit.tape, (struct op_turn){0, 0}, 2));
             assert_int_equal(evidence_choose(&target, exhibit.tape, &exhibit.source, 0, &error),
                              STATUS_OK);
             assert_true(target.element < 2 * columns);
@@ -396,7 +397,7 @@ static void test_honest_parts_are_taken_and_convict_nobody(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < test_share(1000, 40); i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct exhibit exhibit;
         struct evidence_part part = {.number = 0};
         struct buffer reply;
@@ -427,7 +428,7 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < count; i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct exhibit exhibit;
         struct buffer reply;
         uint32_t part = UINT32_MAX;
@@ -468,7 +469,7 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
 /* Evidence of a part is nothing without the very parts that were told of this element. */
 static void test_parts_that_were_not_replied_are_refused(void **state)
 {
-    struct evidence_target target;
+    struct evidence_target target = {0};
     struct evidence_ruling ruling;
     struct exhibit exhibit;
     struct buffer bytes;
@@ -565,7 +566,7 @@ static void test_no_changed_or_cut_evidence_is_upheld(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct exhibit exhibit;
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct buffer bytes;
         uint8_t *damaged;
 
@@ -660,7 +661,7 @@ static void test_leaf_that_is_left_out_is_missed(void **state)
 static void test_evidence_is_of_one_context(void **state)
 {
     struct exhibit exhibit;
-    struct evidence_target target;
+    struct evidence_target target = {0};
     struct buffer bytes;
     struct evidence_context whole;
 

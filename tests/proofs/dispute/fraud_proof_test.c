@@ -346,12 +346,12 @@ static void test_honest_accused_replies_the_parts(void **state)
         struct rule_axis axis = {.parts = 0};
         struct partial_sums_target target;
         struct partial_sums_reply read;
+        struct op_turn maker;
         uint32_t output;
-        uint32_t op;
 
         if (item >= dispute.tape->state_count) {
-            trace_output_at(&op, &output, dispute.tape, item);
-            rule_axis_of(&axis, &dispute.tape->ops[op], output, 0);
+            trace_output_at(&maker, &output, dispute.tape, item);
+            rule_axis_of(&axis, &dispute.tape->ops[maker.op], output, 0);
         }
         buffer_clear(&reply);
         assert_int_equal(

@@ -273,7 +273,7 @@ static void test_queries_for_parts_are_about_what_was_committed(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        struct evidence_target target;
+        struct evidence_target target = {0};
         struct exhibit exhibit;
         struct buffer question;
         struct ledger_queried queried;
@@ -284,7 +284,9 @@ static void test_queries_for_parts_are_about_what_was_committed(void **state)
             ledger_query_check(&queried, &exhibit.context, question.data, question.size),
             VERDICT_VALID);
         assert_int_equal(queried.query.kind, TRACE_QUERY_PARTS);
-        assert_int_equal(queried.query.item, trace_item_of_output(exhibit.tape, 0, target.output));
+        assert_int_equal(
+            queried.query.item,
+            trace_item_of_output(exhibit.tape, evidence_maker(&target), target.output));
         assert_int_equal(queried.query.index, target.element);
         assert_int_equal(queried.parts.bits, exhibit_get(&exhibit, &target));
         assert_int_equal(queried.parts.fold, exhibit_axis(&exhibit, &target).fold);
@@ -320,7 +322,7 @@ static void write_seed(const char *folder, const char *name, const struct eviden
 
 static void write_parts(const char *folder)
 {
-    struct evidence_target target;
+    struct evidence_target target = {0};
     struct exhibit exhibit;
     struct buffer question;
 

@@ -25,6 +25,7 @@ struct flaws {
     bool decays;           /* nor has this one, but it shrinks with each step */
     bool evaluates;        /* nothing changes */
     bool no_loss;
+    bool late; /* u learns what a third micro-batch hands on of the first */
 };
 
 static uint32_t weight(struct builder *builder, const char *name, enum init_kind kind)
@@ -43,6 +44,23 @@ static void update(struct builder *builder, uint32_t state, uint32_t gradient, u
 
     change = build_mul(builder, change, rate, builder_tensor(builder, change)->count);
     build_after(builder, state, build_add(builder, state, change, 1));
+}
+
+/* What a micro-batch finds reaches u by two accumulators: two micro-batches later. */
+static void update_late(struct builder *builder, uint32_t state, uint32_t found)
+{
+    static const uint64_t dims[2] = {SIDE, SIDE};
+    const uint32_t first = build_fill(builder, 0.0f, 2, dims);
+    const uint32_t second = build_fill(builder, 1.0f, 2, dims);
+    uint32_t after;
+
+    build_repeat(builder, 4, 4);
+    after = build_add(builder, state, second, 1);
+    build_carry(builder, state, after);
+    build_carry(builder, second, build_scale(builder, first, 0.5f));
+    build_carry(builder, first, build_add(builder, first, found, 1));
+    build_repeat_end(builder);
+    build_after(builder, state, after);
 }
 
 static struct tape *make_tape(const struct flaws *flaws)
@@ -68,6 +86,8 @@ static struct tape *make_tape(const struct flaws *flaws)
         update(builder, of[0], gradients[0], rate);
         if (flaws->decays) {
             build_after(builder, of[1], build_scale(builder, of[1], 0.5f));
+        } else if (flaws->late) {
+            update_late(builder, of[1], y);
         } else if (!flaws->stays) {
             update(builder, of[1], gradients[1], rate);
         }
@@ -163,6 +183,9 @@ static void test_parameter_that_no_gradient_reaches_is_refused(void **state)
     check_refused(&flaws, RATES, true, "no gradient reaches the parameter 'u'");
     flaws.no_loss = true; /* Without a loss nobody can tell. */
     assert_int_equal(make_job(&flaws, RATES, false, &error), STATUS_OK);
+    flaws = none;
+    flaws.late = true;
+    assert_int_equal(make_job(&flaws, RATES, true, &error), STATUS_OK);
     flaws = none;
     flaws.evaluates = true;
     assert_int_equal(make_job(&flaws, RATES, true, &error), STATUS_OK);

@@ -1,11 +1,13 @@
 /*
  * Goal: the time of a step is measured on the named job, and its products are counted.
  *
- * Method: a tape whose products are known; small jobs; data of another job.
+ * Method: a tape whose products are known; micro-batches against one; small jobs; data of another
+ * job.
  */
 #include "engine/tape/builder.h"
 #include "proofs/run/step_time.h"
 #include "tests/support/numeric/small_job.h"
+#include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
 
 static void test_products_of_a_linear_layer_are_its_sides(void **state)
@@ -24,6 +26,31 @@ static void test_products_of_a_linear_layer_are_its_sides(void **state)
     assert_true(step_time_products(tape) == 6.0 * 10.0 * 40.0);
     assert_int_equal(step_time_tokens(tape), 0);
     tape_free(tape);
+}
+
+/* Also of micro-batches that a machine's tape has as turns of a loop. */
+static void test_products_and_tokens_are_those_of_all_micro_batches(void **state)
+{
+    static const uint32_t times[3] = {1, 2, 7};
+    double products[3];
+    uint64_t tokens[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct model_options options;
+        struct small_model small;
+
+        small_model_options(&options, MODEL_GPT2);
+        options.accumulate = options.group = times[i];
+        small_model_open(&small, &options);
+        products[i] = step_time_products(small.model.tape);
+        tokens[i] = step_time_tokens(small.model.tape);
+        small_model_close(&small);
+    }
+    assert_true(products[0] > 0.0 &&
+                products[2] - products[1] == 5.0 * (products[1] - products[0]));
+    assert_int_equal(tokens[1], 2 * tokens[0]);
+    assert_int_equal(tokens[2], 7 * tokens[0]);
 }
 
 static void test_step_of_a_job_is_timed_on_its_data_only(void **state)
@@ -56,6 +83,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_of_a_linear_layer_are_its_sides),
+        cmocka_unit_test(test_products_and_tokens_are_those_of_all_micro_batches),
         cmocka_unit_test(test_step_of_a_job_is_timed_on_its_data_only),
     };
 

@@ -62,10 +62,10 @@ def activations_are_planned():
 def micro_batches_grow_by_their_sums_alone():
     made = [ask("job", "new", "--data", DATA, "--length", "16", "--layers", "2", "--accumulate", n,
                 "--steps", "2", "--segment", "2", "--out", path(n + ".acc"))["step_memory"]
-            for n in ("8", "64")]  # the second is planned with fewer
-    assert abs(made[1]["cpu"]["plain"] / made[0]["cpu"]["plain"] - 1) < 0.01, made
-    # A GPU also holds the list of the operations.
-    assert made[0]["gpu"]["plain"] < made[1]["gpu"]["plain"] < 2 * made[0]["gpu"]["plain"], made
+            for n in ("1", "8", "5000")]
+    assert made[1] == made[2], made
+    for device in "cpu", "gpu":
+        assert made[0][device]["plain"] < made[1][device]["plain"], made
 
 
 def frozen_weights_are_planned():

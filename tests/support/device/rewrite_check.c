@@ -20,25 +20,27 @@ static void check(enum status status, const struct error *error)
 /* What the operations of a tape made: a sum of the bytes, which depends on their order. */
 struct made {
     const struct tape *tape; /* of the machine that runs */
-    uint64_t *sums;          /* by operation and output of the job's tape */
+    uint32_t op_count;       /* of the job's */
+    uint64_t *sums;          /* by turn, operation and output of the job's tape */
     bool compares;
     uint32_t repeated;
 };
 
-static enum status note(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status note(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error)
 {
     struct made *made = context;
     const struct op_origin *origins = made->compares ? made->tape->origins : NULL;
-    uint32_t item = origins == NULL ? op : origins[op].item;
-    uint64_t *sum = &made->sums[item * OP_OUTPUTS_MAX + output];
+    uint32_t item = origins == NULL ? maker.op : origins[maker.op].item;
+    uint64_t *sum =
+        &made->sums[((size_t)maker.turn * made->op_count + item) * OP_OUTPUTS_MAX + output];
     uint64_t found = UINT64_C(0xcbf29ce484222325);
 
     (void)error;
     for (uint64_t i = 0; i < size; i++) {
         found = (found ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
     }
-    made->repeated += origins != NULL && origins[op].instance == 1;
+    made->repeated += origins != NULL && origins[maker.op].instance == 1;
     if (made->compares && found != *sum) {
         fail_msg("operation %u makes another output %u", item, output);
     }
@@ -86,10 +88,14 @@ uint32_t rewrite_compare_traces(const struct small_model *small, const struct ta
     const struct tape *tape = small->model.tape;
     struct machine *plain = open_small(small, tape, true);
     struct machine *other = open_small(small, rewrite, true);
-    struct made made = {.tape = tape};
+    struct made made = {.tape = tape, .op_count = tape->op_count};
+    size_t turns = 1;
     const struct observer observer = {.made = note, .context = &made};
 
-    made.sums = calloc((size_t)tape->op_count * OP_OUTPUTS_MAX, sizeof(*made.sums));
+    for (uint32_t i = 0; i < tape->loop_count; i++) {
+        turns = tape->loops[i].turns > turns ? tape->loops[i].turns : turns;
+    }
+    made.sums = calloc(turns * tape->op_count * OP_OUTPUTS_MAX, sizeof(*made.sums));
     assert_non_null(made.sums);
     assert_int_equal(backend_cpu.step(plain, &observer, NULL), STATUS_OK);
     made.tape = rewrite;

@@ -119,13 +119,13 @@ struct wrong_gradient {
 };
 
 /* In trace mode an operation's output is where the next ones read it. */
-static enum status spoil(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status spoil(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                          uint64_t size, struct error *error)
 {
     struct wrong_gradient *wrong = context;
 
     (void)error;
-    if (wrong->tape->ops[op].outputs[output] == wrong->tensor) {
+    if (wrong->tape->ops[maker.op].outputs[output] == wrong->tensor) {
         insist(4 * wrong->element < size ? STATUS_OK : STATUS_USAGE, error);
         ((uint32_t *)(uintptr_t)bytes)[wrong->element] ^= 1;
         wrong->made = true;

@@ -70,7 +70,7 @@ uint32_t defendant_longest_sum(const struct tape *tape, uint64_t least)
         rule_axis_of(&axis, &tape->ops[op], 0, 0);
         if (tape->ops[op].kind == OP_CONTRACT && axis.length > longest.length) {
             longest = axis;
-            item = trace_item_of_output(tape, op, 0);
+            item = trace_item_of_output(tape, (struct op_turn){op, 0}, 0);
         }
     }
     assert_true(longest.length >= least);

@@ -293,6 +293,7 @@ void exhibit_any_target(struct evidence_target *target, const struct exhibit *ex
 
     target->op = (uint32_t)random_op_below(random, tape->op_count);
     op = &tape->ops[target->op];
+    target->turn = (uint32_t)random_op_below(random, tape_turns(tape, target->op));
     target->output = (uint32_t)random_op_below(random, op->output_count);
 
     uint64_t count = tape->tensors[op->outputs[target->output]].count;
@@ -313,16 +314,16 @@ void exhibit_any_target(struct evidence_target *target, const struct exhibit *ex
     }
 }
 
-uint8_t *exhibit_operand(const struct exhibit *exhibit, uint32_t op_index, uint32_t number,
+uint8_t *exhibit_operand(const struct exhibit *exhibit, struct op_turn maker, uint32_t number,
                          const struct tensor **tensor)
 {
-    const struct op *op = &exhibit->tape->ops[op_index];
+    const struct op *op = &exhibit->tape->ops[maker.op];
     uint32_t id =
         number < op->input_count ? op->inputs[number] : op->outputs[number - op->input_count];
     uint32_t item;
 
     *tensor = &exhibit->tape->tensors[id];
-    switch (record_place(&item, &exhibit->record, id)) {
+    switch (record_place(&item, &exhibit->record, maker, number)) {
     case EVIDENCE_DATA:
         return exhibit->data[item];
     case EVIDENCE_CONSTANTS:
@@ -343,7 +344,7 @@ uint32_t exhibit_rule(const struct exhibit *exhibit, const struct evidence_targe
     const struct tensor *tensor = NULL;
 
     for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
-        const void *memory = exhibit_operand(exhibit, target->op, i, &tensor);
+        const void *memory = exhibit_operand(exhibit, evidence_maker(target), i, &tensor);
 
         *(i < op->input_count ? &call.inputs[i] : &call.outputs[i - op->input_count]) =
             (struct operand){.memory = memory, .dtype = tensor->dtype, .count = tensor->count};
@@ -356,7 +357,8 @@ static uint8_t *place_of(const struct exhibit *exhibit, const struct evidence_ta
                          const struct tensor **tensor)
 {
     const struct op *op = &exhibit->tape->ops[target->op];
-    uint8_t *bytes = exhibit_operand(exhibit, target->op, op->input_count + target->output, tensor);
+    uint8_t *bytes =
+        exhibit_operand(exhibit, evidence_maker(target), op->input_count + target->output, tensor);
 
     return bytes + target->element * dtype_size((*tensor)->dtype);
 }
@@ -375,7 +377,8 @@ void exhibit_set(struct exhibit *exhibit, const struct evidence_target *target, 
     uint8_t *at = place_of(exhibit, target, &tensor);
 
     memcpy(at, &bits, dtype_size(tensor->dtype));
-    exhibit_changed(exhibit, trace_item_of_output(exhibit->tape, target->op, target->output));
+    exhibit_changed(exhibit,
+                    trace_item_of_output(exhibit->tape, evidence_maker(target), target->output));
 }
 
 void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *target)
@@ -385,22 +388,23 @@ void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *t
 
 /* ---- evidence ----------------------------------------------------------- */
 
-uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op)
+uint32_t exhibit_batch(const struct exhibit *exhibit, struct op_turn maker)
 {
     const struct tape *tape = exhibit->tape;
+    uint32_t instance;
     uint32_t item;
 
     if (exhibit->record.trace.layout.inner == 0) {
         return TENSOR_NONE;
     }
-    item = tape->origins[op].item - tape->brief->repeat.first;
-    return item < tape->brief->repeat.op_count ? tape->origins[op].instance : TENSOR_NONE;
+    item = descriptor_of_op(&instance, tape, maker) - tape->brief->repeat.first;
+    return item < tape->brief->repeat.op_count ? instance : TENSOR_NONE;
 }
 
 void exhibit_evidence(struct buffer *bytes, struct exhibit *exhibit,
                       const struct evidence_target *target)
 {
-    uint32_t batch = exhibit_batch(exhibit, target->op);
+    uint32_t batch = exhibit_batch(exhibit, evidence_maker(target));
     struct error error;
 
     error_init(&error);

@@ -69,7 +69,7 @@ void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *t
 
 /* The micro-batch whose list an operation reads; TENSOR_NONE: none. The context has the roots of
  * the accused's lists, of micro-batches that of the last evidence. */
-uint32_t exhibit_batch(const struct exhibit *exhibit, uint32_t op);
+uint32_t exhibit_batch(const struct exhibit *exhibit, struct op_turn maker);
 
 /* After changing bytes of record.kept[item], or record.after[]: the roots follow. */
 void exhibit_changed(struct exhibit *exhibit, uint32_t item);
@@ -88,7 +88,7 @@ void exhibit_begin_apart(struct exhibit *exhibit, struct exhibit_apart *apart, u
 uint32_t exhibit_large_state(const struct exhibit *exhibit);
 
 /* The bytes of an input or output of an operation, by number, inputs before outputs. */
-uint8_t *exhibit_operand(const struct exhibit *exhibit, uint32_t op, uint32_t number,
+uint8_t *exhibit_operand(const struct exhibit *exhibit, struct op_turn maker, uint32_t number,
                          const struct tensor **tensor);
 
 /* Whole evidence of kind 1 in a fresh buffer. */

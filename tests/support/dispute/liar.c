@@ -141,26 +141,27 @@ struct between {
     const struct observer *observer;
 };
 
-static enum status between_made(void *context, uint32_t op, uint32_t output, const void *bytes,
-                                uint64_t size, struct error *error)
+static enum status between_made(void *context, struct op_turn maker, uint32_t output,
+                                const void *bytes, uint64_t size, struct error *error)
 {
     struct between *between = context;
     struct liar *liar = between->liar;
     const struct tape *tape = liar->machine.tape;
-    uint32_t item = trace_item_of_output(tape, op, output);
+    uint32_t item = trace_item_of_output(tape, maker, output);
     enum status status;
     uint8_t *reply;
 
     if (item != liar->lie.item && item != liar->handed_on) {
-        return between->observer->made(between->observer->context, op, output, bytes, size, error);
+        return between->observer->made(between->observer->context, maker, output, bytes, size,
+                                       error);
     }
     if (item == liar->lie.item) {
-        reply = lie_about(liar, &tape->tensors[tape->ops[op].outputs[output]], bytes);
+        reply = lie_about(liar, &tape->tensors[tape->ops[maker.op].outputs[output]], bytes);
     } else {
         reply = copy_of(bytes, size);
         reply[0] ^= 1;
     }
-    status = between->observer->made(between->observer->context, op, output, reply, size, error);
+    status = between->observer->made(between->observer->context, maker, output, reply, size, error);
     free(reply);
     return status;
 }

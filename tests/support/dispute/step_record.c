@@ -14,22 +14,16 @@ struct keeper {
 
 static bool touches(const struct record *record, uint32_t op, uint32_t item)
 {
-    const struct op *touching;
+    struct descriptor descriptor;
 
     if (op == RECORD_ALL) {
         return true;
     }
-    touching = &record->tape->ops[op];
-    for (uint32_t i = 0; i < touching->input_count; i++) {
-        enum role role = record->tape->tensors[touching->inputs[i]].role;
+    descriptor_of_turn(&descriptor, &record->places, (struct op_turn){op, 0});
+    for (uint32_t i = 0; i < descriptor.operand_count; i++) {
+        enum role role = descriptor.operands[i].role;
 
-        if (role != ROLE_DATA && role != ROLE_CONSTANT &&
-            record->places.of[touching->inputs[i]] == item) {
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < touching->output_count; i++) {
-        if (record->places.of[touching->outputs[i]] == item) {
+        if (role != ROLE_DATA && role != ROLE_CONSTANT && descriptor.operands[i].place == item) {
             return true;
         }
     }
@@ -107,11 +101,15 @@ void record_release(struct record *record)
 
 /* ---- as a source -------------------------------------------------------- */
 
-enum evidence_list record_place(uint32_t *item, const struct record *record, uint32_t tensor)
+enum evidence_list record_place(uint32_t *item, const struct record *record, struct op_turn maker,
+                                uint32_t number)
 {
-    enum role role = record->tape->tensors[tensor].role;
+    struct descriptor descriptor;
+    enum role role;
 
-    *item = record->places.of[tensor];
+    descriptor_of_turn(&descriptor, &record->places, maker);
+    *item = descriptor.operands[number].place;
+    role = descriptor.operands[number].role;
     return role == ROLE_DATA       ? EVIDENCE_DATA
            : role == ROLE_CONSTANT ? EVIDENCE_CONSTANTS
                                    : EVIDENCE_TRACE;

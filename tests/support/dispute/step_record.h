@@ -26,7 +26,8 @@ struct record {
 
 /*
  * Runs one step of machine, which must be in trace mode and hold the state before the step. Keeps
- * the tensors of operation `op`, or RECORD_ALL. Afterwards the machine holds the state after it.
+ * the tensors of operation `op` in its first turn, or RECORD_ALL. Afterwards the machine holds the
+ * state after it.
  */
 MUST_CHECK enum status record_run(struct record *record, struct machine *machine,
                                   const struct evidence_given *given, uint32_t op,
@@ -36,7 +37,8 @@ void record_release(struct record *record); /* a zero-filled record is allowed *
 /* Borrows record. What was not kept is STATUS_NOT_FOUND. */
 void record_source(struct evidence_source *source, struct record *record);
 
-/* Which list and item of it hold the root of a tensor of the tape. */
-enum evidence_list record_place(uint32_t *item, const struct record *record, uint32_t tensor);
+/* Which list and item of it hold the root of an operand of an operation, inputs before outputs. */
+enum evidence_list record_place(uint32_t *item, const struct record *record, struct op_turn maker,
+                                uint32_t number);
 
 #endif /* TESTS_SUPPORT_DISPUTE_STEP_RECORD_H */

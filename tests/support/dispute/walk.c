@@ -175,7 +175,7 @@ void walk_open_held_out(struct walk *walk, enum held_out_cheat cheat, bool is_du
     if (id != TENSOR_NONE) {
         const struct tape *tape = walk->dispute.tape;
 
-        lie.item = trace_item_of_output(tape, maker_of(tape, id), 0);
+        lie.item = trace_item_of_output(tape, (struct op_turn){maker_of(tape, id), 0}, 0);
         lie.kind = tape->tensors[id].count == 1 ? LIE_HALF : LIE_ULP;
     } else if (cheat == HELD_OUT_DATA) {
         give_other_data(&walk->dispute);
@@ -236,7 +236,7 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
 
     error_init(&error);
     assert_int_equal(walk->walk.end, TRACE_WALK_ELEMENT);
-    trace_output_at(&target.op, &target.output, tape, walk->walk.item);
+    evidence_aim(&target, tape, walk->walk.item);
     (void)opponents_rewind(&walk->dispute);
     assert_int_equal(
         record_run(&record, &walk->liar.machine, &walk->dispute.given, RECORD_ALL, &error),
@@ -258,7 +258,7 @@ uint32_t walk_item_of_matmul(void)
     opponents_open_kind(&dispute, MODEL_MLP);
     for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
         if (dispute.tape->ops[op].kind == OP_CONTRACT) {
-            found = trace_item_of_output(dispute.tape, op, 0);
+            found = trace_item_of_output(dispute.tape, (struct op_turn){op, 0}, 0);
         }
     }
     assert_true(found > 0);

@@ -605,9 +605,10 @@ bool random_machine_equal(const char **name, const struct random_machine *a,
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         const struct tensor *tensor = &tape->tensors[id];
+        const uint32_t other = id == tape->loss ? b->machine->tape->loss : id;
 
         if ((tensor->role == ROLE_STATE || tensor->role == ROLE_OUTPUT || id == tape->loss) &&
-            memcmp(backend_cpu.peek(a->machine, id), backend_cpu.peek(b->machine, id),
+            memcmp(backend_cpu.peek(a->machine, id), backend_cpu.peek(b->machine, other),
                    tensor->count * dtype_size(tensor->dtype)) != 0) {
             *name = tensor->name;
             return false;

@@ -31,8 +31,8 @@ void random_machine_open(struct random_machine *random, const struct tape *tape,
 void random_machine_step(struct random_machine *random, const struct observer *observer);
 void random_machine_close(struct random_machine *random);
 
-/* Have two machines of one tape the same states, outputs and loss? *name is the one that
- * differs. */
+/* Have two machines of one tape, or of rewrites of it, the same states, outputs and loss? *name is
+ * the one that differs. */
 bool random_machine_equal(const char **name, const struct random_machine *a,
                           const struct random_machine *b);
 

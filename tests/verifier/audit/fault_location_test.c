@@ -277,15 +277,15 @@ static void expect_element(const struct audit_view *view, const struct job *job,
     const struct fault_location *location = &view->result.location;
     const struct tape *tape = job->tape;
     uint32_t instance;
-    uint32_t op;
+    struct op_turn maker;
     uint32_t output;
 
-    trace_output_at(&op, &output, tape, lies->trace.item);
+    trace_output_at(&maker, &output, tape, lies->trace.item);
     assert_true(location->op_known);
-    assert_int_equal(location->op, descriptor_of_op(&instance, tape, op));
+    assert_int_equal(location->op, descriptor_of_op(&instance, tape, maker));
     assert_string_equal(location->instance, ""); /* an update is made once */
     assert_int_equal(location->output, output);
-    assert_string_equal(location->op_name, op_kind_name(tape->ops[op].kind));
+    assert_string_equal(location->op_name, op_kind_name(tape->ops[maker.op].kind));
     assert_true(location->element_known);
     assert_int_equal(location->element, lies->state.element);
     assert_true(location->wanted_known);

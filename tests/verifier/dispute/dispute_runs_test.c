@@ -6,12 +6,9 @@
  * serves nothing but what the ledger makes it reply; the node checks in this process and every
  * result says how many steps it ran. The whole walk goes over the ledger, a child for each turn.
  */
-#include "tests/support/test.h"
-
-#include <stdio.h>
-#include <string.h>
-
+#include "proofs/commit/descriptor.h"
 #include "tests/support/dispute/defendant.h"
+#include "tests/support/test.h"
 
 enum {
     ROUNDS_MAX = 200000,
@@ -152,13 +149,14 @@ static void test_a_false_end_of_a_true_trace_costs_no_more(void **state)
 /* A contraction of a micro-batch. */
 static uint32_t contraction_of(const struct tape *tape, uint32_t batch)
 {
+    struct op_turn maker;
     uint32_t op = 0;
 
-    while (tape->origins[op].instance != batch || tape->ops[op].kind != OP_CONTRACT) {
+    while (!descriptor_runs_in(&maker, tape, op, batch) || tape->ops[op].kind != OP_CONTRACT) {
         op++;
         assert_true(op < tape->op_count);
     }
-    return trace_item_of_output(tape, op, 0);
+    return trace_item_of_output(tape, maker, 0);
 }
 
 /* The file of the trace has one micro-batch, and the step is run once more to turn to it. */
@@ -173,7 +171,7 @@ static void test_a_lie_in_a_micro_batch_costs_one_run_more(void **state)
     (void)state;
     small_job_of_kind(&options, MODEL_MLP);
     options.model.accumulate = 4;
-    options.model.group = 2;
+    options.model.group = 4; /* all but the first are turns of a loop */
     job = defendant_job_of(&options, 63);
     lie = defendant_choose(job, 0, &random);
     lie.trace = (struct lie){.item = contraction_of(job->tape, 3)};

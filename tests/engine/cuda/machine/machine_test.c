@@ -15,6 +15,7 @@
 #include "engine/tape/builder.h"
 #include "proofs/commit/trace.h"
 #include "tests/support/device/fake_device.h"
+#include "tests/support/loops/random_repeat.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/numeric/start.h"
@@ -91,16 +92,22 @@ static void test_models_have_the_bits_of_the_rules(void **state)
 
 static void test_micro_batches_have_the_bits_of_the_rules(void **state)
 {
+    static const struct {
+        enum model_kind kind;
+        uint32_t times;
+        uint32_t group;
+    } steps[] = {{MODEL_GPT2, 4, 2}, {MODEL_GPT2, 3, 3}, {MODEL_CONVNET, 4, 4}};
+
     (void)state;
     fake_device_set(&sound);
-    for (uint32_t group = 2; group <= 4; group += 2) {
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         struct model_options options;
         struct small_model small;
         struct start start;
 
-        small_model_options(&options, group == 2 ? MODEL_GPT2 : MODEL_CONVNET);
-        options.accumulate = 4;
-        options.group = group;
+        small_model_options(&options, steps[i].kind);
+        options.accumulate = steps[i].times;
+        options.group = steps[i].group;
         small_model_open(&small, &options);
         start_model(&start, &small);
         hold_to_the_rules(&start, "micro-batches", false, false);
@@ -130,6 +137,79 @@ static void test_random_tapes_have_the_bits_of_the_rules(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+static void test_random_loops_have_the_bits_of_the_rules(void **state)
+{
+    uint64_t left = test_share(1500, 12);
+
+    (void)state;
+    fake_device_set(&sound);
+    for (uint64_t seed = 0; left > 0; seed++) {
+        struct tape *tape = random_repeat(seed);
+        struct start start;
+        char what[64];
+
+        if (tape == NULL || tape->loop_count == 0) {
+            tape_free(tape);
+            continue;
+        }
+        (void)snprintf(what, sizeof(what), "tape %llu", (unsigned long long)seed);
+        start_random(&start, tape, seed);
+        hold_to_the_rules(&start, what, left % 4 == 3, left % 8 == 6);
+        start_release(&start);
+        tape_free(tape);
+        left--;
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Each turn multiplies by what it is given and by what it hands on; and it hands on a part of rows
+ * that are split. */
+static struct tape *products_of_turns(void)
+{
+    static const uint64_t square[2] = {16, 16};
+    static const uint64_t wide[2] = {32, 16};
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_STATE, 2, square);
+    uint32_t w = build_tensor(builder, "w", DTYPE_F32, ROLE_STATE, 2, square);
+    uint32_t both = build_tensor(builder, "both", DTYPE_F32, ROLE_CONSTANT, 2, wide);
+    uint32_t part = build_fill(builder, 0.5f, 2, square);
+    struct tape *tape = NULL;
+    uint32_t parts[2];
+    uint32_t after;
+    uint32_t sum;
+
+    build_repeat(builder, 4, 4);
+    after = build_scale(builder, w, 0.75f);
+    sum = build_add(builder, build_linear(builder, x, w), build_linear(builder, x, after), 1);
+    sum = build_add(builder, sum, build_linear(builder, part, w), 1);
+    build_split(builder, parts, 2, build_linear(builder, x, both));
+    sum = build_add(builder, sum, build_linear(builder, parts[1], w), 1);
+    sum = build_accumulated(builder, "sum", sum);
+    build_carry(builder, w, after);
+    build_carry(builder, part, parts[0]);
+    build_repeat_end(builder);
+    build_after(builder, w, after);
+    build_output(builder, "y", build_scale(builder, sum, 0.5f));
+    assert_int_equal(builder_finish(&tape, builder, NULL), STATUS_OK);
+    builder_free(builder);
+    return tape;
+}
+
+static void test_what_turns_hand_on_is_another_operand_in_each(void **state)
+{
+    struct tape *tape = products_of_turns();
+    struct start start;
+
+    (void)state;
+    fake_device_set(&sound);
+    assert_int_equal(tape->loop_count, 1);
+    start_random(&start, tape, 7);
+    hold_to_the_rules(&start, "products of turns", false, false);
+    start_release(&start);
+    tape_free(tape);
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 /* ---- what the observer is shown --------------------------------------------- */
 
 struct shown {
@@ -141,17 +221,17 @@ struct shown {
     uint32_t stop_at;
 };
 
-static enum status keep(void *context, uint32_t op, uint32_t output, const void *bytes,
+static enum status keep(void *context, struct op_turn maker, uint32_t output, const void *bytes,
                         uint64_t size, struct error *error)
 {
     struct shown *shown = context;
 
-    if (op == shown->stop_at) {
+    if (maker.op == shown->stop_at) {
         return error_set(error, STATUS_STOPPED, "seen enough");
     }
     if (shown->compare) {
         if (shown->at + size > shown->size || memcmp(shown->bytes + shown->at, bytes, size) != 0) {
-            fail_msg("operation %u, output %u is shown with other bits", op, output);
+            fail_msg("operation %u, output %u is shown with other bits", maker.op, output);
         }
         shown->at += size;
         return STATUS_OK;
@@ -423,6 +503,8 @@ int main(void)
         cmocka_unit_test(test_models_have_the_bits_of_the_rules),
         cmocka_unit_test(test_micro_batches_have_the_bits_of_the_rules),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_random_loops_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_what_turns_hand_on_is_another_operand_in_each),
         cmocka_unit_test(test_trace_shows_what_the_rules_make),
         cmocka_unit_test(test_too_little_memory_is_refused_with_how_much),
         cmocka_unit_test(test_devices_that_cannot_be_opened_are_told_apart),
