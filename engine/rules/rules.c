@@ -190,6 +190,50 @@ static struct operand operand_of(const struct tensor *tensor, const void *memory
  * Every output must be there, since later rules of an operation read the earlier outputs. The
  * machine sets the threads' control words.
  */
+/*
+ * The exponents of a row, each as its rule has it: the largest of its block's own peaks and of all
+ * peaks less W. The second is found once for a row: a long one has as many exponents as peaks.
+ */
+static void put_row_exponents(const struct kernel_call *call, const struct rule_call *rule,
+                              uint64_t row)
+{
+    const struct contraction_shape shape = contraction_shape_of(rule->op);
+    const uint64_t pieces = (uint64_t)shape.pieces;
+    const uint64_t blocks = (uint64_t)shape.blocks;
+    const uint64_t span = (uint64_t)shape.block_span;
+    const struct operand *peaks = &rule->outputs[QUANTIZE_PEAKS_OUT];
+    int64_t least = INT32_MIN;
+
+    for (uint64_t p = 0; p < pieces; p++) {
+        const int64_t peak = (int32_t)operand_get(peaks, row * pieces + p);
+
+        least = peak - shape.window > least ? peak - shape.window : least;
+    }
+    for (uint64_t block = 0; block < blocks; block++) {
+        const uint64_t first = block * span;
+        const uint64_t end = first + span < pieces ? first + span : pieces;
+        struct rule_part part = {.fold = RULE_MAXIMUM};
+
+        rule_quantize_exponent_part(&part, rule, row * blocks + block, first, end);
+        part.value = least > part.value ? least : part.value;
+        put_element(call->outputs[QUANTIZE_EXPONENTS_OUT],
+                    rule->outputs[QUANTIZE_EXPONENTS_OUT].dtype, row * blocks + block,
+                    rule_part_finish(&part));
+    }
+}
+
+static void run_quantize_exponents(const struct kernel_call *call, const struct rule_call *rule)
+{
+    const struct contraction_shape shape = contraction_shape_of(call->op);
+    const struct tensor *tensor = &call->tensors[call->op->outputs[QUANTIZE_EXPONENTS_OUT]];
+    const int64_t rows = (int64_t)tensor->count / shape.blocks;
+
+#pragma omp parallel for schedule(static) num_threads(call->thread_count) if (rows > 16)
+    for (int64_t row = 0; row < rows; row++) {
+        put_row_exponents(call, rule, (uint64_t)row);
+    }
+}
+
 void kernel_run_rules(const struct kernel_call *call)
 {
     const struct op *op = call->op;
@@ -206,6 +250,10 @@ void kernel_run_rules(const struct kernel_call *call)
         const struct tensor *tensor = &call->tensors[op->outputs[i]];
         int64_t count = (int64_t)tensor->count;
 
+        if (op->kind == OP_QUANTIZE && i == QUANTIZE_EXPONENTS_OUT) {
+            run_quantize_exponents(call, &rule);
+            continue;
+        }
 #pragma omp parallel for schedule(static) num_threads(call->thread_count) if (count > 256)
         for (int64_t index = 0; index < count; index++) {
             put_element(call->outputs[i], tensor->dtype, (uint64_t)index,

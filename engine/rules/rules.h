@@ -7,6 +7,9 @@
 
 #include "engine/rules/rule.h"
 
+/* Outputs of QUANTIZE that its later ones are made of. */
+enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
+
 typedef uint32_t rule_function(const struct rule_call *call, uint64_t index);
 
 /* rules_index.c */

@@ -62,8 +62,6 @@ RULE uint32_t rule_equilibrate_minus(const struct rule_call *call, uint64_t inde
 
 /* ---- quantize: x -> peaks, exponents, integers ---- */
 
-enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
-
 /* Element k of a row as it counts: with its shift, if there is one. */
 static RULE uint32_t quantize_read(const struct rule_call *call, uint64_t row, uint64_t k)
 {
