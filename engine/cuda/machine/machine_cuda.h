@@ -13,7 +13,7 @@
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
 #define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download, at most */
 #define ALIGNMENT            UINT64_C(256)
-#define LEGS_MAX             32 /* that are kept as graphs; more are queued call by call */
+#define LEGS_MAX             256 /* that are kept as graphs; more are queued call by call */
 
 enum {
     BLOCK_STATE,
