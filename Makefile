@@ -79,8 +79,8 @@ LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd 
 variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
 # At -O1 loops stay loops, whatever a pragma asks for: clang need not say so.
 sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-pass-failed
-# Sanitized code is too twisted for this warning of gcc, which clang does not know.
-gcc_only := $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized)
+# Sanitized code is too twisted for these warnings of gcc, of which clang does not know the first.
+gcc_only := $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized -Wno-format-truncation)
 $(BUILD)/asan/%: variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
 $(BUILD)/fuzz/%: variant := $(sanitized) -fsanitize=fuzzer-no-link,address,undefined
 $(BUILD)/fuzz/%: CC := clang
