@@ -136,7 +136,8 @@ static enum status no_data(uint32_t wanted, struct error *error)
     return STATUS_USAGE;
 }
 
-/* The files of the options (NULL: there are none), else those that the bundle remembers. */
+/* The files of the options (NULL: there are none), else those that the bundle remembers. A job may
+ * read none. */
 static enum status find_data(struct data_paths *paths, const struct job *job, struct bundle *bundle,
                              const struct options *options, struct error *error)
 {
@@ -144,7 +145,7 @@ static enum status find_data(struct data_paths *paths, const struct job *job, st
     size_t count = options == NULL ? 0 : options_list(files, options, "data");
     enum status status = STATUS_NOT_FOUND;
 
-    if (count > 0) {
+    if (count > 0 || job->data_count == 0) {
         return data_paths_of_files(paths, job->tape, files, count, error);
     }
     if (bundle != NULL) {

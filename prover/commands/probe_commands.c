@@ -353,9 +353,12 @@ static double step_seconds(const struct probe *probe)
     return probe->time.seconds + probe->time.hashing;
 }
 
+/* 0: the job reads none. */
 static double tokens_per_second(const struct probe *probe)
 {
-    return (double)step_time_tokens(probe->job->tape) / step_seconds(probe);
+    const double tokens = (double)step_time_tokens(probe->job->tape);
+
+    return tokens > 0.0 ? tokens / step_seconds(probe) : 0.0;
 }
 
 /* The reward is spread evenly over the steps. */
@@ -525,8 +528,10 @@ static void show_job(FILE *out, const struct probe *probe)
     fprintf(out, "\n%-20s yes\n%-20s %s%.4g s%s\n", "takes the job", "a step",
             probe->measured ? "" : "at least ", step_seconds(probe),
             probe->measured ? ", with hashing" : " (its products alone; --data measures)");
-    fprintf(out, "%-20s %s%.4g\n", "tokens a second", probe->measured ? "" : "at most ",
-            tokens_per_second(probe));
+    if (step_time_tokens(probe->job->tape) > 0) {
+        fprintf(out, "%-20s %s%.4g\n", "tokens a second", probe->measured ? "" : "at most ",
+                tokens_per_second(probe));
+    }
     fprintf(out, "%-20s %.3g hours\n", "the whole job",
             step_seconds(probe) * (double)probe->job->steps / 3600.0);
     if (probe->has_money && !probe->has_price) {
