@@ -13,7 +13,6 @@ struct hoister {
     const struct tape *tape;
     struct tape *derived;
     bool *pinned;    /* per tensor: a next state, the loss, an output, or of a loop's carries */
-    bool *varies;    /* per tensor: a loop's turns are given another one each */
     uint32_t *now;   /* per tensor: the one that stands for it */
     uint32_t *slots; /* operations of the rewrite, by what they compute */
     uint32_t mask;   /* slots less one; a power of two less one */
@@ -76,8 +75,7 @@ static bool may_share(const struct hoister *hoister, uint32_t at)
         }
     }
     for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
-        again =
-            again || (hoister->varies[tape->ops[at].inputs[i]] && tape_loop_of(tape, at) != NULL);
+        again = again || tape_varies(tape, at, tape->ops[at].inputs[i]);
     }
     return !again && tape->ops[at].input_count > 0;
 }
@@ -139,9 +137,6 @@ static void note_pinned(struct hoister *hoister)
         hoister->pinned[tape->loss] = true;
     }
     derived_mark_carries(hoister->pinned, tape);
-    for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
-        hoister->varies[tape->loop_carries[i].in] = true;
-    }
     for (uint32_t i = 0; i <= hoister->mask; i++) {
         hoister->slots[i] = FREE_SLOT;
     }
@@ -159,11 +154,10 @@ static bool make_room(struct hoister *hoister)
         hoister->mask = 2 * hoister->mask + 1;
     }
     hoister->pinned = malloc(tensors * sizeof(*hoister->pinned));
-    hoister->varies = calloc(tensors, sizeof(*hoister->varies));
     hoister->now = malloc(tensors * sizeof(*hoister->now));
     hoister->slots = malloc(((size_t)hoister->mask + 1) * sizeof(*hoister->slots));
-    return hoister->derived != NULL && hoister->pinned != NULL && hoister->varies != NULL &&
-           hoister->now != NULL && hoister->slots != NULL;
+    return hoister->derived != NULL && hoister->pinned != NULL && hoister->now != NULL &&
+           hoister->slots != NULL;
 }
 
 enum status hoist_build(struct tape **derived, const struct tape *tape, struct error *error)
@@ -183,7 +177,6 @@ enum status hoist_build(struct tape **derived, const struct tape *tape, struct e
         status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
     }
     free(hoister.pinned);
-    free(hoister.varies);
     free(hoister.now);
     free(hoister.slots);
     return status;

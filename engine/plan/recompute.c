@@ -35,9 +35,8 @@ struct rewriter {
     uint32_t parts;
     uint32_t *maker; /* per tensor: the operation that makes it, or NEVER */
     uint32_t
-        *last_forward; /* per tensor: its last reader before the turn of its pass, or its maker */
-    uint32_t
-        *last_use; /* per tensor: its last reader; NEVER: it lives to the end, or is handed on */
+        *last_forward;  /* per tensor: its last reader before the turn of its pass, or its maker */
+    uint32_t *last_use; /* per tensor: its last reader; NEVER: to the end, or handed on */
     uint32_t *first_back; /* per tensor: its first reader from the turn on, or NEVER */
     uint64_t *live;       /* per operation and one more: bytes, see find_turn() and find_cuts() */
     bool *repeated;       /* per operation: of a segment */

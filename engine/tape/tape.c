@@ -48,6 +48,18 @@ uint32_t tape_turns(const struct tape *tape, uint32_t op)
     return loop == NULL ? 1 : loop->turns;
 }
 
+bool tape_varies(const struct tape *tape, uint32_t op, uint32_t tensor)
+{
+    const struct loop *loop = tape_loop_of(tape, op);
+
+    for (uint32_t k = 0; loop != NULL && k < loop->carry_count; k++) {
+        if (tape->loop_carries[loop->carry_first + k].in == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct tape_unlooped tape_unlooped(const struct tape *tape)
 {
     struct tape_unlooped all = {tape->op_count, tape->tensor_count};

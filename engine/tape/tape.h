@@ -114,6 +114,9 @@ void tape_free(struct tape *tape);
 const struct loop *tape_loop_of(const struct tape *tape, uint32_t op);
 uint32_t tape_turns(const struct tape *tape, uint32_t op);
 
+/* Is a tensor given to each turn of the loop that an operation is in: another one under one id? */
+bool tape_varies(const struct tape *tape, uint32_t op, uint32_t tensor);
+
 /* As if each turn of a loop stood in the tape for itself. */
 struct tape_unlooped {
     uint64_t ops;

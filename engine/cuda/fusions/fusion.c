@@ -33,19 +33,10 @@ bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fu
         fusion->ends[at] = at + 1;
         fusion->apart[at] = tape->ops[at].input_count > 0 &&
                             dtype_is_half(tape->tensors[tape->ops[at].inputs[0]].dtype);
-    }
-    for (uint32_t i = 0, at = 0; i < tape->loop_count; i++) {
-        for (; at < tape->loops[i].first; at++) {
-            fusion->stretch[at] = 2 * i;
+        if (at > 0) {
+            fusion->stretch[at] =
+                fusion->stretch[at - 1] + (tape_loop_of(tape, at) != tape_loop_of(tape, at - 1));
         }
-        for (; at < tape->loops[i].last; at++) {
-            fusion->stretch[at] = 2 * i + 1;
-        }
-    }
-    for (uint32_t at = tape->loop_count == 0 ? tape->op_count
-                                             : tape->loops[tape->loop_count - 1].last;
-         at < tape->op_count; at++) {
-        fusion->stretch[at] = 2 * tape->loop_count;
     }
     return true;
 }

@@ -9,19 +9,6 @@
 #include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/fusions/quantizer.h"
 
-/* Is the tensor another one in each turn of the loop that the operation is in? */
-static bool varies_at(const struct tape *tape, uint32_t id, uint32_t at)
-{
-    const struct loop *loop = tape_loop_of(tape, at);
-
-    for (uint32_t k = 0; loop != NULL && k < loop->carry_count; k++) {
-        if (tape->loop_carries[loop->carry_first + k].in == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Readers of the outputs of a later one read those of the first: the tensors' new names. */
 static void share_quantizations(struct fusion *fusion, const struct tape *tape, uint32_t *names,
                                 const bool *kept, uint32_t *before, uint32_t *newest)
@@ -36,7 +23,7 @@ static void share_quantizations(struct fusion *fusion, const struct tape *tape, 
         for (uint32_t i = 0; i < op->input_count; i++) {
             op->inputs[i] = names[op->inputs[i]];
         }
-        if (op->kind != OP_QUANTIZE || varies_at(tape, op->inputs[0], at)) {
+        if (op->kind != OP_QUANTIZE || tape_varies(tape, at, op->inputs[0])) {
             continue;
         }
         uint32_t made = newest[op->inputs[0]];
