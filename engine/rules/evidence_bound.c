@@ -102,7 +102,7 @@ enum reads_family {
 };
 
 #define OP_LEDGER(reads, contract)                             READS_##reads
-#define READS(NAME, text, spec, rules, gradient, plan, ledger) [OP_##NAME] = ledger,
+#define READS(NAME, text, spec, rules, gradient, plan, ledger) [OP_##NAME] = (ledger),
 
 static const uint8_t families[OP_KIND_COUNT] = {OP_LIST(READS)};
 
