@@ -10,6 +10,7 @@
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/kernels/packed.h"
 #include "engine/ops/element.h"
+#include "engine/ops/view.h"
 #include "engine/ops/fold.h"
 #include "engine/ops/scalar.h"
 #include "engine/rules/rules.h"

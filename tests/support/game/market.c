@@ -58,12 +58,12 @@ static void open_players(struct market *market, bool embedded, const char *name)
     }
 }
 
+#define RULES_CODE(name, code) (code),
+
 /* Rules, examiner, referee: as the chain's operator deploys them. Returns the registry. */
 static struct address deploy_court(struct rpc *rpc)
 {
-    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
-                                        RULES_GENERAL_CODE};
+    static const char *const rules[] = {RULES_CONTRACTS(RULES_CODE)};
     const size_t count = sizeof(rules) / sizeof(rules[0]);
     char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
     struct address examiner;

@@ -454,11 +454,11 @@ static void start_registry(struct twins *twins, const struct address *registry)
     twins->paid_out = 0;
 }
 
+#define RULES_CODE(name, code) (code),
+
 static void put_up_examiner(struct twins *twins)
 {
-    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
-                                        RULES_GENERAL_CODE};
+    static const char *const rules[] = {RULES_CONTRACTS(RULES_CODE)};
     const size_t count = sizeof(rules) / sizeof(rules[0]);
     char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
 
