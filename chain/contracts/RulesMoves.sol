@@ -255,7 +255,13 @@ contract RulesMoves is IRules, Kinds {
         if (operation == OP_SCHEDULE) {
             return _schedule(shown);
         }
-        return operation == OP_BATCH_TOKENS ? _token(shown) : _sample(shown);
+        if (operation == OP_BATCH_TOKENS) {
+            return _token(shown);
+        }
+        if (operation == OP_BATCH_SAMPLES) {
+            return _sample(shown);
+        }
+        revert Evidence.BadDescriptor();
     }
 
     function _schedule(Evidence.Exhibit memory shown) private pure returns (uint256) {
@@ -352,7 +358,10 @@ contract RulesMoves is IRules, Kinds {
         if (operation == OP_CONCAT) {
             return _concat(shown, index);
         }
-        return shown.operands[0].get(index / shown.size(0) % shown.size(1));
+        if (operation == OP_EXPAND) {
+            return shown.operands[0].get(index / shown.size(EXPAND_DIV) % shown.size(EXPAND_MOD));
+        }
+        revert Evidence.BadDescriptor();
     }
 
     function _concat(Evidence.Exhibit memory shown, uint256 index) private pure returns (uint256) {

@@ -69,17 +69,19 @@ bool binary_is_turns(struct view_turns *turns, const struct op *op, uint32_t ope
 void binary_set(struct op *op, enum binary_function function, uint64_t count, uint64_t div,
                 uint64_t mod)
 {
-    int64_t *dims = &op->attributes[BINARY_DIMS];
+    const bool alike = mod == count;
+    const int64_t dims[VIEW_AXES] = {1, alike ? 1 : (int64_t)(count / (div * mod)),
+                                     alike ? 1 : (int64_t)mod, (int64_t)(alike ? count : div)};
+    int64_t *a = &op->attributes[BINARY_A_STRIDES];
     int64_t *b = &op->attributes[BINARY_B_STRIDES];
 
     op->kind = OP_BINARY;
     op->attribute_count = BINARY_ATTRIBUTES;
     op->attributes[BINARY_FUNCTION] = function;
-    dims[0] = 1;
-    dims[1] = (int64_t)(count / (div * mod));
-    dims[2] = (int64_t)mod;
-    dims[3] = (int64_t)div;
-    view_dense(&op->attributes[BINARY_A_STRIDES], dims);
-    b[0] = b[1] = b[3] = 0;
-    b[2] = 1;
+    view_dense(a, dims);
+    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
+        op->attributes[BINARY_DIMS + axis] = dims[axis];
+        a[axis] = axis < 3 && dims[axis] == 1 ? 0 : a[axis];
+        b[axis] = axis == (alike ? 3 : 2);
+    }
 }

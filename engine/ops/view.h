@@ -61,7 +61,8 @@ static inline bool binary_is_gradient(const struct op *op)
 
 /*
  * Makes op a BINARY of count elements whose first operand lies as the output, and whose second is
- * read in turns; div * mod divides count. Inputs and outputs are the caller's.
+ * read in turns; div * mod divides count. Where mod is count, dims are 1 1 1 count and all strides 0 0
+ * 0 1. Inputs and outputs are the caller's.
  */
 void binary_set(struct op *op, enum binary_function function, uint64_t count, uint64_t div,
                 uint64_t mod);

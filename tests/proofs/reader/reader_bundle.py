@@ -11,7 +11,7 @@ from reader import (TYPES, LEAF_SIZE, Refused, job_id, leaf_hash, list_header, l
 
 ROLE_STATE, ROLE_DATA, ROLE_CONSTANT, ROLE_INPUT = 1, 2, 3, 4
 NONE = 0xFFFFFFFF
-REPEATED, ADD = 0x4000, 12  # added to the kind of an operation; the kind of an addition
+REPEATED, BINARY = 0x4000, 34  # added to the kind of an operation; the kind of a sum
 NEVER = 2**64 - 1
 
 
@@ -182,7 +182,8 @@ def descriptors(tensors, operations, states, repeat=None):
             items.append(descriptor(tensors, operation, [last[i] for i in operands]))
     for number, after in enumerate(repeat.sums if repeat and repeat.groups > 1 else []):
         other = places[after] - repeat.base
-        items.append(descriptor(tensors, (ADD, (1, tensors[after].count), (after, after), (after,)),
+        view = (1, 1, 1, tensors[after].count, 0, 0, 0, 1, 0, 0, 0, 1)
+        items.append(descriptor(tensors, (BINARY, (0, *view), (after, after), (after,)),
                                 [number] * 3, REPEATED)
                      + repeat.suffix([(5, number, other), (6, number, other), (4, number, 0)]))
     places = last
