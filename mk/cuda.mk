@@ -69,7 +69,7 @@ gpu_budget ?=
 $(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
 # It is carried to machines that have a driver and the C library, and not gcc's library of threads.
-gpu_check_static := $(wildcard $(shell $(CC) -print-file-name=libgomp.a))
+gpu_check_static = $(wildcard $(shell $(CC) -print-file-name=libgomp.a 2>/dev/null))
 $(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(gpu_check_static) -ldl -lm
@@ -108,12 +108,12 @@ $(emulated_plugin): $(emulated_sources:%.c=$(BUILD)/pic/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -o $@ $^ -lm
 
-test check asan soak: $(emulated_plugin)
+test-needs check asan soak: $(emulated_plugin)
 
 -include $(wildcard $(emulated_sources:%.c=$(BUILD)/pic/%.d))
 
 # Without a device it says so: tests/gpu/gpu_check_test.sh.
-test: $(gpu_check)
+test-needs: $(gpu_check)
 
 .PHONY: gpu-check gpu-kit
 
@@ -126,4 +126,4 @@ $(fake_nvml): $(BUILD)/pic/tests/support/device/fake_nvml.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
 
-test check asan soak: $(fake_nvml)
+test-needs check asan soak: $(fake_nvml)
