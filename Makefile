@@ -56,11 +56,11 @@ include mk/compile.mk mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/ptx.mk mk/
 
 all: $(program) $(cuda_here) ## build the program; with it the CUDA plugin, where there is a GPU and nvcc
 
-$(BUILD)/%.o: %.c | $(ready)
+$(BUILD)/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
-$(BUILD)/asan/%.o: %.c | $(ready)
+$(BUILD)/asan/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
-$(BUILD)/fuzz/%.o: %.c | $(ready) $(BUILD)/setup/fuzz.ok
+$(BUILD)/fuzz/%.o: %.c mk/compile.mk | $(ready) $(BUILD)/setup/fuzz.ok
 	$(compile)
 $(BUILD)/liblockstep.a: $(addprefix $(BUILD)/,$(objects))
 	$(archive)

@@ -31,11 +31,11 @@ $(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Werror all-warnings \
-	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden,-fstack-protector-strong$(branches:%=$(comma)%) -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
 
 $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 	$(call say,LINK,$@)
-	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL -o $@ $^
+	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL,-z,relro,-z,now -o $@ $^
 
 cuda: $(cuda_plugin) ## the CUDA plugin on any machine with nvcc, for CUDA_ARCHS="75 80 86 89 90"
 ifeq ($(NVCC),)
@@ -66,7 +66,7 @@ gpu_results ?= bench/results
 # A bound for the whole, such as 8m; empty: none.
 gpu_budget ?=
 
-$(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
+$(BUILD)/gpu/%.o: %.c mk/compile.mk | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
 # It is carried to machines that have a driver and the C library, and not gcc's library of threads.
 gpu_check_static = $(wildcard $(shell $(CC) -print-file-name=libgomp.a 2>/dev/null))
@@ -101,7 +101,7 @@ emulated_sources := tests/support/device/emulated_plugin.c tests/support/device/
     engine/ops/scalar.c engine/ops/philox.c engine/ops/contraction.c
 
 $(BUILD)/pic/%.o: variant := -fPIC
-$(BUILD)/pic/%.o: %.c | $(ready)
+$(BUILD)/pic/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
 $(emulated_plugin): $(emulated_sources:%.c=$(BUILD)/pic/%.o)
 	@mkdir -p $(@D)

@@ -44,7 +44,7 @@ $(ptx_code)/%.o: $(ptx_code)/%.c tests/ptx/ptx.h
 	$(Q)$(CC) $(ptx_flags) -c -o $@ $<
 
 $(BUILD)/ptx/tests/%.o: variant := -DPTXCHECK
-$(BUILD)/ptx/tests/%.o: tests/%.c | $(ready)
+$(BUILD)/ptx/tests/%.o: tests/%.c mk/compile.mk | $(ready)
 	$(compile)
 $(BUILD)/ptx/tests/%_test: $(BUILD)/tests/%_test.o $(ptx_objects) $(race_others) $(BUILD)/liblockstep.a
 	$(link)

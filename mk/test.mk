@@ -27,7 +27,7 @@ $(BUILD)/tests/%_test $(BUILD)/asan/tests/%_test: extra_libs := -lcmocka
 # fault_test makes these fail in turn.
 comma := ,
 faults := malloc calloc realloc free open read pread write close fsync fchmod fstat lstat rename \
-    renameat2 link mkdir realpath flock opendir ZSTD_createCCtx ZSTD_createDCtx \
+    renameat2 link mkdir realpath __realpath_chk flock opendir ZSTD_createCCtx ZSTD_createDCtx \
     EVP_CIPHER_CTX_new
 $(BUILD)/tests/proofs/bundle/fault_test $(BUILD)/asan/tests/proofs/bundle/fault_test: extra_libs := -lcmocka \
     $(addprefix -Wl$(comma)--wrap=,$(faults))

@@ -50,7 +50,7 @@ static struct host_cpuid without(const struct feature *feature)
     return cpuid;
 }
 
-/* Asks has() without each -m flag of mk/compile.mk's line `name :=`; returns how many there were. */
+/* Asks has() without each -m flag of the line `name :=`; returns how many there were. */
 static int check_flags(const char *name, bool (*has)(const struct host_cpuid *))
 {
     FILE *file = fopen("mk/compile.mk", "re");
