@@ -161,6 +161,8 @@ static enum status measure(struct solver_node *node, uint32_t number, const stru
     TRY(child_start(&slot->child, &words, &options, error));
     slot->task = SLOT_MEASURING;
     slot->job = job->key;
+    log_info(node->log, "solver", "measures job %.14s on %s", fetched.key,
+             node->options.devices[number]);
     return STATUS_OK;
 }
 
@@ -215,13 +217,15 @@ static enum status end_measuring(struct solver_node *node, uint32_t number, int 
     struct error error;
 
     error_init(&error);
+    if (job == NULL) { /* a reorganization took it away */
+        set_free(slot);
+        return shelf_look_again(&node->options.shelf, failure);
+    }
     if (code == COMMAND_REFUSED) {
         read_why_not(why, node, number);
-        node_offers_put_off(node, &slot->job, UNFIT_MS, why);
-    } else if (job != NULL &&
-               (code != COMMAND_OK ||
-                node_offers_read_pace(node, number, (uint32_t)(job - node->board.jobs), &error) !=
-                    STATUS_OK)) {
+        node_offers_put_off_all(node, &job->terms.job_id, UNFIT_MS, why);
+    } else if (code != COMMAND_OK ||
+               node_offers_read_pace(node, number, &job->terms.job_id, &error) != STATUS_OK) {
         read_why_not(why, node, number);
         node_offers_put_off(node, &slot->job, PUT_OFF_MS, why);
     }

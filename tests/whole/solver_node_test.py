@@ -137,6 +137,25 @@ def two_nodes_empty_a_board_on_a_chain():
     empty_the_board(True)
 
 
+def a_job_is_measured_once_for_all_its_openings():
+    with Town(["client", "greedy"]) as town:
+        os.makedirs(town.path("greedy"), exist_ok=True)
+        os.mkdir(town.path("jobs"))
+        job = town.new_job("jobs/a.job")
+        for salt in range(6):
+            town.open_job(job, "--seats", "0", "--salt", str(salt), *SOON)
+        one = town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
+                         "--threads", "1", "--measure", "0.05", "--hour-least", "1000000000ether",
+                         more={"LOCKSTEP_LOCKS": town.path("greedy")})
+
+        def refused():
+            offers = jobs_of(town, "greedy").get("offers", ())
+            return len(offers) == 6 and all("--hour-least" in offer["why"] for offer in offers)
+        town.until(refused, "the pace of all openings is known")
+        assert one.said().count("measures job") == 1, one.said()
+        assert one.stop() == 0
+
+
 def a_device_trains_one_job_at_a_time():
     """Where another process computes, a node waits and says so; a run by hand goes on, and says so."""
     with Town(["client", "greedy"]) as town:
@@ -342,7 +361,8 @@ def a_job_whose_training_fails_is_given_back():
 
 
 if __name__ == "__main__":
-    sys.exit(main([two_nodes_empty_a_board, a_device_trains_one_job_at_a_time,
+    sys.exit(main([two_nodes_empty_a_board, a_job_is_measured_once_for_all_its_openings,
+                   a_device_trains_one_job_at_a_time,
                    a_job_that_is_begun_waits_for_its_own_user_alone,
                    several_devices_train_at_once_when_nobody_else_uses_them,
                    a_job_whose_training_fails_is_given_back],
