@@ -1,6 +1,6 @@
 /*
- * Goal: a board gives each event to the job that it is about, also one that names a claim alone, and
- * begins again after a rewind.
+ * Goal: a board gives each event to the job that it is about, also one that names a claim alone,
+ * and begins again after a rewind.
  * Method: events made by hand: many jobs, each with a claim. tests/chain/game/history_test.c holds
  * the records to the ledger.
  */
@@ -12,9 +12,10 @@
 
 static struct hash32 hash_of(uint32_t number, uint8_t mark)
 {
-    /* The first bytes of all are alike but for the number, so places are shared. */
-    struct hash32 hash = {{(uint8_t)(number & 3), 0, 0, 0, mark}};
+    const uint32_t place = number & 1023; /* shared by three */
+    struct hash32 hash = {{0, 0, 0, 0, mark}};
 
+    memcpy(hash.bytes, &place, sizeof(place));
     memcpy(hash.bytes + 8, &number, sizeof(number));
     return hash;
 }
