@@ -12,7 +12,7 @@
 
 static struct hash32 hash_of(uint32_t number, uint8_t mark)
 {
-    const uint32_t place = number & 1023; /* shared by three */
+    const uint32_t place = number * 40503u & 1023; /* spread, and shared by three */
     struct hash32 hash = {{0, 0, 0, 0, mark}};
 
     memcpy(hash.bytes, &place, sizeof(place));
