@@ -15,7 +15,8 @@ turn := $(BUILD)/turn/$(asan_turn)
 turn_tests := $(turn_names:%=$(turn)/%)
 TURN_SECONDS ?= 240
 
-$(turn)/%: variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
+# Private: what a test is linked with is compiled as ever.
+$(turn)/%: private variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
 $(turn)/%: LDFLAGS += $(quick_ld)
 # An archive: what a test has of its own takes the place of a member.
 $(turn)/libturn.a: $(turn_sources:%.c=$(BUILD)/asan/%.o)

@@ -38,3 +38,8 @@ lint-scripts: | $(BUILD)/setup/lint.ok
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
 .PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts
+
+count: ## lines of product and tests by room, bytecode apart
+	$(Q)scripts/count $(rooms)
+
+.PHONY: count
