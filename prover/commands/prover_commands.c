@@ -14,6 +14,7 @@
 #include "base/io/file.h"
 #include "base/io/listen.h"
 #include "base/io/log.h"
+#include "base/web/ports.h"
 #include "chain/commands/job_source.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
@@ -580,8 +581,9 @@ static const struct command commands[] = {
      .arguments = "JOB",
      .example = "lockstep prover run text.job --data text.u8\n"
                 "lockstep prover run text.job --data text.u8 --ledger local:try.ledger "
-                "--serve 127.0.0.1:7570\n"
-                "lockstep prover run 0x51dc0a7f --ledger local:try.ledger --serve 127.0.0.1:7570\n"
+                "--serve 127.0.0.1:" PORT_SOLVER_BUNDLES "\n"
+                "lockstep prover run 0x51dc0a7f --ledger local:try.ledger --serve "
+                "127.0.0.1:" PORT_SOLVER_BUNDLES "\n"
                 "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,
@@ -606,7 +608,7 @@ static const struct command commands[] = {
          "jobs' shows what it does and why it refuses a job.",
      .example = "lockstep prover node --hour-least 0.0005eth\n"
                 "lockstep prover node --jobs jobs --data text.u8 --slot cuda:0 --slot cuda:1 "
-                "--price 0.0004eth --serve 0.0.0.0:7570",
+                "--price 0.0004eth --serve 0.0.0.0:" PORT_SOLVER_BUNDLES,
      .options = node_commands_node_options,
      .option_count = NODE_COMMANDS_NODE_OPTIONS,
      .run = node_commands_node},
