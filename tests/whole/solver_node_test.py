@@ -22,7 +22,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from town import BOND, DATA, ETHER, PERIOD_S, Town, main  # noqa: E402
+from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, Town, main  # noqa: E402
 import browser  # noqa: E402
 
 JOBS = 10
@@ -247,6 +247,38 @@ def take_lock(descriptor):
         return False
 
 
+def kernel_says(process):
+    """Seccomp's mode and the capabilities of every thread, in words of the kernel."""
+    told = set()
+    for path in glob.glob("/proc/%d/task/*/status" % process):
+        with open(path, encoding="utf-8") as status:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+        told.add((fields["Seccomp"], int(fields["CapEff"], 16) & ~6))  # 6: its right to files
+    return told
+
+
+def what_trains_a_strangers_program_is_confined():
+    """And so is what measures it. tests/verifier/check/confine_test.c has what such a process cannot."""
+    if os.path.basename(os.path.dirname(LOCKSTEP)) == "asan":
+        print("# a sanitized program makes processes of its own, and is not confined")
+        return
+    with Town(["client", "greedy"]) as town:
+        os.makedirs(town.path("greedy"), exist_ok=True)
+        os.mkdir(town.path("jobs"))
+        job = town.new_job("jobs/a.job", "--steps", "4000", "--segment", "250", "--width", "8",
+                           "--length", "4")
+        probe = town.start("greedy", "prover", "probe", job, "--data", DATA, "--measure", "20")
+        town.until(lambda: kernel_says(probe.process.pid) == {("2", 0)}, "probe is confined")
+        probe.kill()
+        town.open_job(job, "--seats", "0", *SOON)
+        one = town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
+                         "--threads", "2", "--measure", "0.05", "--clock-least", "0s",
+                         more={"LOCKSTEP_LOCKS": town.path("greedy")})
+        town.until(lambda: [process for process in trainings(one)
+                            if kernel_says(process) == {("2", 0)}], "the training is confined")
+        assert one.stop() == 0, one.said()
+
+
 def trainings(one):
     """The children of a node that train, and the devices they train on."""
     found = {}
@@ -363,6 +395,7 @@ def a_job_whose_training_fails_is_given_back():
 if __name__ == "__main__":
     sys.exit(main([two_nodes_empty_a_board, a_job_is_measured_once_for_all_its_openings,
                    a_device_trains_one_job_at_a_time,
+                   what_trains_a_strangers_program_is_confined,
                    a_job_that_is_begun_waits_for_its_own_user_alone,
                    several_devices_train_at_once_when_nobody_else_uses_them,
                    a_job_whose_training_fails_is_given_back],
