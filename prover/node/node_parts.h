@@ -47,7 +47,8 @@ struct node_slot {
     struct device_lock lock;
     struct child_process child;
     struct hash32 job; /* unless it is idle */
-    char why[200];     /* it is idle */
+    char why[256];     /* it is idle, or not alone */
+    bool holds_up;     /* a job that is begun waits for its device */
 };
 
 /* What the node thinks of a job of the board, which has the same number there. */

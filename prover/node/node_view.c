@@ -41,10 +41,10 @@ static json_t *slots_json(const struct solver_node *node)
         const struct node_slot *slot = &node->slots[i];
 
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:s}", "device", node->options.devices[i], "does",
+            list, json_pack("{s:s, s:s, s:o, s:s, s:b}", "device", node->options.devices[i], "does",
                             words[slot->task], "job",
                             slot->task == SLOT_IDLE ? json_null() : key_json(&slot->job), "why",
-                            slot->why));
+                            slot->why, "holds_up", (int)slot->holds_up));
     }
     return list;
 }
@@ -166,11 +166,26 @@ void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, co
     }
 }
 
+/* Why a job that is begun stands still; NULL: none does. */
+static const char *holds_up(const json_t *view)
+{
+    const json_t *slot;
+    size_t at;
+
+    json_array_foreach(json_object_get(view, "slots"), at, slot)
+    {
+        if (json_is_true(json_object_get(slot, "holds_up"))) {
+            return text_of(slot, "why");
+        }
+    }
+    return NULL;
+}
+
 const char *node_view_trouble(const json_t *view, uint64_t now_s)
 {
     return (uint64_t)number_of(view, "alive") + SILENT_S < now_s ? "the node is silent"
            : text_of(view, "trouble")[0] != '\0'                 ? "the ledger cannot be read"
-                                                                 : NULL;
+                                                                 : holds_up(view);
 }
 
 static void print_jobs(FILE *out, const json_t *jobs)
