@@ -171,7 +171,8 @@ static enum status unknown_fork(const json_t *block, struct error *error)
                     json_string_value(json_object_get(block, "number")), fork_of(block),
                     stranger == NULL ? "" : " (with '", stranger == NULL ? "" : stranger,
                     stranger == NULL ? "" : "')");
-    error_advise(error, "name an endpoint that serves debug_getRawHeader, or take a newer Lockstep");
+    error_advise(error,
+                 "name an endpoint that serves debug_getRawHeader, or take a newer Lockstep");
     return STATUS_BAD_FORMAT;
 }
 

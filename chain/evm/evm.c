@@ -29,7 +29,8 @@ enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error)
 enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
                       struct error *error)
 {
-    return poll_largest(rpc, nonce, "eth_getTransactionCount", account_params(account), NULL, error);
+    return poll_largest(rpc, nonce, "eth_getTransactionCount", account_params(account), NULL,
+                        error);
 }
 
 static enum status reduce_chain_id(char **text, const json_t *answer, const void *subject,
@@ -164,8 +165,8 @@ enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_
     status =
         poll_majority(rpc, &answer,
                       poll_whole("eth_call", json_pack("[{s:s, s:s, s:s, s:s}, s]", "from",
-                                                        from_text, "to", to_text, "value",
-                                                        value_text, "data", data_text, "latest")),
+                                                       from_text, "to", to_text, "value",
+                                                       value_text, "data", data_text, "latest")),
                       error);
     free(data_text);
     if (status != STATUS_OK) {

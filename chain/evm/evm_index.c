@@ -120,8 +120,8 @@ static enum status compare_block(bool *same, struct evm_index *index, const stru
     if (status != STATUS_OK || !hash32_equal(&kept.hash, &block->hash)) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    status = evm_logs_of(index->rpc, &logs, block, 1, index->contracts, index->contract_count,
-                         error);
+    status =
+        evm_logs_of(index->rpc, &logs, block, 1, index->contracts, index->contract_count, error);
     if (status == STATUS_OK) {
         theirs = event_log_hash_of(logs.logs, logs.places, logs.count);
     }

@@ -16,11 +16,11 @@
 #include "chain/evm/evm_logs.h"
 #include "chain/evm/rpc/rpc.h"
 
-#define EVM_INDEX_BLOCKS_MAX 8192 /* of one round */
-#define EVM_INDEX_SINGLES_MAX 200 /* ... of which this many come one by one */
-#define EVM_INDEX_AGAIN      4    /* newest blocks whose logs are compared every round */
-#define EVM_INDEX_ROUND_S    20   /* after which a round ends although there are more blocks */
-#define EVM_INDEX_DEEP 64 /* blocks on top of one that counts as final where no endpoint says it */
+#define EVM_INDEX_BLOCKS_MAX  8192 /* of one round */
+#define EVM_INDEX_SINGLES_MAX 200  /* ... of which this many come one by one */
+#define EVM_INDEX_AGAIN       4    /* newest blocks whose logs are compared every round */
+#define EVM_INDEX_ROUND_S     20   /* after which a round ends although there are more blocks */
+#define EVM_INDEX_DEEP        64   /* blocks on top of a final one, where no endpoint names one */
 
 struct evm_index {
     struct database *sql; /* with EVENT_LOG_SCHEMA */

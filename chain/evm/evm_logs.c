@@ -215,8 +215,7 @@ static enum status look_at(struct seen *seen, const json_t *entry, const struct 
     }
     seen[at].contracts[contract] = true;
     for (int i = 0; i < GAME_EVENT_KINDS; i++) {
-        seen[at].events[i] =
-            seen[at].events[i] || hash32_equal(&topic, &subject->event_topics[i]);
+        seen[at].events[i] = seen[at].events[i] || hash32_equal(&topic, &subject->event_topics[i]);
     }
     return STATUS_OK;
 }
@@ -448,8 +447,8 @@ static void put_height(json_t *object, const char *key, uint64_t height)
 static json_t *logs_params(const struct subject *subject)
 {
     json_t *addresses = json_array();
-    json_t *params = subject->block_count == 1 ? hash_params(&subject->blocks[0].hash)
-                                               : json_pack("[{}]");
+    json_t *params =
+        subject->block_count == 1 ? hash_params(&subject->blocks[0].hash) : json_pack("[{}]");
     json_t *filter = json_array_get(params, 0);
 
     for (size_t i = 0; i < subject->contract_count; i++) {
@@ -470,8 +469,8 @@ enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct evm
                         size_t block_count, const struct address *contracts, size_t contract_count,
                         struct error *error)
 {
-    struct subject subject = {blocks, block_count, contracts, contract_count, {{{0}}}, {{{0}}},
-                              {{{0}}}};
+    struct subject subject = {blocks,  block_count, contracts, contract_count,
+                              {{{0}}}, {{{0}}},     {{{0}}}};
     bool any = false;
     json_t *answer;
     enum status status;

@@ -58,7 +58,8 @@ static bool is_alone(const struct rpc *rpc, const bool answered[RPC_ENDPOINTS_MA
                      const bool refused[RPC_ENDPOINTS_MAX])
 {
     for (size_t i = 0; i < 2 && rpc_endpoint_count(rpc) == 2; i++) {
-        if (answered[i] && !answered[1 - i] && (refused[1 - i] || rpc_endpoint_is_out(rpc, 1 - i))) {
+        if (answered[i] && !answered[1 - i] &&
+            (refused[1 - i] || rpc_endpoint_is_out(rpc, 1 - i))) {
             return true;
         }
     }
@@ -180,8 +181,10 @@ static enum status disagreement(struct poll *poll, struct rpc *rpc, const char *
                        poll->texts[i]);
         rpc_endpoint_blame(rpc, i, method, reason);
     }
-    (void)error_set(error, STATUS_UNREACHABLE, "%s: the two endpoints disagree: %s says %.*s, %s "
-                    "says %.*s", method, rpc_endpoint_label(rpc, 0), SHOWN_MAX, poll->texts[0],
+    (void)error_set(error, STATUS_UNREACHABLE,
+                    "%s: the two endpoints disagree: %s says %.*s, %s "
+                    "says %.*s",
+                    method, rpc_endpoint_label(rpc, 0), SHOWN_MAX, poll->texts[0],
                     rpc_endpoint_label(rpc, 1), SHOWN_MAX, poll->texts[1]);
     error_advise(error, "a third endpoint decides: --ledger URL,URL,URL");
     return STATUS_UNREACHABLE;
@@ -278,7 +281,7 @@ enum status poll_majority(struct rpc *rpc, json_t **answer, struct poll_query qu
 
 /* ---- numbers that grow -------------------------------------------------------- */
 
-struct heights {
+struct numbers {
     uint64_t values[RPC_ENDPOINTS_MAX];
     bool answered[RPC_ENDPOINTS_MAX];
     bool refused[RPC_ENDPOINTS_MAX];
@@ -286,16 +289,14 @@ struct heights {
     size_t count;
 };
 
-static void ask_number(struct heights *heights, struct rpc *rpc, size_t endpoint,
-                       const char *method, json_t *params, const char *field,
-                       struct error *trouble)
+static void ask_number(struct numbers *numbers, struct rpc *rpc, size_t endpoint,
+                       const char *method, json_t *params, const char *field, struct error *trouble)
 {
     json_t *answer = NULL;
     uint64_t value = 0;
-    enum status status =
-        rpc_call_at(rpc, endpoint, &answer, method, json_incref(params), trouble);
+    enum status status = rpc_call_at(rpc, endpoint, &answer, method, json_incref(params), trouble);
 
-    heights->refused[endpoint] = status == STATUS_REFUSED;
+    numbers->refused[endpoint] = status == STATUS_REFUSED;
     if (status != STATUS_OK) {
         return;
     }
@@ -303,18 +304,18 @@ static void ask_number(struct heights *heights, struct rpc *rpc, size_t endpoint
                            trouble);
     json_decref(answer);
     if (status != STATUS_OK) {
-        heights->refused[endpoint] = true;
+        numbers->refused[endpoint] = true;
         rpc_endpoint_blame(rpc, endpoint, method, trouble->text);
         (void)error_wrap(trouble, "%s", rpc_endpoint_label(rpc, endpoint));
         return;
     }
-    heights->values[endpoint] = value;
-    heights->answered[endpoint] = true;
-    heights->count++;
+    numbers->values[endpoint] = value;
+    numbers->answered[endpoint] = true;
+    numbers->count++;
 }
 
 /* The largest number that this many have reached. */
-static uint64_t largest_of(const struct heights *heights, size_t endpoint_count, size_t many)
+static uint64_t largest_of(const struct numbers *numbers, size_t endpoint_count, size_t many)
 {
     uint64_t largest = 0;
 
@@ -322,33 +323,33 @@ static uint64_t largest_of(const struct heights *heights, size_t endpoint_count,
         size_t reached = 0;
 
         for (size_t k = 0; k < endpoint_count; k++) {
-            reached += heights->answered[k] && heights->values[k] >= heights->values[i];
+            reached += numbers->answered[k] && numbers->values[k] >= numbers->values[i];
         }
-        if (heights->answered[i] && reached >= many && heights->values[i] > largest) {
-            largest = heights->values[i];
+        if (numbers->answered[i] && reached >= many && numbers->values[i] > largest) {
+            largest = numbers->values[i];
         }
     }
     return largest;
 }
 
-static void judge_lag(const struct heights *heights, struct rpc *rpc, const char *method)
+static void judge_lag(const struct numbers *numbers, struct rpc *rpc, const char *method)
 {
-    uint64_t highest = largest_of(heights, rpc_endpoint_count(rpc), 1);
+    uint64_t highest = largest_of(numbers, rpc_endpoint_count(rpc), 1);
 
     for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
         char reason[RPC_REASON_SIZE];
 
-        if (!heights->answered[i]) {
+        if (!numbers->answered[i]) {
             continue;
         }
-        if (highest - heights->values[i] <= LAG_BLOCKS) {
+        if (highest - numbers->values[i] <= LAG_BLOCKS) {
             rpc_endpoint_clear(rpc, i, method);
             continue;
         }
         (void)snprintf(reason, sizeof(reason),
                        "%s: it says %" PRIu64 ", another endpoint says %" PRIu64
                        ": it lags, or the other one lies",
-                       method, heights->values[i], highest);
+                       method, numbers->values[i], highest);
         rpc_endpoint_blame(rpc, i, method, reason);
     }
 }
@@ -356,7 +357,7 @@ static void judge_lag(const struct heights *heights, struct rpc *rpc, const char
 enum status poll_largest(struct rpc *rpc, uint64_t *number, const char *method, json_t *params,
                          const char *field, struct error *error)
 {
-    struct heights heights = {0};
+    struct numbers numbers = {0};
     size_t order[RPC_ENDPOINTS_MAX];
     size_t endpoint_count = rpc_endpoint_count(rpc);
     size_t majority = majority_of(rpc);
@@ -368,26 +369,26 @@ enum status poll_largest(struct rpc *rpc, uint64_t *number, const char *method, 
     do {
         size_t well = rpc_endpoint_order(rpc, order);
 
-        heights.may_answer = false;
+        numbers.may_answer = false;
         for (size_t i = 0; i < endpoint_count; i++) {
             size_t at = order[i];
-            bool rests = i >= well && (heights.count >= majority ||
-                                       is_alone(rpc, heights.answered, heights.refused));
+            bool rests = i >= well && (numbers.count >= majority ||
+                                       is_alone(rpc, numbers.answered, numbers.refused));
 
-            if (!heights.answered[at] && !heights.refused[at] && !rests) {
-                ask_number(&heights, rpc, at, method, params, field, &trouble);
+            if (!numbers.answered[at] && !numbers.refused[at] && !rests) {
+                ask_number(&numbers, rpc, at, method, params, field, &trouble);
             }
-            heights.may_answer =
-                heights.may_answer || (!heights.answered[at] && !heights.refused[at]);
+            numbers.may_answer =
+                numbers.may_answer || (!numbers.answered[at] && !numbers.refused[at]);
         }
-        alone = is_alone(rpc, heights.answered, heights.refused);
-    } while (heights.count < majority && !alone && heights.may_answer &&
+        alone = is_alone(rpc, numbers.answered, numbers.refused);
+    } while (numbers.count < majority && !alone && numbers.may_answer &&
              rpc_endpoint_again(rpc, &round));
     json_decref(params);
-    if (heights.count < majority && !alone) {
-        return no_agreement(method, heights.count, rpc, &trouble, error);
+    if (numbers.count < majority && !alone) {
+        return no_agreement(method, numbers.count, rpc, &trouble, error);
     }
-    judge_lag(&heights, rpc, method);
-    *number = largest_of(&heights, endpoint_count, alone ? 1 : majority);
+    judge_lag(&numbers, rpc, method);
+    *number = largest_of(&numbers, endpoint_count, alone ? 1 : majority);
     return STATUS_OK;
 }

@@ -27,7 +27,7 @@ struct poll_query {
     const char *method;
     json_t *params; /* taken; of a batch: a list of them, and the answer is a list of results */
     poll_reduce *reduce;
-    const void *subject; /* what an answer must be about */
+    const void *subject;     /* what an answer must be about */
     poll_complete *complete; /* NULL: answers are whole */
     bool batch;
 };

@@ -24,8 +24,8 @@ enum {
 
 /* Recent failures of an endpoint: one that hangs must not cost its timeout in every call. */
 struct health {
-    uint32_t failures;      /* in a row */
-    uint64_t rest_until_ms; /* on the steady clock */
+    uint32_t failures;       /* in a row */
+    uint64_t rest_until_ms;  /* on the steady clock */
     uint64_t pause_until_ms; /* it asked to be left alone until then */
     bool barred;
     /* What ails it: */
@@ -333,8 +333,8 @@ struct request {
 static enum status write_request(struct buffer *body, const struct request *request,
                                  struct error *error)
 {
-    json_t *json = request->batch ? json_array()
-                                  : make_request(request->id, request->method, request->params);
+    json_t *json =
+        request->batch ? json_array() : make_request(request->id, request->method, request->params);
     enum status status = STATUS_OK;
 
     buffer_init(body, RPC_REQUEST_SIZE_MAX);
@@ -342,8 +342,8 @@ static enum status write_request(struct buffer *body, const struct request *requ
         (void)json_array_append_new(json, make_request(request->id + i, request->method,
                                                        json_array_get(request->params, i)));
     }
-    if (json == NULL || (request->batch && json_array_size(json) !=
-                                               json_array_size(request->params))) {
+    if (json == NULL ||
+        (request->batch && json_array_size(json) != json_array_size(request->params))) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a request");
     }
     if (status == STATUS_OK) {
@@ -376,10 +376,10 @@ out:
     if (status != STATUS_OK) {
         return status;
     }
-    status = request->batch ? rpc_reply_read_batch(result, &rpc->failure, reply, reply_size,
-                                                   request->id, count, error)
-                            : rpc_reply_read(result, &rpc->failure, reply, reply_size, request->id,
-                                             error);
+    status = request->batch
+                 ? rpc_reply_read_batch(result, &rpc->failure, reply, reply_size, request->id,
+                                        count, error)
+                 : rpc_reply_read(result, &rpc->failure, reply, reply_size, request->id, error);
     if (status != STATUS_OK) {
         return error_wrap(error, "%s: %s", rpc_endpoint_label(rpc, endpoint), request->method);
     }
@@ -512,8 +512,7 @@ enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result, const
 enum status rpc_batch_at(struct rpc *rpc, size_t endpoint, json_t **results, const char *method,
                          json_t *params_list, struct error *error)
 {
-    return call_once(rpc, endpoint, results, (struct request){method, params_list, true, 0},
-                     error);
+    return call_once(rpc, endpoint, results, (struct request){method, params_list, true, 0}, error);
 }
 
 enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char *method,

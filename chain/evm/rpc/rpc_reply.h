@@ -34,8 +34,8 @@ MUST_CHECK enum status rpc_reply_read(json_t **result, struct rpc_failure *failu
                                       const char *text, size_t size, uint64_t id,
                                       struct error *error);
 
-/* The replies to a batch whose ids are first_id and those after it, in any order: *results is a list
- * in the order of the ids. STATUS_REFUSED: one of them, or the batch as a whole, was refused. */
+/* The replies to a batch whose ids are first_id and those after it, in any order: *results is a
+ * list in the order of the ids. STATUS_REFUSED: one of them, or the whole batch, was refused. */
 MUST_CHECK enum status rpc_reply_read_batch(json_t **results, struct rpc_failure *failure,
                                             const char *text, size_t size, uint64_t first_id,
                                             size_t count, struct error *error);

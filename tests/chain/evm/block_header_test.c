@@ -15,8 +15,8 @@
 #include "chain/codec/hex_data.h"
 #include "chain/evm/block_header.h"
 #include "chain/evm/evm.h"
+#include "tests/support/chain/made_block.h"
 #include "tests/support/game/anvil.h"
-#include "tests/support/game/made_block.h"
 #include "tests/support/game/rpc_server.h"
 
 #define ZERO32     "0x0000000000000000000000000000000000000000000000000000000000000000"

@@ -16,7 +16,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm_index.h"
 #include "chain/game/ledger.h"
-#include "tests/support/game/made_block.h"
+#include "tests/support/chain/made_block.h"
 #include "tests/support/game/rpc_server.h"
 
 #define REGISTRY "0x1111111111111111111111111111111111111111"
@@ -35,8 +35,8 @@ enum {
 
 enum hiding {
     HIDES_NOTHING,
-    HIDES_ALL,  /* answers every question for logs with an empty list */
-    HIDES_SOME, /* ... leaves the second log of a block out */
+    HIDES_ALL,      /* answers every question for logs with an empty list */
+    HIDES_SOME,     /* ... leaves the second log of a block out */
     HIDES_FILTERED, /* ... but has all logs of a block, as one whose index of logs is broken */
 };
 
@@ -45,7 +45,7 @@ struct chain {
     uint64_t finalized;
     struct hash32 hashes[BLOCKS_MAX + 1];
     atomic_uint blocks[BLOCKS_MAX + 1]; /* how often each was served */
-    uint64_t range_max; /* blocks of one request for logs; 0: any */
+    uint64_t range_max;                 /* blocks of one request for logs; 0: any */
     enum hiding hiding;
 };
 
@@ -221,8 +221,8 @@ static int answer(char *reply, int reply_size, const char *text, void *context)
     struct chain *chain = context;
     json_t *request = json_loads(text, 0, NULL);
     int size = rpc_server_write(reply, reply_size, request,
-                            serve(chain, json_string_value(json_object_get(request, "method")),
-                                  json_object_get(request, "params")));
+                                serve(chain, json_string_value(json_object_get(request, "method")),
+                                      json_object_get(request, "params")));
     json_decref(request);
     return size;
 }

@@ -22,7 +22,8 @@
 #define LIMITED  "{\"code\":-32005,\"message\":\"limit exceeded\"}"
 
 #define BATCH_REFUSED                                                                              \
-    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"batch too large\"}}"
+    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"batch too "         \
+    "large\"}}"
 
 enum {
     REQUEST_SIZE = 1 << 20,
@@ -278,9 +279,8 @@ static int answer_request(const struct rpc_server *server, char *body, const cha
     uint32_t most = atomic_load(&server->batch_max);
     int size = json_is_array(batch) && most > 0 && json_array_size(batch) > most
                    ? snprintf(body, REPLY_SIZE, "%s", BATCH_REFUSED)
-               : json_is_array(batch)
-                   ? answer_batch(server, body, batch)
-                   : server->answer(body, REPLY_SIZE, request, server->context);
+               : json_is_array(batch) ? answer_batch(server, body, batch)
+                                      : server->answer(body, REPLY_SIZE, request, server->context);
 
     json_decref(batch);
     return size;

@@ -1,5 +1,5 @@
 /* made_block.c - see made_block.h. */
-#include "tests/support/game/made_block.h"
+#include "tests/support/chain/made_block.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -19,17 +19,28 @@ static const struct {
     uint16_t size;
     uint64_t value;
 } items[] = {
-    {"parentHash", 32, 0},        {"sha3Uncles", 32, 1},
-    {"miner", 20, 2},             {"stateRoot", 32, 3},
-    {"transactionsRoot", 32, 4},  {"receiptsRoot", 32, 5},
-    {"logsBloom", BLOOM_SIZE, 0}, {"difficulty", NUMBER, 0},
-    {"number", NUMBER, 0},        {"gasLimit", NUMBER, 30000000},
-    {"gasUsed", NUMBER, 0},       {"timestamp", NUMBER, 0},
-    {"extraData", 3, 6},          {"mixHash", 32, 7},
-    {"nonce", 8, 0},              {"baseFeePerGas", NUMBER, 7},
-    {"withdrawalsRoot", 32, 8},   {"blobGasUsed", NUMBER, 0},
-    {"excessBlobGas", NUMBER, 0}, {"parentBeaconBlockRoot", 32, 9},
-    {"requestsHash", 32, 10},     {"blockAccessListHash", 32, 11},
+    {"parentHash", 32, 0},
+    {"sha3Uncles", 32, 1},
+    {"miner", 20, 2},
+    {"stateRoot", 32, 3},
+    {"transactionsRoot", 32, 4},
+    {"receiptsRoot", 32, 5},
+    {"logsBloom", BLOOM_SIZE, 0},
+    {"difficulty", NUMBER, 0},
+    {"number", NUMBER, 0},
+    {"gasLimit", NUMBER, 30000000},
+    {"gasUsed", NUMBER, 0},
+    {"timestamp", NUMBER, 0},
+    {"extraData", 3, 6},
+    {"mixHash", 32, 7},
+    {"nonce", 8, 0},
+    {"baseFeePerGas", NUMBER, 7},
+    {"withdrawalsRoot", 32, 8},
+    {"blobGasUsed", NUMBER, 0},
+    {"excessBlobGas", NUMBER, 0},
+    {"parentBeaconBlockRoot", 32, 9},
+    {"requestsHash", 32, 10},
+    {"blockAccessListHash", 32, 11},
     {"slotNumber", NUMBER, 12},
 };
 

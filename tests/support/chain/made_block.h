@@ -2,8 +2,8 @@
  * made_block.h - blocks that no chain has, as an endpoint tells them: their headers hash to their
  * hashes, and their bloom filters are those of their logs.
  */
-#ifndef TESTS_SUPPORT_GAME_MADE_BLOCK_H
-#define TESTS_SUPPORT_GAME_MADE_BLOCK_H
+#ifndef TESTS_SUPPORT_CHAIN_MADE_BLOCK_H
+#define TESTS_SUPPORT_CHAIN_MADE_BLOCK_H
 
 #include <jansson.h>
 #include <stdint.h>
@@ -26,4 +26,4 @@ struct made_block {
 json_t *made_block(const struct made_block *block, struct hash32 *hash,
                    char raw[2 * GAME_HEADER_MAX + 3]);
 
-#endif /* TESTS_SUPPORT_GAME_MADE_BLOCK_H */
+#endif /* TESTS_SUPPORT_CHAIN_MADE_BLOCK_H */
