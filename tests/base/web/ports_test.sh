@@ -8,9 +8,9 @@ set -u
 . tests/support/tap.sh
 header=base/web/ports.h
 
-port() { sed -n "s/^#define PORT_$1 \"\([0-9]*\)\".*/\1/p" "$header"; }
+port() { sed -n "s/^#define PORT_$1 *\"\([0-9]*\)\".*/\1/p" "$header"; }
 
-sed -n 's/^#define PORT_[A-Z_]* "\([0-9]*\)".*/\1/p' "$header" | sort | uniq -d >"$dir/told"
+sed -n 's/^#define PORT_[A-Z_]* *"\([0-9]*\)".*/\1/p' "$header" | sort | uniq -d >"$dir/told"
 [ "$(grep -c '^#define PORT_' "$header")" -ge 8 ] && [ ! -s "$dir/told" ]
 result $? "no two servers have one port"
 
@@ -47,9 +47,9 @@ at serve 'verifier run' "$(port VERIFIER_KEPT)"
 at at 'job serve' "$(port JOB_SERVE)"
 at port 'prover serve' "$(port PROVER_SERVE)"
 
-tr -s '[:space:]' ' ' <"$dir/text" >"$dir/told"
-grep -q "(default 127.0.0.1:$(port JOB_SERVE))" "$dir/told" &&
-    grep -q "(default $(port PROVER_SERVE))" "$dir/told" &&
+tr -s '[:space:]' ' ' <"$dir/text" >"$dir/words"
+grep -q "(default 127.0.0.1:$(port JOB_SERVE))" "$dir/words" &&
+    grep -q "(default $(port PROVER_SERVE))" "$dir/words" &&
     grep -q "^port=$(port PROVER_SERVE)$" packaging/examples/serve.conf
 result $? "the defaults are the header's"
 finish
