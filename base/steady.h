@@ -27,4 +27,13 @@ static inline double steady_seconds(void)
     return 1e-9 * (double)steady_ns();
 }
 
+/* The moment in so many seconds, for what waits until a moment of this clock. */
+static inline struct timespec steady_after(double seconds)
+{
+    uint64_t moment_ns = steady_ns() + (uint64_t)(seconds * 1e9);
+
+    return (struct timespec){.tv_sec = (time_t)(moment_ns / 1000000000u),
+                             .tv_nsec = (long)(moment_ns % 1000000000u)};
+}
+
 #endif /* BASE_STEADY_H */

@@ -533,6 +533,13 @@ static enum status find_again(struct attempt *attempt, struct command_context *c
     return steps > 0 ? STATUS_OK : session_check_purse(&attempt->session, true, error);
 }
 
+/* It holds no key, serves nothing, and needs no ledger: so it is where a node trains. */
+static bool trains_alone(const struct attempt *attempt, const struct command_context *context)
+{
+    return !attempt->with_ledger && options_text(context->options, "serve") == NULL &&
+           options_text(context->options, "status") == NULL;
+}
+
 static int run_resume(struct command_context *context)
 {
     const char *folder = context->options->arguments[0];
@@ -548,6 +555,9 @@ static int run_resume(struct command_context *context)
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(require_first_state(context, attempt.bundle, &error));
     TRY_OUT(find_again(&attempt, context, &error));
+    if (trains_alone(&attempt, context)) {
+        TRY_OUT(access_confine(attempt.bundle, folder, &attempt.machine, context->options, &error));
+    }
     TRY_OUT(access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle, &attempt.machine,
                        context->options, &error));
 out:

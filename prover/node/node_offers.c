@@ -108,6 +108,16 @@ static bool has_money(struct offer *offer, const struct solver_node *node, wei s
     return !offer->refused;
 }
 
+/* Where seats judge a segment, what they cannot fetch is void, and the work is for nothing. */
+static bool can_be_fetched(struct offer *offer, const struct solver_node *node,
+                           const struct game_terms *terms)
+{
+    if (terms->seats > 0 && node->options.nobody_fetches != NULL) {
+        refuse(offer, node->options.nobody_fetches);
+    }
+    return !offer->refused;
+}
+
 static bool is_admitted(struct offer *offer, const struct solver_node *node,
                         const struct game_terms *terms)
 {
@@ -171,7 +181,7 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
         return;
     }
     if (!has_files(offer, node, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
-        !is_admitted(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
+        !is_admitted(offer, node, &job->terms) || !can_be_fetched(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
         return;
     }
     error_init(&none);

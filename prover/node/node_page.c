@@ -57,7 +57,14 @@ static void add_top(struct buffer *page, const struct node_page *shown)
                       trouble == NULL ? "well" : "ill", trouble == NULL ? "Well" : "Not well",
                       trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
     web_page_text(page, strict_json_text_or(shown->view, "trouble", ""));
-    buffer_add_text(page, " <span class=\"dim\">Started ");
+    if (strict_json_text_or(shown->view, "nobody_fetches", "")[0] != '\0') {
+        buffer_add_text(page, " Takes only jobs without seats: ");
+        web_page_text(page, strict_json_text_or(shown->view, "nobody_fetches", ""));
+    } else {
+        buffer_add_text(page, " The ledger names ");
+        web_page_text(page, strict_json_text_or(shown->view, "contact", ""));
+    }
+    buffer_add_text(page, ". <span class=\"dim\">Started ");
     web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
     web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "paid"), "jobs paid");

@@ -110,6 +110,8 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
                             uint64_t now_s, struct error *error)
 {
     json_t *held = json_array();
+    const char *contact = node->options.terms.contact;
+    const char *nobody = node->options.nobody_fetches;
     char account[ADDRESS_TEXT_SIZE];
     struct buffer text;
     json_t *view;
@@ -119,12 +121,14 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
         (void)json_array_append_new(held, held_json(node->held[i]));
     }
     address_print(account, ledger_get_own(node->ledger));
-    view = json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "account",
-                     account, "started", (json_int_t)started_s, "alive", (json_int_t)now_s,
-                     "trouble", node->trouble, "purse_wei", amount_json(node->purse), "owed_wei",
-                     amount_json(node->owed), "earned_wei", amount_json(node->earned), "paid",
-                     (int)node->paid, "lost", (int)node->lost, "slots", slots_json(node), "jobs",
-                     held, "offers", offers_json(node));
+    view =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
+                  "account", account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
+                  nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
+                  (json_int_t)now_s, "trouble", node->trouble, "purse_wei",
+                  amount_json(node->purse), "owed_wei", amount_json(node->owed), "earned_wei",
+                  amount_json(node->earned), "paid", (int)node->paid, "lost", (int)node->lost,
+                  "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
     buffer_init(&text, NODE_VIEW_SIZE_MAX);
     TRY_OUT(view == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the node's view")
                          : strict_json_write(&text, error, view, JSON_COMPACT));
@@ -213,6 +217,12 @@ void node_view_print(FILE *out, const json_t *view)
             strict_json_number_or_0(view, "lost"),
             strict_json_text_or(view, "trouble", "")[0] == '\0' ? "" : "; ",
             strict_json_text_or(view, "trouble", ""));
+    if (strict_json_text_or(view, "nobody_fetches", "")[0] != '\0') {
+        fprintf(out, "only jobs without seats: %s\n",
+                strict_json_text_or(view, "nobody_fetches", ""));
+    } else {
+        fprintf(out, "the ledger names %s\n", strict_json_text_or(view, "contact", ""));
+    }
     json_array_foreach(json_object_get(view, "slots"), at, item)
     {
         fprintf(out, "%-14s  %s %.14s%s\n", strict_json_text_or(item, "device", ""),
