@@ -28,6 +28,7 @@ lint-source:
 	$(Q)scripts/check-layers $(rooms)
 	$(Q)scripts/check-house $(rooms)
 	$(Q)scripts/arrows --check
+	$(Q)scripts/check-repeats $(rooms)
 	$(Q)scripts/check-source $(lint_sources) $(lint_headers) $(cuda_sources)
 
 lint-globals: $(BUILD)/liblockstep.a
