@@ -35,32 +35,40 @@ contract RulesBinary is FloatRules {
         if (shown.output != 0) revert Evidence.BadDescriptor();
         if (shown.operation == OP_SELECT) return _select(shown);
         if (shown.operation != OP_BINARY) revert Evidence.BadDescriptor();
-        uint256 a = _viewed(shown, 0, BINARY_D0);
-        uint256 b = _viewed(shown, 1, BINARY_D0);
+        (uint256 a, uint256 b) = _places(shown, BINARY_D0, BINARY_A0, BINARY_B0);
+        a = _input(shown, 0, a);
+        b = _input(shown, 1, b);
         return _binary(shown.natural(BINARY_FUNCTION), a, b);
     }
 
-    /// @dev The element of an input, read through its view: the dims, then strides for each input.
-    function _viewed(Evidence.Exhibit memory shown, uint256 input, uint256 dims)
+    /// @dev Where two inputs are read through their views: `dims` and strides are the first of four
+    /// attributes. From where nothing is left of the index, it is 0 along all axes.
+    function _places(Evidence.Exhibit memory shown, uint256 dims, uint256 first, uint256 second)
         internal
         pure
-        returns (uint256)
+        returns (uint256 a, uint256 b)
     {
-        uint256 strides = dims + VIEW_AXES * (input + 1);
         uint256 index = shown.element;
-        uint256 place = 0;
-        for (uint256 axis = VIEW_AXES; axis > 0; axis--) {
-            uint256 length = shown.size(dims + axis - 1);
-            if (length == 1) continue;
-            place += index % length * shown.natural(strides + axis - 1);
-            index /= length;
+        uint256 axis = VIEW_AXES;
+        unchecked {
+            while (axis > 0 && index > 0) {
+                axis--;
+                uint256 length = shown.size(dims + axis);
+                uint256 at = index % length;
+                index /= length;
+                if (at > 0) {
+                    a += at * shown.natural(first + axis);
+                    b += at * shown.natural(second + axis);
+                }
+            }
         }
-        return _input(shown, input, place);
     }
 
     function _select(Evidence.Exhibit memory shown) internal pure returns (uint256) {
-        bool first = _viewed(shown, 0, SELECT_D0) & Binary32.MAGNITUDE != 0;
-        return _viewed(shown, first ? 1 : 2, SELECT_D0);
+        (uint256 c, uint256 place) = _places(shown, SELECT_D0, SELECT_C0, SELECT_A0);
+        if (_input(shown, 0, c) & Binary32.MAGNITUDE != 0) return _input(shown, 1, place);
+        (, place) = _places(shown, SELECT_D0, SELECT_C0, SELECT_B0);
+        return _input(shown, 2, place);
     }
 
     function _binary(uint256 f, uint256 a, uint256 b) internal pure returns (uint256) {

@@ -14,7 +14,7 @@
 #include "chain/evm/evm_open.h"
 #include "chain/evm/ledger_evm.h"
 
-#define ONE(name, code)   +1
+#define ONE(name, code)     +1
 #define RULES(rules, bytes) {.name = "rules of " rules, .code = (bytes)},
 
 enum {

@@ -188,11 +188,11 @@ static void pair_singly(float *y, struct terms_run a, struct terms_run b, size_t
     static void pair_##name(float *y, struct terms_run a, struct terms_run b, size_t count)        \
     {                                                                                              \
         if (a.stride == 1 && b.stride == 1) {                                                      \
-            map(y, a.at, b.at, count, simd_set(0.0f), vector_pair_##name);                   \
+            map(y, a.at, b.at, count, simd_set(0.0f), vector_pair_##name);                         \
         } else if (a.stride == 1 && b.stride == 0) {                                               \
-            map(y, a.at, NULL, count, simd_set(*b.at), vector_pair_##name);                  \
+            map(y, a.at, NULL, count, simd_set(*b.at), vector_pair_##name);                        \
         } else if (a.stride == 0 && b.stride == 1) {                                               \
-            map(y, b.at, NULL, count, simd_set(*a.at), vector_turned_##name);                \
+            map(y, b.at, NULL, count, simd_set(*a.at), vector_turned_##name);                      \
         } else {                                                                                   \
             pair_singly(y, a, b, count, code);                                                     \
         }                                                                                          \

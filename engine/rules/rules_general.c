@@ -18,8 +18,8 @@ RULE uint32_t rule_map(const struct rule_call *call, uint64_t index)
 {
     enum map_function function = (enum map_function)call->op->attributes[MAP_FUNCTION];
 
-    return real_to_bits(element_map(function, rule_input(call, 0, index),
-                                    rule_constant(call, MAP_CONSTANT_BITS)));
+    return real_to_bits(
+        element_map(function, rule_input(call, 0, index), rule_constant(call, MAP_CONSTANT_BITS)));
 }
 
 RULE uint32_t rule_binary(const struct rule_call *call, uint64_t index)

@@ -215,7 +215,8 @@ static uint32_t build_turns(struct builder *builder, enum binary_function functi
         return 0;
     }
     if (div == 0 || div > count || mod > count || count % (div * mod) != 0) {
-        builder_fail(builder, STATUS_USAGE, "cannot read %llu elements in whole turns of %llu by %llu",
+        builder_fail(builder, STATUS_USAGE,
+                     "cannot read %llu elements in whole turns of %llu by %llu",
                      (unsigned long long)count, (unsigned long long)mod, (unsigned long long)div);
         return 0;
     }

@@ -148,7 +148,8 @@ void reverse_add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, ui
 
 void grad_expand(struct reverse *reverse, uint32_t dy)
 {
-    reverse_add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV), attribute(reverse, EXPAND_MOD));
+    reverse_add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV),
+                        attribute(reverse, EXPAND_MOD));
 }
 
 void grad_image(struct reverse *reverse, uint32_t dy)

@@ -23,7 +23,7 @@ bool reverse_wants(const struct reverse *reverse, uint32_t slot);
 /* Adds to the gradient of the input in this slot. */
 void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient);
 
-/* Adds dy summed over all elements i that read one element of the operand, the one at (i/div)%mod. */
+/* Adds dy summed over all elements i that read one element of the operand, that at (i/div)%mod. */
 void reverse_add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uint64_t div,
                          uint64_t mod);
 

@@ -394,20 +394,20 @@ static uint32_t grad_second(struct two *two, enum binary_function function, uint
         return grad_extreme(two, two->b, two->a);
     case BINARY_SQUARED_ERROR:
         return build_scale(builder, first == TENSOR_NONE ? grad_square(two) : first, -1.0f);
+    case BINARY_POW: /* none with respect to the exponent */
+        return reverse_refuse(two->reverse);
     case BINARY_LESS:
     case BINARY_LESS_EQUAL:
     case BINARY_EQUAL:
     case BINARY_NOT_EQUAL:
-        return TENSOR_NONE;
-    case BINARY_POW: /* none with respect to the exponent */
+    case BINARY_SQUARED_ERROR_SLOPE:
     case BINARY_RELU_GRAD:
     case BINARY_GELU_GRAD:
     case BINARY_SILU_GRAD:
-    case BINARY_SQUARED_ERROR_SLOPE:
     case BINARY_FUNCTION_COUNT:
         break;
     }
-    return reverse_refuse(two->reverse);
+    return grad_first(two, function); /* none, as of the first */
 }
 
 void grad_binary(struct reverse *reverse, uint32_t dy)

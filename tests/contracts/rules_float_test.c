@@ -89,7 +89,7 @@ struct jury_case {
 struct session {
     struct court *court;
     enum op_kind kind;
-    const struct address *rules; /* who hears the cases */
+    const struct address *rules;       /* who hears the cases */
     struct jury_case cases[CASES_MAX]; /* as many as the jury has cases */
     uint64_t tried[OP_OUTPUTS_MAX];
 };
@@ -264,9 +264,9 @@ static void test_operations_of_other_contracts_are_refused(void **state)
             const struct address *rules = &court->contracts.contracts[i];
 
             if (i != JURY_MOVES && i != JURY_CONTRACTION) {
-                assert_int_equal(
-                    is_refused(court, rules, &evidence),
-                    jury_rules_of_op(&court->contracts, &exhibit.tape->ops[0]) != rules);
+                assert_int_equal(is_refused(court, rules, &evidence),
+                                 jury_rules_of_op(&court->contracts, &exhibit.tape->ops[0]) !=
+                                     rules);
             }
         }
         buffer_release(&evidence);

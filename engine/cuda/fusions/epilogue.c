@@ -382,7 +382,8 @@ static void build_products(struct selftest_tape *tape, const struct op *a, const
 
     switch (part) {
     case 0:
-        selftest_show(tape, add_binary(tape, BINARY_ADD, x, add_binary(tape, BINARY_ADD, made, row)));
+        selftest_show(tape,
+                      add_binary(tape, BINARY_ADD, x, add_binary(tape, BINARY_ADD, made, row)));
         made = add_binary(tape, BINARY_ADD, add_product(tape, a, b, sizes), row);
         selftest_show(tape, made);
         selftest_show(tape, add_map(tape, MAP_GELU, made));
@@ -437,7 +438,7 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
         const struct op *op = selftest_rows(tape, &kinds[i], 5, k, 0);
 
         selftest_show(tape, add_binary(tape, BINARY_ADD, residual,
-                                        selftest_hide(tape, op->outputs[i == 0 ? 4 : 2])));
+                                       selftest_hide(tape, op->outputs[i == 0 ? 4 : 2])));
     }
 }
 

@@ -95,8 +95,7 @@ static RULE INLINED void binary_loop(const struct elements_args *args,
     const float *b = (const float *)args->inputs[1];
 
     for (uint64_t i = first_place(); i < args->count; i += place_stride()) {
-        const uint64_t at_a =
-            (args->alike & 1) != 0 ? i : view_place(dims, dims + VIEW_AXES, i);
+        const uint64_t at_a = (args->alike & 1) != 0 ? i : view_place(dims, dims + VIEW_AXES, i);
         const uint64_t at_b =
             (args->alike & 2) != 0 ? i : view_place(dims, dims + 2 * VIEW_AXES, i);
 

@@ -396,8 +396,7 @@ void op_check_adamw(struct op_checker *checker)
 
 void op_check_map(struct op_checker *checker)
 {
-    const uint64_t function =
-        check_attribute(checker, MAP_FUNCTION, 0, MAP_FUNCTION_COUNT - 1);
+    const uint64_t function = check_attribute(checker, MAP_FUNCTION, 0, MAP_FUNCTION_COUNT - 1);
     const uint64_t count = output_count(checker, 0);
 
     if (function == MAP_SCALE) {

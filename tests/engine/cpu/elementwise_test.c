@@ -377,15 +377,24 @@ struct pinned {
 static void test_activation_bits_are_the_pinned_ones(void **state)
 {
     static const struct pinned vectors[] = {
-        {MAP_GELU, 1, 0x3f800000, 0x3f57585c},      {MAP_GELU, 1, 0xbf800000, 0xbe229e90},
-        {MAP_GELU, 1, 0xc0a00000, 0xb4761470},      {MAP_GELU, 1, 0x33800000, 0x33000001},
-        {MAP_GELU, 1, 0x00000003, 0x00000002},      {MAP_GELU, 1, 0x40490fdb, 0x4048ea6e},
-        {BINARY_GELU_GRAD, 2, 0x3f800000, 0x3f8a9e91}, {BINARY_GELU_GRAD, 2, 0xbf800000, 0xbda9e914},
-        {BINARY_GELU_GRAD, 2, 0xc0a00000, 0xb5cf8c9e}, {BINARY_GELU_GRAD, 2, 0x00000000, 0x3f000000},
-        {MAP_SILU, 1, 0x3f800000, 0x3f3b26a8},      {MAP_SILU, 1, 0xbf800000, 0xbe89b2b1},
-        {MAP_SILU, 1, 0xc1200000, 0xb9ee03fc},      {MAP_SILU, 1, 0x40490fdb, 0x4040bbb1},
-        {BINARY_SILU_GRAD, 2, 0x3f800000, 0x3f6d7bd1}, {BINARY_SILU_GRAD, 2, 0xbf800000, 0x3d94217b},
-        {BINARY_SILU_GRAD, 2, 0xc1200000, 0xb9d63407}, {BINARY_SILU_GRAD, 2, 0x40490fdb, 0x3f8aaa4d},
+        {MAP_GELU, 1, 0x3f800000, 0x3f57585c},
+        {MAP_GELU, 1, 0xbf800000, 0xbe229e90},
+        {MAP_GELU, 1, 0xc0a00000, 0xb4761470},
+        {MAP_GELU, 1, 0x33800000, 0x33000001},
+        {MAP_GELU, 1, 0x00000003, 0x00000002},
+        {MAP_GELU, 1, 0x40490fdb, 0x4048ea6e},
+        {BINARY_GELU_GRAD, 2, 0x3f800000, 0x3f8a9e91},
+        {BINARY_GELU_GRAD, 2, 0xbf800000, 0xbda9e914},
+        {BINARY_GELU_GRAD, 2, 0xc0a00000, 0xb5cf8c9e},
+        {BINARY_GELU_GRAD, 2, 0x00000000, 0x3f000000},
+        {MAP_SILU, 1, 0x3f800000, 0x3f3b26a8},
+        {MAP_SILU, 1, 0xbf800000, 0xbe89b2b1},
+        {MAP_SILU, 1, 0xc1200000, 0xb9ee03fc},
+        {MAP_SILU, 1, 0x40490fdb, 0x4040bbb1},
+        {BINARY_SILU_GRAD, 2, 0x3f800000, 0x3f6d7bd1},
+        {BINARY_SILU_GRAD, 2, 0xbf800000, 0x3d94217b},
+        {BINARY_SILU_GRAD, 2, 0xc1200000, 0xb9d63407},
+        {BINARY_SILU_GRAD, 2, 0x40490fdb, 0x3f8aaa4d},
     };
 
     (void)state;

@@ -362,7 +362,8 @@ static void test_poisoned_control_changes_no_model_and_no_single_rule(void **sta
 {
     static const unsigned words[] = {CLEAN_STATE | FLUSH_BOTH, CLEAN_STATE | ROUND_UP};
     static const uint32_t a[1] = {0x00000003}; /* a subnormal */
-    struct op op = {.kind = OP_MAP, .input_count = 1, .output_count = 1, .attribute_count = MAP_ATTRIBUTES};
+    struct op op = {
+        .kind = OP_MAP, .input_count = 1, .output_count = 1, .attribute_count = MAP_ATTRIBUTES};
     struct rule_call call = {.op = &op};
     struct model_options options;
     struct small_model clean;

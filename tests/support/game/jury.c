@@ -46,7 +46,7 @@ void jury_deploy_rules(struct jury *jury, struct jury_rules *rules)
     }
 }
 
-#define OP_LEDGER(reads, contract) JURY_##contract
+#define OP_LEDGER(reads, contract)                                JURY_##contract
 #define CONTRACT(NAME, text, spec, rules, gradient, plan, ledger) [OP_##NAME] = (ledger),
 
 enum jury_contract jury_contract_of(enum op_kind kind)

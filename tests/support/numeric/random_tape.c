@@ -93,7 +93,8 @@ static uint32_t make_binary(struct maker *maker)
 }
 
 /* The function of two tensors of one count. */
-static uint32_t make_alike(struct maker *maker, enum binary_function function, uint32_t a, uint32_t b)
+static uint32_t make_alike(struct maker *maker, enum binary_function function, uint32_t a,
+                           uint32_t b)
 {
     uint32_t inputs[2] = {a, b};
     struct op op = op_begin(OP_BINARY, 2, inputs);

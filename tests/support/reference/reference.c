@@ -8,7 +8,6 @@
 #include "engine/ops/element.h"
 #include "tests/support/reference/reference_core.h"
 
-
 void *reference_room(size_t count, size_t size)
 {
     void *room = calloc(count + 1, size);
