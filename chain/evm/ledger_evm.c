@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/io/file.h"
+#include "base/steady.h"
 #include "chain/codec/abi.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
@@ -19,7 +19,7 @@ enum {
     WORDS_MAX = 20,
     JOB_WORDS = 17,
     CLAIM_WORDS = 15,
-    CHAIN_CHECK_S = 45,
+    CHAIN_CHECK_MS = 45000,
 };
 
 /* More than each move can cost, beside its bytes (docs/GAS.md has the costs): a claim must not fail
@@ -53,7 +53,7 @@ struct evm {
     struct database sql; /* the event log */
     struct evm_index index;
     uint64_t chain_id;
-    time_t chain_checked_s; /* when the endpoints were asked for it, on the steady clock */
+    uint64_t chain_checked_ms; /* when the endpoints were asked for it, on the steady clock */
     struct address account;
     struct address registry;
     struct address referee;
@@ -226,12 +226,11 @@ static enum status evm_look(void *self, struct ledger_outcome *outcome, const ch
 /* An endpoint may become one of another chain, or have been away when the ledger was opened. */
 static void check_chain(struct evm *evm)
 {
-    struct timespec now;
+    uint64_t now_ms = steady_ms();
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    if (evm->chain_checked_s == 0 || now.tv_sec - evm->chain_checked_s >= CHAIN_CHECK_S) {
+    if (evm->chain_checked_ms == 0 || now_ms - evm->chain_checked_ms >= CHAIN_CHECK_MS) {
         evm_check_chain(evm->rpc, evm->chain_id);
-        evm->chain_checked_s = now.tv_sec;
+        evm->chain_checked_ms = now_ms;
     }
 }
 

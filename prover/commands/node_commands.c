@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "prover/commands/access.h"
 #include "prover/node/node_page.h"
 #include "prover/node/node_view.h"
@@ -335,7 +336,7 @@ static enum status open_node(struct running *running, struct error *error)
 
 static enum status show(struct running *running, struct error *error)
 {
-    uint64_t now_ms = (uint64_t)(progress_now() * 1e3);
+    uint64_t now_ms = steady_ms();
 
     if (running->viewed_ms != 0 && now_ms < running->viewed_ms + VIEW_MS) {
         return STATUS_OK;

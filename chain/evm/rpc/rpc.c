@@ -11,6 +11,7 @@
 #include "base/backoff.h"
 #include "base/io/strict_json.h"
 #include "base/secret.h"
+#include "base/steady.h"
 #include "chain/evm/rpc/rpc_transport.h"
 
 enum {
@@ -118,14 +119,6 @@ const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint)
 {
     assert(endpoint < rpc->endpoint_count);
     return rpc_transport_label(rpc->endpoints[endpoint]);
-}
-
-static uint64_t steady_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX])
