@@ -30,7 +30,8 @@ struct solver_node_options {
     char fetched[FILE_PATH_MAX]; /* the folder, which the shelf looks into too */
     const char *const *mirrors;  /* borrowed; asked before those that the ledger tells */
     size_t mirror_count;
-    const char *serve; /* ADDRESS:PORT; NULL: it serves nothing */
+    bool private_contacts; /* what the ledger tells may be of this machine and its networks */
+    const char *serve;     /* ADDRESS:PORT; NULL: it serves nothing */
     struct held_terms terms;
     struct shelf shelf; /* places and data */
 };

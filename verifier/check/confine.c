@@ -1,5 +1,6 @@
 /* confine.c - see confine.h. */
 #include "verifier/check/confine.h"
+#include "base/http/http_reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "proofs/mirror/fetch_http.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -279,7 +278,7 @@ static void allow_mirror(int rules, const char *mirror)
     struct error ignored;
 
     error_init(&ignored);
-    if (fetch_http_is_url(mirror)) {
+    if (http_reach_is_url(mirror)) {
         return;
     }
     allow(rules, mirror, MAY_READ);
@@ -359,7 +358,7 @@ void confine_begin(const struct check_request *request)
     bool network = false;
 
     for (uint32_t i = 0; i < request->mirror_count; i++) {
-        network = network || fetch_http_is_url(request->mirrors[i]);
+        network = network || http_reach_is_url(request->mirrors[i]);
     }
     if (means.files) {
         confine_files(request);
