@@ -28,6 +28,7 @@ lint-source:
 	$(Q)scripts/check-layers $(rooms)
 	$(Q)scripts/check-house $(rooms)
 	$(Q)scripts/arrows --check
+	$(Q)scripts/check-repeats $(rooms)
 	$(Q)scripts/check-source $(lint_sources) $(lint_headers) $(cuda_sources)
 
 lint-globals: $(BUILD)/liblockstep.a
@@ -38,3 +39,8 @@ lint-scripts: | $(BUILD)/setup/lint.ok
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
 .PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts
+
+count: ## lines of product and tests by room, bytecode apart
+	$(Q)scripts/count $(rooms)
+
+.PHONY: count

@@ -20,8 +20,8 @@ struct http_client {
 
 #define HTTP_CLIENT_TRICKLE 1024 /* bytes a second: fewer of them are silence */
 
-/* Begins a transfer; client must stay where it is until that is over. silence_s: how long a
- * transfer may be slower than a trickle; 0: as long as it likes. False: do not make the transfer. */
+/* Begins a transfer; client must stay where it is until that is over. silence_s: how long it may
+ * be slower than a trickle; 0: as long as it likes. False: do not make the transfer. */
 bool http_client_set(CURL *curl, struct http_client *client, const char *url, uint64_t connect_ms,
                      uint32_t silence_s);
 

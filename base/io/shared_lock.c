@@ -15,13 +15,17 @@
 
 #define FOLDER "/run/lock"
 
-static enum status path_of(char path[FILE_PATH_MAX], const char *name, struct error *error)
+const char *shared_lock_folder(void)
 {
     const char *folder = getenv(SHARED_LOCK_VARIABLE);
-    int size;
 
-    folder = folder == NULL || folder[0] == '\0' ? FOLDER : folder;
-    size = snprintf(path, FILE_PATH_MAX, "%s/lockstep-%s.lock", folder, name);
+    return folder == NULL || folder[0] == '\0' ? FOLDER : folder;
+}
+
+static enum status path_of(char path[FILE_PATH_MAX], const char *name, struct error *error)
+{
+    int size = snprintf(path, FILE_PATH_MAX, "%s/lockstep-%s.lock", shared_lock_folder(), name);
+
     if (size >= FILE_PATH_MAX || strchr(name, '/') != NULL) {
         return error_set(error, STATUS_OVER_LIMIT, "no lock can be called %.60s", name);
     }

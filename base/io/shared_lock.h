@@ -28,6 +28,7 @@ struct shared_lock {
  */
 MUST_CHECK enum status shared_lock_take(struct shared_lock *lock, const char *name,
                                         struct error *error);
+const char *shared_lock_folder(void);            /* where the files of all locks are */
 void shared_lock_drop(struct shared_lock *lock); /* one that is not held is fine */
 
 #endif /* BASE_IO_SHARED_LOCK_H */

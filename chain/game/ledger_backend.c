@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/steady.h"
+
 enum {
     WAIT_STEP_MS = 20,
     WAIT_STEP_MS_MAX = 500,
@@ -130,18 +132,10 @@ enum status ledger_catch_up(struct ledger *ledger, struct error *error)
     return STATUS_OK;
 }
 
-static uint64_t monotonic_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
                         bool until_final, uint32_t timeout_ms, struct error *error)
 {
-    uint64_t end_ms = monotonic_ms() + timeout_ms;
+    uint64_t end_ms = steady_ms() + timeout_ms;
     uint32_t step_ms = WAIT_STEP_MS;
 
     for (;;) {
@@ -156,7 +150,7 @@ enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, c
             (outcome->state == LEDGER_MOVE_DONE && !until_final)) {
             return STATUS_OK;
         }
-        if (monotonic_ms() >= end_ms) {
+        if (steady_ms() >= end_ms) {
             return error_set(error, STATUS_UNREACHABLE, "'%s' is still on its way%s%s", name,
                              outcome->trouble[0] != '\0' ? ": " : "", outcome->trouble);
         }

@@ -8,6 +8,7 @@
 #include "base/io/progress.h"
 #include "base/io/screen.h"
 #include "base/io/stop.h"
+#include "base/steady.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "chain/job/job_states.h"
@@ -259,9 +260,9 @@ static enum status open_keep(struct job_watcher *watching, struct error *error)
 /* Until the next look; what the mirrors give meanwhile is shown. False: a stop is requested. */
 static bool wait(struct job_watcher *watching, int *code)
 {
-    double end_s = progress_now() + (double)options_number(watching->context->options, "poll");
+    double end_s = steady_seconds() + (double)options_number(watching->context->options, "poll");
 
-    while (*code == COMMAND_OK && progress_now() < end_s) {
+    while (*code == COMMAND_OK && steady_seconds() < end_s) {
         if (stop_wait(&watching->stop, GLANCE_S)) {
             return false;
         }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "engine/ops/assumptions.h"
 #include "engine/ops/contraction.h"
 #include "engine/ops/float_control.h"
@@ -526,21 +526,13 @@ static void spare_data(const struct machine_cpu *cpu, uint32_t at)
     }
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void run_op_timed(struct machine_cpu *cpu, struct op_turn maker,
                          const struct observer *observer)
 {
-    double start = seconds_now();
+    double start = steady_seconds();
 
     run_op(cpu, maker, observer);
-    cpu->options.timed(cpu->options.timed_context, maker.op, seconds_now() - start);
+    cpu->options.timed(cpu->options.timed_context, maker.op, steady_seconds() - start);
 }
 
 static enum status show(struct machine_cpu *cpu, const struct observer *observer,

@@ -51,8 +51,8 @@ struct mirror_set {
     struct fetch_http *http; /* borrowed, for mirror_set_get(); NULL: each call has its own */
 };
 
-/* Adds a mirror that the user names, where it is new. STATUS_USAGE: it is no http:// or https:// address, or too long;
- * STATUS_OVER_LIMIT: there are MIRROR_SET_MAX already. */
+/* Adds a mirror that the user names, where it is new. STATUS_USAGE: it is no http:// or https://
+ * address, or too long; STATUS_OVER_LIMIT: there are MIRROR_SET_MAX already. */
 MUST_CHECK enum status mirror_set_add(struct mirror_set *set, const char *url, struct error *error);
 
 /* Adds one that a stranger names, where it is new and there is room. It is asked within that reach;

@@ -221,8 +221,8 @@ static void judge(struct crew_member *worker, enum status status, const struct e
     }
 }
 
-/* Bytes of the file, with the worker's part of the bandwidth. What breaks off is gone on with, while
- * something comes. */
+/* Bytes of the file, with the worker's part of the bandwidth. What breaks off is gone on with,
+ * while something comes. */
 static enum status get_bytes(struct crew_member *worker, size_t *came, uint64_t first, size_t size,
                              struct error *error)
 {
