@@ -138,6 +138,15 @@ static int show_faucet(struct command_context *context, const struct address *ac
 }
 
 /* Before anything is asked of a chain: it need not even answer. */
+enum http_reach chain_contact_reach(const struct options *options, const struct ledger *ledger)
+{
+    bool embedded = strncmp(ledger_get_place(ledger)->chain, "local:", 6) == 0;
+
+    return options_flag(options, "private-contacts") ? HTTP_REACH_ANY
+           : embedded                                ? HTTP_REACH_LOOPBACK
+                                                     : HTTP_REACH_PUBLIC;
+}
+
 static enum status require_embedded(const struct command_context *context, struct error *error)
 {
     const char *url = options_text(context->options, "ledger");

@@ -76,19 +76,11 @@ static enum status tell_keep(struct job_watcher *watching, struct error *error)
 
 static enum status find_hosts(struct job_watcher *watching, struct error *error)
 {
-    struct job_states_hosts hosts;
-
     if (watching->hosts_read == watching->source.record.read) {
         return STATUS_OK;
     }
-    TRY(job_states_find_hosts(&hosts, watching->source.ledger, &watching->source.record, error));
-    for (uint32_t i = 0; i < hosts.count; i++) {
-        struct error passed_over;
-
-        error_init(&passed_over); /* anybody writes there what they like */
-        (void)!mirror_set_add(&watching->source.mirrors, hosts.hosts[i].text, &passed_over);
-        watch_mirrors_add(watching->mirrors, hosts.hosts[i].text);
-    }
+    TRY(job_source_add_contacts(&watching->source, error));
+    watch_mirrors_add(watching->mirrors, &watching->source.mirrors);
     TRY(tell_keep(watching, error));
     watching->hosts_read = watching->source.record.read;
     return STATUS_OK;
