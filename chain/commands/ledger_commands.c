@@ -57,6 +57,7 @@ enum status chain_ledger_options_at(struct ledger_options *options, char state_d
     options->depth = (uint32_t)options_number(given, "depth");
     options->gas_price_gwei_max = options_number(given, "gas-ceiling");
     options->state_dir = state_dir;
+    options->log = context->log;
     if (options->url == NULL && place != NULL) {
         options->url = place->url;
         if (registry == NULL && place->registry != NULL && place->registry[0] != '\0') {
