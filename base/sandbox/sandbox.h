@@ -17,8 +17,8 @@
 
 #define SANDBOX_PATHS_MAX 1024
 
-/* Files and folders, borrowed. What is not there, an empty path, and one beyond the maximum is passed
- * over: opening it fails later, by its name. */
+/* Files and folders, borrowed. What is not there, an empty path, and one beyond the maximum is
+ * passed over: opening it fails later, by its name. */
 struct sandbox_plan {
     const char *reads[SANDBOX_PATHS_MAX];
     size_t read_count;

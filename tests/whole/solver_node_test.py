@@ -22,7 +22,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, Town, main  # noqa: E402
+from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, Town, free_port, main  # noqa: E402
 import browser  # noqa: E402
 
 JOBS = 10
@@ -153,6 +153,37 @@ def a_job_is_measured_once_for_all_its_openings():
             return len(offers) == 6 and all("--hour-least" in offer["why"] for offer in offers)
         town.until(refused, "the pace of all openings is known")
         assert one.said().count("measures job") == 1, one.said()
+        assert one.stop() == 0
+
+
+def nothing_is_staked_where_nobody_could_fetch():
+    """A panel that cannot fetch votes a segment void, however right it is."""
+    with Town(["client", "greedy", "verifier"]) as town:
+        os.makedirs(town.path("greedy"), exist_ok=True)
+        os.mkdir(town.path("jobs"))
+        key = town.open_job(town.new_job("jobs/a.job"))
+
+        def start(*more):
+            return town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
+                              "--threads", "1", "--measure", "0.05", "--status", "0", *more,
+                              more={"LOCKSTEP_LOCKS": town.path("greedy")})
+
+        def why():
+            return [offer["why"] for offer in jobs_of(town, "greedy").get("offers", ())]
+
+        place = "127.0.0.1:%d" % free_port()
+        for more, words in (((), "name a place with --serve"),
+                            (("--serve", "0.0.0.0:0"), "could not know where this node serves")):
+            one = start(*more)
+            town.until(lambda: [text for text in why() if words in text], words)
+            assert "takes no job that has seats" in one.said(), one.said()
+            assert town.count("accepted", key) == 0
+            assert one.stop() == 0
+            assert words in town.run("greedy", "prover", "jobs")
+        one = start("--serve", place)
+        town.until_count(1, "accepted", key)
+        (accepted,) = [event for event in town.events("accepted") if event["job"] == key]
+        assert accepted["contact"] == "http://" + place, accepted
         assert one.stop() == 0
 
 
@@ -394,6 +425,7 @@ def a_job_whose_training_fails_is_given_back():
 
 if __name__ == "__main__":
     sys.exit(main([two_nodes_empty_a_board, a_job_is_measured_once_for_all_its_openings,
+                   nothing_is_staked_where_nobody_could_fetch,
                    a_device_trains_one_job_at_a_time,
                    what_trains_a_strangers_program_is_confined,
                    a_job_that_is_begun_waits_for_its_own_user_alone,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "chain/commands/commands.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -112,7 +113,7 @@ static void show_progress(void *context, uint64_t done, uint64_t wanted)
     struct progress *progress = context;
 
     progress->total = wanted;
-    progress_update(progress, done, "", progress_now());
+    progress_update(progress, done, "", steady_seconds());
 }
 
 /* The device and what it stands for: a name that is none is refused before any replay. */
@@ -182,7 +183,7 @@ static void audit_path(struct audit_result *result, struct report *report,
     struct bundle *bundle = NULL;
     struct progress progress;
     struct error *error = &result->reason;
-    double start = progress_now();
+    double start = steady_seconds();
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (status == STATUS_OK) {
@@ -198,10 +199,10 @@ static void audit_path(struct audit_result *result, struct report *report,
         if (report != NULL) {
             watch(report, &audit_options, path, bundle, &machine);
         }
-        progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
+        progress_init(&progress, stderr, "auditing", "steps", 0, 0, steady_seconds());
         audit(result, bundle, (const char *const *)data.of, data.count, &audit_options);
         progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
-                        progress_now());
+                        steady_seconds());
     }
     if (report != NULL) {
         struct error journal;
@@ -212,7 +213,7 @@ static void audit_path(struct audit_result *result, struct report *report,
             result->answer = AUDIT_CANNOT_TELL;
             result->reason = journal;
         }
-        report->seconds = progress_now() - start;
+        report->seconds = steady_seconds() - start;
     }
     bundle_close(bundle);
     data_paths_close(&data);

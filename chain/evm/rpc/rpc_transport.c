@@ -1,5 +1,5 @@
 /* rpc_transport.c - see rpc_transport.h. */
-#include "chain/evm/rpc_transport.h"
+#include "chain/evm/rpc/rpc_transport.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -8,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/http_only.h"
+#include "base/http/http_client.h"
 
 enum {
     HTTP_OK = 200,
+    HTTP_UNAUTHORIZED = 401,
+    HTTP_FORBIDDEN = 403,
+    HTTP_TOO_MANY = 429,
+    HTTP_BUSY = 503,
     REPLY_FIRST_SIZE = 4096,
 };
 
@@ -26,7 +30,7 @@ struct rpc_transport {
     bool too_long;
     bool (*stopped)(void *context); /* NULL: nobody stops it */
     void *context;
-    char curl_error[CURL_ERROR_SIZE];
+    struct http_client client;
 };
 
 static pthread_once_t curl_started = PTHREAD_ONCE_INIT;
@@ -100,14 +104,11 @@ static int look_up(void *context, curl_off_t down, curl_off_t down_now, curl_off
 static bool set_options(struct rpc_transport *transport, const char *url, uint32_t timeout_ms)
 {
     CURL *curl = transport->curl;
-    bool good = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK;
+    bool good;
 
-    good = good && http_only_set(curl);
-    good = good && curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
+    transport->client.reach = HTTP_REACH_ANY; /* the user names it */
+    good = http_client_set(curl, &transport->client, url, timeout_ms / 2 + 1, 0);
     good = good && curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)(timeout_ms / 2 + 1)) ==
-                       CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK;
@@ -116,7 +117,6 @@ static bool set_options(struct rpc_transport *transport, const char *url, uint32
     good = good && curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transport) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transport->curl_error) == CURLE_OK;
     return good;
 }
 
@@ -176,17 +176,42 @@ const char *rpc_transport_label(const struct rpc_transport *transport)
     return transport->label;
 }
 
+static uint32_t asked_pause(CURL *curl, long http_status)
+{
+    curl_off_t pause_s = 0;
+
+    if ((http_status != HTTP_TOO_MANY && http_status != HTTP_BUSY) ||
+        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &pause_s) != CURLE_OK || pause_s < 0) {
+        return 0;
+    }
+    return pause_s < RPC_PAUSE_S_MAX ? (uint32_t)pause_s : RPC_PAUSE_S_MAX;
+}
+
+static const char *explain_http(long http_status)
+{
+    switch (http_status) {
+    case HTTP_UNAUTHORIZED:
+    case HTTP_FORBIDDEN:
+        return ": the access key in its URL is wrong, or not allowed to";
+    case HTTP_TOO_MANY:
+        return ": too many requests";
+    default:
+        return "";
+    }
+}
+
 enum status rpc_transport_post(struct rpc_transport *transport, const char **reply,
-                               size_t *reply_size, const char *body, size_t body_size,
-                               struct error *error)
+                               size_t *reply_size, uint32_t *pause_s, const char *body,
+                               size_t body_size, struct error *error)
 {
     CURL *curl = transport->curl;
     long http_status = 0;
     CURLcode code;
 
+    *pause_s = 0;
     transport->reply_size = 0;
     transport->too_long = false;
-    transport->curl_error[0] = '\0';
+    transport->client.error[0] = '\0';
     if (curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body_size) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body) != CURLE_OK) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
@@ -206,8 +231,9 @@ enum status rpc_transport_post(struct rpc_transport *transport, const char **rep
     }
     if (curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status) != CURLE_OK ||
         http_status != HTTP_OK) {
-        return error_set(error, STATUS_UNREACHABLE, "%s: HTTP status %ld", transport->label,
-                         http_status);
+        *pause_s = asked_pause(curl, http_status);
+        return error_set(error, STATUS_UNREACHABLE, "%s: HTTP status %ld%s", transport->label,
+                         http_status, explain_http(http_status));
     }
     *reply = transport->reply == NULL ? "" : transport->reply;
     *reply_size = transport->reply_size;
