@@ -28,7 +28,7 @@ const char *audit_answer_name(enum audit_answer answer)
 struct auditor_lane {
     struct audit_lane lane;
     struct audit_stretch stretch; /* that is checked now */
-    char kept[FILE_PATH_MAX]; /* the state that the last check left; "": none */
+    char kept[FILE_PATH_MAX];     /* the state that the last check left; "": none */
     bool busy;
     bool ended;
     enum audit_answer answer;
@@ -236,8 +236,7 @@ static enum status take_proven(struct auditor *auditor, struct auditor_lane *lan
                          answer->keep_trouble[0] == '\0' ? "no state is there"
                                                          : answer->keep_trouble);
     }
-    audit_plan_done(&auditor->plan, &lane->lane, &lane->stretch, answer->kept,
-                    answer->compute_ns);
+    audit_plan_done(&auditor->plan, &lane->lane, &lane->stretch, answer->kept, answer->compute_ns);
     if (audit_lane_is_done(&lane->lane)) {
         lane->ended = true;
         lane->answer = AUDIT_PROVEN;
@@ -312,8 +311,7 @@ static void end_lane(struct auditor_lane *lane, enum status status, const struct
 static bool all_decided(const struct auditor *auditor, uint32_t *decides)
 {
     for (*decides = 0; *decides + 1 < auditor->lane_count; (*decides)++) {
-        if (!auditor->lanes[*decides].ended ||
-            auditor->lanes[*decides].answer != AUDIT_PROVEN) {
+        if (!auditor->lanes[*decides].ended || auditor->lanes[*decides].answer != AUDIT_PROVEN) {
             break;
         }
     }
@@ -360,8 +358,8 @@ static enum status replay_all(struct auditor *auditor, uint32_t *decides, struct
             *error = why;
             return status == STATUS_OK ? STATUS_BAD_FORMAT : status;
         }
-        end_lane(&auditor->lanes[number],
-                 take_result(auditor, &auditor->lanes[number], &why), &why);
+        end_lane(&auditor->lanes[number], take_result(auditor, &auditor->lanes[number], &why),
+                 &why);
     }
     return STATUS_OK;
 }
@@ -390,8 +388,8 @@ static enum status find_signature(struct auditor *auditor, struct error *error)
 
     result->wrong_segment = result->wrong_step / length;
     error_init(&none);
-    status = bundle_segment_root(&result->segment_root, auditor->bundle, result->wrong_segment,
-                                 &none);
+    status =
+        bundle_segment_root(&result->segment_root, auditor->bundle, result->wrong_segment, &none);
     if (status == STATUS_OK) {
         status = bundle_segment_signature(&signed_root, result->signature, &result->signature_size,
                                           auditor->bundle, result->wrong_segment, &none);
@@ -502,10 +500,10 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
     } else {
         result->answer = AUDIT_PROVEN;
     }
-    return checkpoint_audit_run(
-        &result->checkpoints, auditor->bundle,
-        result->steps_journaled == result->steps_of_job && auditor->plan.diverged == UINT64_MAX,
-        auditor->options->stop, error);
+    return checkpoint_audit_run(&result->checkpoints, auditor->bundle,
+                                result->steps_journaled == result->steps_of_job &&
+                                    auditor->plan.diverged == UINT64_MAX,
+                                auditor->options->stop, error);
 }
 
 static double number_of(uint32_t bits)

@@ -65,15 +65,15 @@ struct audit_result {
     enum audit_answer answer;
     struct digest job_id;
     uint64_t steps_of_job;
-    uint64_t steps_journaled;   /* from the first, without a gap */
-    uint64_t steps_wanted;      /* steps of the chosen segments */
-    uint64_t steps_checked;     /* run again, with the journal's root */
-    enum check_flaw flaw;       /* REFUTED */
-    uint64_t wrong_step;        /* REFUTED: the first false step that was found */
-    struct digest wrong_root;   /* in the journal */
-    struct digest true_root;    /* by two replays */
-    uint64_t wrong_segment;     /* the segment of the step, */
-    struct digest segment_root; /* its root by the journal, */
+    uint64_t steps_journaled;                /* from the first, without a gap */
+    uint64_t steps_wanted;                   /* steps of the chosen segments */
+    uint64_t steps_checked;                  /* run again, with the journal's root */
+    enum check_flaw flaw;                    /* REFUTED */
+    uint64_t wrong_step;                     /* REFUTED: the first false step that was found */
+    struct digest wrong_root;                /* in the journal */
+    struct digest true_root;                 /* by two replays */
+    uint64_t wrong_segment;                  /* the segment of the step, */
+    struct digest segment_root;              /* its root by the journal, */
     uint8_t signature[BUNDLE_SIGNATURE_MAX]; /* and the solver's signature of that root: what is */
     size_t signature_size;                   /* refuted; 0: the bundle has none */
     struct fault_location location;          /* REFUTED, with seek */

@@ -112,8 +112,7 @@ enum status audit_plan_open(struct audit_plan *plan, struct bundle *bundle, uint
     }
     choose(plan->segments, count, plan->segment_count, sample_seed);
     for (uint64_t i = 0; i < plan->segment_count; i++) {
-        plan->steps +=
-            segment_end(plan, plan->segments[i]) - plan->segments[i] * length_of(plan);
+        plan->steps += segment_end(plan, plan->segments[i]) - plan->segments[i] * length_of(plan);
     }
     return find_checkpoints(plan, error);
 }
@@ -216,8 +215,8 @@ enum status audit_plan_request(struct check_request *request, const struct audit
     request->first_step = stretch->from;
     TRY(bundle_state_root(&request->first_root, plan->bundle, stretch->from, error));
     for (uint64_t step = stretch->from; step < stretch->end;) {
-        uint64_t end = place_end(plan, step, step < stretch->counted ? stretch->counted
-                                                                     : stretch->end);
+        uint64_t end =
+            place_end(plan, step, step < stretch->counted ? stretch->counted : stretch->end);
         struct check_segment *place = &request->segments[request->segment_count++];
 
         for (; step < end; step++) {
@@ -250,8 +249,8 @@ void audit_plan_done(const struct audit_plan *plan, struct audit_lane *lane,
         }
     }
     if (nanoseconds < QUICK_NS) {
-        lane->budget = lane->budget * GROWTH < CHECK_FIGURES_MAX ? lane->budget * GROWTH
-                                                                 : CHECK_FIGURES_MAX;
+        lane->budget =
+            lane->budget * GROWTH < CHECK_FIGURES_MAX ? lane->budget * GROWTH : CHECK_FIGURES_MAX;
     }
 }
 

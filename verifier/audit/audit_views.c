@@ -146,8 +146,8 @@ static json_t *figure_json(const struct audit_figure *figure)
 
     (void)snprintf(journal, sizeof(journal), "%08x", figure->journal_bits);
     (void)snprintf(truth, sizeof(truth), "%08x", figure->true_bits);
-    return json_pack("{s:s, s:I, s:s, s:s}", "name", figure->name, "step",
-                     (json_int_t)figure->step, "journal_bits", journal, "true_bits", truth);
+    return json_pack("{s:s, s:I, s:s, s:s}", "name", figure->name, "step", (json_int_t)figure->step,
+                     "journal_bits", journal, "true_bits", truth);
 }
 
 static void add_broken(json_t *list, const struct broken_checkpoint *broken, bool last)

@@ -21,9 +21,9 @@ static json_t *number_json(uint64_t number)
     return json_integer((json_int_t)(number > NUMBER_MAX ? NUMBER_MAX : number));
 }
 
-#define BYTES_MAX ((size_t)GAME_STATES_MAX * DIGEST_SIZE) /* in a row, of any field */
+#define BYTES_MAX    ((size_t)GAME_STATES_MAX * DIGEST_SIZE) /* in a row, of any field */
 #define FIGURES_SIZE 16
-_Static_assert(CHECK_FIGURES_MAX * FIGURES_SIZE <= BYTES_MAX, "they go in one row");
+_Static_assert(CHECK_FIGURES_MAX *FIGURES_SIZE <= BYTES_MAX, "they go in one row");
 
 static json_t *hex_json(const uint8_t *bytes, size_t size)
 {
@@ -95,18 +95,12 @@ static const struct wire_field request_fields[] = {
 };
 
 static const struct wire_field result_fields[] = {
-    RESULT(permanent, FIELD_FLAG, 0),
-    RESULT(unavailable, FIELD_FLAG, 0),
-    RESULT(no_start, FIELD_FLAG, 0),
-    RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
-    RESULT(step, FIELD_U32, GAME_PERIOD_MAX),
-    RESULT(before, FIELD_DIGEST, 0),
-    RESULT(pre_state, FIELD_DIGEST, 0),
-    RESULT(post_state, FIELD_DIGEST, 0),
-    RESULT(true_state, FIELD_DIGEST, 0),
-    RESULT(other_state, FIELD_DIGEST, 0),
-    RESULT(steps_run, FIELD_U64, NUMBER_MAX),
-    RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
+    RESULT(permanent, FIELD_FLAG, 0),         RESULT(unavailable, FIELD_FLAG, 0),
+    RESULT(no_start, FIELD_FLAG, 0),          RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
+    RESULT(step, FIELD_U32, GAME_PERIOD_MAX), RESULT(before, FIELD_DIGEST, 0),
+    RESULT(pre_state, FIELD_DIGEST, 0),       RESULT(post_state, FIELD_DIGEST, 0),
+    RESULT(true_state, FIELD_DIGEST, 0),      RESULT(other_state, FIELD_DIGEST, 0),
+    RESULT(steps_run, FIELD_U64, NUMBER_MAX), RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
 
 /* Of results where something was to be kept. */

@@ -36,8 +36,8 @@ struct check_request {
     uint32_t index;                                     /* of the segment to check */
     uint32_t segment_count;                             /* the last is the one to check */
     struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
-    uint32_t reach;     /* the replay may begin so many segments earlier */
-    bool diverged;      /* the solver says that it ends in a NaN or an infinity */
+    uint32_t reach; /* the replay may begin so many segments earlier */
+    bool diverged;  /* the solver says that it ends in a NaN or an infinity */
     /* An audit's: a journal in place of a ledger's segments. The places follow each other without a
      * gap from first_step on, each as long as it is, and all of them are replayed. */
     bool journal;
@@ -105,7 +105,7 @@ struct check_result {
     bool unavailable; /* CANNOT_TELL: what the check needs was to be had nowhere */
     char reason[ERROR_TEXT_MAX];
     char advice[ERROR_ADVICE_MAX]; /* empty: there is none */
-    char note[CHECK_NOTE_MAX]; /* what the operator may want to know of it; empty: nothing */
+    char note[CHECK_NOTE_MAX];     /* what the operator may want to know of it; empty: nothing */
     enum check_flaw flaw;
     bool has_header; /* the job was to be had: */
     uint8_t header[GAME_JOB_HEADER_SIZE];

@@ -204,8 +204,8 @@ static enum status try_folders(char *path, struct fetch *fetch, const struct mir
             continue;
         }
         error_init(&why);
-        status = try_folder(path, fetch->request->mirrors[i], wanted, !fetch->request->journal,
-                            &why);
+        status =
+            try_folder(path, fetch->request->mirrors[i], wanted, !fetch->request->journal, &why);
         if (mirror_is_false(status)) {
             mirror_drop(mirror, why.text);
             status = STATUS_NOT_FOUND;

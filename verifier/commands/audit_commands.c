@@ -441,7 +441,8 @@ static const struct command commands[] = {
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
          "text.run\nlockstep audit --report text.json --sign text.run\n"
-         "lockstep audit --verify-report text.json\nlockstep audit --workers 8 --threads 1 long.run",
+         "lockstep audit --verify-report text.json\nlockstep audit --workers 8 --threads 1 "
+         "long.run",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

@@ -229,10 +229,8 @@ static void serve(const char *folder, const char *path, const struct lies *lies)
 
 static struct audit_view audit_it(const char *path, const char *source)
 {
-    struct audit_options options = {.seek = true,
-                                    .sources = &source,
-                                    .source_count = source == NULL ? 0 : 1,
-                                    .threads = 1};
+    struct audit_options options = {
+        .seek = true, .sources = &source, .source_count = source == NULL ? 0 : 1, .threads = 1};
     struct audit_view view = {.path = path};
     struct bundle *bundle = NULL;
     const char *const *data;
