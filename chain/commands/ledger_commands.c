@@ -165,7 +165,7 @@ static int run_faucet(struct command_context *context)
 
     error_init(&error);
     TRY_OUT(read_address(&account, context->options->arguments[0], "ADDRESS", &error));
-    if (strspn(text, "0123456789") == strlen(text)) {
+    if (strspn(text, "0123456789") == strlen(text) && strcmp(text, "0") != 0) {
         return command_usage(context, "%.60s of what? %.60swei, %.60sgwei or %.60seth", text, text,
                              text, text);
     }
