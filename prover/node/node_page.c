@@ -61,6 +61,11 @@ static void add_top(struct buffer *page, const struct node_page *shown)
                                       : "Works, and has lost jobs",
                       trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
     web_page_text(page, strict_json_text_or(shown->view, "trouble", ""));
+    if (strict_json_text_or(shown->view, "endpoints", "")[0] != '\0') {
+        buffer_add_text(page, " Endpoint ");
+        web_page_text(page, strict_json_text_or(shown->view, "endpoints", ""));
+        buffer_add_text(page, ". ");
+    }
     if (strict_json_text_or(shown->view, "nobody_fetches", "")[0] != '\0') {
         buffer_add_text(page, " Takes only jobs without seats: ");
         web_page_text(page, strict_json_text_or(shown->view, "nobody_fetches", ""));
