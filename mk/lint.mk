@@ -33,8 +33,9 @@ lint-source:
 	$(Q)scripts/check-repeats $(rooms)
 	$(Q)scripts/check-source $(lint_sources) $(lint_headers) $(cuda_sources)
 
-lint-globals: $(BUILD)/liblockstep.a
+lint-globals: $(BUILD)/liblockstep.a $(BUILD)/lockstep.o
 	$(Q)scripts/check-globals $<
+	$(Q)scripts/check-reached $^ $(rooms)
 
 lint-scripts: | $(BUILD)/setup/lint.ok
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) .ci/run; \

@@ -76,19 +76,11 @@ static enum status tell_keep(struct job_watcher *watching, struct error *error)
 
 static enum status find_hosts(struct job_watcher *watching, struct error *error)
 {
-    struct job_states_hosts hosts;
-
     if (watching->hosts_read == watching->source.record.read) {
         return STATUS_OK;
     }
-    TRY(job_states_find_hosts(&hosts, watching->source.ledger, &watching->source.record, error));
-    for (uint32_t i = 0; i < hosts.count; i++) {
-        struct error passed_over;
-
-        error_init(&passed_over); /* anybody writes there what they like */
-        (void)!mirror_set_add(&watching->source.mirrors, hosts.hosts[i].text, &passed_over);
-        watch_mirrors_add(watching->mirrors, hosts.hosts[i].text);
-    }
+    TRY(job_source_add_contacts(&watching->source, error));
+    watch_mirrors_add(watching->mirrors, &watching->source.mirrors);
     TRY(tell_keep(watching, error));
     watching->hosts_read = watching->source.record.read;
     return STATUS_OK;
@@ -106,6 +98,8 @@ static enum status look(struct job_watcher *watching, struct error *error)
     watch_mirrors_tell(watching->mirrors, &source->record);
     (void)pthread_mutex_lock(&watching->sight.lock);
     job_standing_take(&watching->sight.view.standing, &source->record, clock.time_s);
+    ledger_ill_endpoints(source->ledger, watching->sight.view.standing.endpoints,
+                         sizeof(watching->sight.view.standing.endpoints));
     watching->sight.view.card = source->record.card;
     watching->sight.view.trouble[0] = '\0';
     (void)pthread_mutex_unlock(&watching->sight.lock);

@@ -32,7 +32,6 @@ struct machine_cpu {
     struct plan plan;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
-    bool borrowed;    /* temporaries and scratch belong to the lender */
     void **memory;    /* per tensor; NULL: not there, or data not bound yet */
     bool *lasting;    /* per operation: is what it makes kept from step to step? NULL: of none */
     bool kept;        /* it is there, and nothing that it depends on was written since */
@@ -178,34 +177,13 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Takes the lender's temporaries and scratch if both are large enough, or neither. */
-static void borrow(struct machine_cpu *cpu)
-{
-    const struct machine_cpu *lender = (const struct machine_cpu *)cpu->options.lender;
-
-    if (lender == NULL) {
-        return;
-    }
-    assert(lender->machine.backend == &backend_cpu);
-    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
-        if (lender->block_sizes[block] < cpu->block_sizes[block]) {
-            return;
-        }
-    }
-    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
-        cpu->blocks[block] = lender->blocks[block];
-    }
-    cpu->borrowed = true;
-}
-
 static enum status allocate(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     uint64_t total = 0;
 
-    borrow(cpu);
     for (int block = 0; block < BLOCK_COUNT; block++) {
-        total += cpu->blocks[block] == NULL ? cpu->block_sizes[block] : 0;
+        total += cpu->block_sizes[block];
     }
     if (cpu->options.memory_max != 0 && total > cpu->options.memory_max) {
         return error_set(error, STATUS_NO_MEMORY,
@@ -215,9 +193,6 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
     for (int block = 0; block < BLOCK_COUNT; block++) {
         uint64_t size = (cpu->block_sizes[block] + 2097151) / 2097152 * 2097152;
 
-        if (cpu->blocks[block] != NULL) {
-            continue;
-        }
         cpu->blocks[block] = size == 0 ? NULL : aligned_alloc(2097152, size);
         if (size != 0 && cpu->blocks[block] == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "the tape needs %.1f MiB of memory",
@@ -259,7 +234,7 @@ static void cpu_close(struct machine *machine)
     if (cpu == NULL) {
         return;
     }
-    for (int block = 0; block < (cpu->borrowed ? BLOCK_TEMPORARY : BLOCK_COUNT); block++) {
+    for (int block = 0; block < BLOCK_COUNT; block++) {
         free(cpu->blocks[block]);
     }
     free(cpu->memory);

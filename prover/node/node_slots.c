@@ -134,6 +134,9 @@ static void add_files(struct child_words *words, const struct solver_node *node,
     for (size_t i = 0; i < node->options.mirror_count; i++) {
         add_option(words, "--mirror", node->options.mirrors[i]);
     }
+    if (node->options.private_contacts) {
+        child_add(words, "--private-contacts");
+    }
 }
 
 static enum status measure(struct solver_node *node, uint32_t number, const struct job_record *job,

@@ -157,5 +157,22 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     check mutable_global_is_found 1 "$scripts/check-globals" g.a
     echo 'counter because of this test' >scripts/lint-globals.txt
     check listed_global_may_stay 0 "$scripts/check-globals" g.a
+
+    reached() {
+        "${CC:-cc}" -c base/one.c -o one.o && "${CC:-cc}" -c base/main.c -o main.o && rm -f one.a &&
+            ar rcs one.a one.o && "$scripts/check-reached" one.a main.o base
+    }
+    echo '# none' >scripts/lint-reached.txt
+    printf '/* x */\nint used(void)\n{\n    return 0;\n}\n' >base/one.c
+    printf '/* x */\nint used(void);\nint main(void)\n{\n    return used();\n}\n' >base/main.c
+    check function_that_is_called_is_reached 0 reached
+    printf 'int tabled(void)\n{\n    return 0;\n}\nint (*const t[])(void) = {\n    tabled,\n};\n' >>base/one.c
+    check function_in_a_table_is_reached 0 reached
+    printf 'int forgotten(void)\n{\n    return 0;\n}\n' >>base/one.c
+    check function_that_nobody_calls_is_found 1 reached
+    echo forgotten >scripts/lint-reached.txt
+    check listed_function_may_be_of_tests_alone 0 reached
+    echo used >>scripts/lint-reached.txt
+    check listed_function_that_is_reached_leaves_the_list 1 reached
 fi
 finish
