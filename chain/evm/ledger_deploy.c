@@ -14,15 +14,17 @@
 #include "chain/evm/evm_open.h"
 #include "chain/evm/ledger_evm.h"
 
-#define ONE(name, code)     +1
+#define NUMBER(name, code)  ARGUMENT_##code,
 #define RULES(rules, bytes) {.name = "rules of " rules, .code = (bytes)},
+
+/* What the examiner is given. */
+enum { RULES_CONTRACTS(NUMBER) ARGUMENTS_MAX };
 
 enum {
     /* Creating costs 200 gas for each byte that stays and 16 for each that is sent. */
     GAS_AT_LEAST = 500000,
     GAS_OF_A_BYTE = 260,
     POLL_MS = 200,
-    ARGUMENTS_MAX = 0 RULES_CONTRACTS(ONE),
     /* Contracts count what they create from 1. */
     REGISTRY_OF_REFEREE = 1,
 };
