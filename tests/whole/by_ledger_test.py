@@ -180,7 +180,7 @@ def test_what_is_pushed_needs_the_token_a_name_and_room():
             status, _ = ask(url, "PUT", name, b"x")
             assert status in (403, 404), (name, status)
         for token in ("", "x", TOKEN[:-1], TOKEN + "x"):
-            assert ask(url, "PUT", good, b"x", token)[0] == 403, token
+            assert ask(url, "PUT", good, b"x", token)[0] == 401, token
         assert ask(url, "GET", good)[0] == 404
         assert ask(url, "PUT", good, b"one")[0] == 201
         assert ask(url, "GET", good, token="") == (200, b"one")
