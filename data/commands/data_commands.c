@@ -15,8 +15,9 @@ static const struct option_spec pack_options[] = {
     {.name = "tokenizer",
      .kind = OPTION_TEXT,
      .value = "DIR",
-     .help = "the folder of a model with tokenizer.json, or with vocab.json and merges.txt; 'bytes': "
-             "ids are bytes",
+     .help =
+         "the folder of a model with tokenizer.json, or with vocab.json and merges.txt; 'bytes': "
+         "ids are bytes",
      .required = true},
     {.name = "length",
      .kind = OPTION_INTEGER,
@@ -34,8 +35,9 @@ static const struct option_spec pack_options[] = {
      .kind = OPTION_TEXT,
      .value = "NAME",
      .fallback = "auto",
-     .help = "how conversations are laid out: auto (as the tokenizer's template says), none, llama2, "
-             "llama3, llama3.1, qwen3, gemma3, mistral-v1, mistral-v3",
+     .help =
+         "how conversations are laid out: auto (as the tokenizer's template says), none, llama2, "
+         "llama3, llama3.1, qwen3, gemma3, mistral-v1, mistral-v3",
      .choices = "auto|none|llama2|llama3|llama3.1|qwen3|gemma3|mistral-v1|mistral-v3"},
     {.name = "system",
      .kind = OPTION_TEXT,
@@ -52,15 +54,17 @@ static const struct option_spec pack_options[] = {
      .value = "WHAT",
      .choices = "assistant|last|all",
      .fallback = "assistant",
-     .help = "what is learned of a conversation: all that the assistant says, or its last message; "
-             "all: prompts of completions too. A message's own \"learn\": true or false goes before"},
+     .help =
+         "what is learned of a conversation: all that the assistant says, or its last message; "
+         "all: prompts of completions too. A message's own \"learn\": true or false goes before"},
     {.name = "long",
      .kind = OPTION_CHOICE,
      .value = "WHAT",
      .choices = "cut|split|leave",
      .fallback = "cut",
-     .help = "of an example longer than a row: keep its first tokens, make several examples of it, or "
-             "leave it out"},
+     .help =
+         "of an example longer than a row: keep its first tokens, make several examples of it, or "
+         "leave it out"},
     {.name = "split-on",
      .kind = OPTION_CHOICE,
      .value = "WHAT",
@@ -92,7 +96,8 @@ static const struct option_spec pack_options[] = {
      .kind = OPTION_REAL,
      .value = "SHARE",
      .fallback = "0",
-     .help = "hold out about this share of the examples, always the same ones, in files of their own"},
+     .help =
+         "hold out about this share of the examples, always the same ones, in files of their own"},
 };
 
 static unsigned choice_of(const struct options *options, const char *name, const char *const *words,
@@ -255,8 +260,8 @@ struct moved {
 };
 
 /* The sources of the manifest in another folder. */
-static enum status move_sources(struct moved *moved, struct pack_options *options,
-                                const char *from, struct error *error)
+static enum status move_sources(struct moved *moved, struct pack_options *options, const char *from,
+                                struct error *error)
 {
     moved->paths = calloc(options->source_count + 1, sizeof(*moved->paths));
     moved->texts = calloc(options->source_count + 1, FILE_PATH_MAX);
@@ -278,9 +283,9 @@ static enum status move_sources(struct moved *moved, struct pack_options *option
 static int print_check(struct command_context *context, const struct pack_check *check)
 {
     if (context->json) {
-        json_t *result = json_pack("{s:b, s:I, s:I}", "equal", check->equal, "rows",
-                                   (json_int_t)check->rows[0], "held_out",
-                                   (json_int_t)check->rows[1]);
+        json_t *result =
+            json_pack("{s:b, s:I, s:I}", "equal", check->equal, "rows", (json_int_t)check->rows[0],
+                      "held_out", (json_int_t)check->rows[1]);
 
         if (!check->equal) {
             (void)json_object_set_new(result, "difference", json_string(check->difference));
@@ -288,7 +293,8 @@ static int print_check(struct command_context *context, const struct pack_check 
         (void)command_emit(context, result);
     } else if (check->equal) {
         fprintf(context->out,
-                "equal: %" PRIu64 " rows and %" PRIu64 " that are held out follow from the sources\n",
+                "equal: %" PRIu64 " rows and %" PRIu64
+                " that are held out follow from the sources\n",
                 check->rows[0], check->rows[1]);
     } else {
         fprintf(context->out, "not equal: %s\n", check->difference);
@@ -329,8 +335,10 @@ static const struct command commands[] = {
     {.name = "pack",
      .summary = "make rows of tokens from text and conversations",
      .description =
-         "Reads .txt and .jsonl files, also with gzip or zstd, and writes rows of N tokens, a mask of "
-         "what is learned, how far each token may look back, and a manifest with the SHA-256 of all "
+         "Reads .txt and .jsonl files, also with gzip or zstd, and writes rows of N tokens, a mask "
+         "of "
+         "what is learned, how far each token may look back, and a manifest with the SHA-256 of "
+         "all "
          "that they follow from. A line of .jsonl has text; prompt and completion; messages with "
          "role and content; or chosen and rejected. A stopped run goes on with the same command.",
      .arguments = "FILE...",

@@ -45,7 +45,7 @@ struct show {
     struct manifest manifest;
     struct tokenizer tokenizer;
     struct row_files files;
-    struct row row;
+    struct packed_row row;
     struct buffer bytes; /* of tokens, before they are printed */
     struct buffer text;
     bool colours;
@@ -94,8 +94,8 @@ static void flush(struct show *show, bool learned)
     if (show->bytes.size == 0) {
         return;
     }
-    buffer_add_text(&show->text, show->colours ? (learned ? "\033[1;32m" : "\033[2m")
-                                               : (learned ? "{" : ""));
+    buffer_add_text(&show->text,
+                    show->colours ? (learned ? "\033[1;32m" : "\033[2m") : (learned ? "{" : ""));
     add_escaped(&show->text, show->bytes.data, show->bytes.size);
     buffer_add_text(&show->text, show->colours ? "\033[0m" : (learned ? "}" : ""));
     buffer_clear(&show->bytes);
@@ -194,8 +194,8 @@ static enum status show_rows(struct show *show, struct error *error,
     const uint64_t count = options_number(show->options, "count");
 
     if (first >= show->files.rows_there) {
-        return error_set(error, STATUS_USAGE, "--row %" PRIu64 ": there are %" PRIu64 " rows", first,
-                         show->files.rows_there);
+        return error_set(error, STATUS_USAGE, "--row %" PRIu64 ": there are %" PRIu64 " rows",
+                         first, show->files.rows_there);
     }
     for (uint64_t i = first; i < show->files.rows_there && i - first < count; i++) {
         TRY(row_files_read(&show->files, error, &show->row, i));

@@ -41,11 +41,10 @@ json_t *manifest_options(const struct pack_options *options)
 {
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:b, s:s}", "length",
                      (int)options->length, "long", too_longs[options->too_long], "split_on",
-                     splits[options->split], "chat", options->chat, "learn",
-                     learns[options->learn], "system", text_or_null(options->system), "date",
-                     text_or_null(options->date), "bos", options->bos, "eos", options->eos,
-                     "special", options->special, "replace_invalid", options->replace, "share",
-                     options->held_out);
+                     splits[options->split], "chat", options->chat, "learn", learns[options->learn],
+                     "system", text_or_null(options->system), "date", text_or_null(options->date),
+                     "bos", options->bos, "eos", options->eos, "special", options->special,
+                     "replace_invalid", options->replace, "share", options->held_out);
 }
 
 static json_t *tokenizer_json(const struct packing *packing)
@@ -56,8 +55,8 @@ static json_t *tokenizer_json(const struct packing *packing)
     for (size_t i = 0; i < tokenizer->file_count; i++) {
         const struct tokenizer_file *file = &tokenizer->files[i];
 
-        (void)json_array_append_new(files, json_pack("{s:s, s:o, s:I}", "name", file->name, "sha256",
-                                                     json_hex(&file->sha256), "size",
+        (void)json_array_append_new(files, json_pack("{s:s, s:o, s:I}", "name", file->name,
+                                                     "sha256", json_hex(&file->sha256), "size",
                                                      (json_int_t)file->size));
     }
     return json_pack("{s:s, s:I, s:s, s:o}", "path", packing->options->tokenizer, "ids",
@@ -87,8 +86,8 @@ static json_t *side_json(const struct packing *packing, size_t side, const struc
     /* By whole numbers: the same text on every machine. */
     (void)snprintf(share, sizeof(share), "%" PRIu64 ".%04" PRIu64, packer->learned / tokens,
                    (uint64_t)((unsigned __int128)packer->learned * 10000 / tokens) % 10000);
-    json = json_pack("{s:I, s:I, s:I, s:s}", "count", (json_int_t)packer->closed, "tokens",
-                     (json_int_t)packer->tokens, "learned", (json_int_t)packer->learned,
+    json = json_pack("{s:I, s:I, s:I, s:s}", "count", (json_int_t)packer->closed, "token_count",
+                     (json_int_t)packer->tokens, "learned_count", (json_int_t)packer->learned,
                      "learned_share", share);
     for (int i = 0; i < ROW_TENSORS && packer->closed > 0; i++) {
         const enum row_tensor which = (enum row_tensor)i;
@@ -260,8 +259,8 @@ static enum status take_side(struct manifest *manifest, struct error *error, siz
     TRY(object_of(manifest->root, error, &json, sides[side]));
     TRY(strict_json_number(json, error, &manifest->rows[side], "count",
                            TENSOR_COUNT_MAX / manifest->shape.length));
-    TRY(strict_json_number(json, error, &manifest->tokens[side], "tokens", NUMBER_MAX));
-    TRY(strict_json_number(json, error, &manifest->learned[side], "learned", NUMBER_MAX));
+    TRY(strict_json_number(json, error, &manifest->tokens[side], "token_count", NUMBER_MAX));
+    TRY(strict_json_number(json, error, &manifest->learned[side], "learned_count", NUMBER_MAX));
     for (int i = 0; i < ROW_TENSORS && manifest->rows[side] > 0; i++) {
         const json_t *tensor;
         const char *type;

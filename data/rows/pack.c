@@ -17,7 +17,7 @@
 
 /* ---- writing ---- */
 
-struct writing {
+struct pack_writing {
     struct packing packing;
     struct row_files files[PACKING_SIDES];
     struct file_lock lock;
@@ -26,7 +26,7 @@ struct writing {
     double kept_s;
 };
 
-static enum status keep(struct writing *writing, struct error *error)
+static enum status keep(struct pack_writing *writing, struct error *error)
 {
     for (size_t i = 0; i < PACKING_SIDES; i++) {
         TRY(row_files_sync(&writing->files[i], error));
@@ -37,7 +37,7 @@ static enum status keep(struct writing *writing, struct error *error)
 
 static enum status pause_writing(void *context, struct error *error)
 {
-    struct writing *writing = context;
+    struct pack_writing *writing = context;
 
     if (stop_requested(writing->packing.stop)) {
         TRY(keep(writing, error));
@@ -50,8 +50,8 @@ static enum status pause_writing(void *context, struct error *error)
 }
 
 static void set_sinks(struct packing *packing, struct row_files files[PACKING_SIDES],
-                             enum status (*take)(void *context, struct error *error,
-                                                 const struct row *row))
+                      enum status (*take)(void *context, struct error *error,
+                                          const struct packed_row *row))
 {
     for (size_t i = 0; i < PACKING_SIDES; i++) {
         const struct row_sink sink = {take, &files[i]};
@@ -60,7 +60,8 @@ static void set_sinks(struct packing *packing, struct row_files files[PACKING_SI
     }
 }
 
-static enum status begin_folder(struct writing *writing, struct error *error, const char *folder)
+static enum status begin_folder(struct pack_writing *writing, struct error *error,
+                                const char *folder)
 {
     char lock[FILE_PATH_MAX];
 
@@ -79,7 +80,7 @@ static enum status begin_folder(struct writing *writing, struct error *error, co
 }
 
 /* From the beginning, or from where a run was stopped. */
-static enum status begin_rows(struct writing *writing, struct error *error)
+static enum status begin_rows(struct pack_writing *writing, struct error *error)
 {
     struct packing *packing = &writing->packing;
 
@@ -108,13 +109,14 @@ static enum status check_worth(const struct packing *packing, struct error *erro
     }
     if (packing->packers[0].learned == 0) {
         (void)error_set(error, STATUS_REFUSED, "nothing would be learned: no token counts");
-        error_advise(error, "is --learn right, and --length long enough for a prompt and an answer?");
+        error_advise(error,
+                     "is --learn right, and --length long enough for a prompt and an answer?");
         return STATUS_REFUSED;
     }
     return STATUS_OK;
 }
 
-static enum status write_manifest(struct writing *writing, struct error *error)
+static enum status write_manifest(struct pack_writing *writing, struct error *error)
 {
     struct digest roots[PACKING_SIDES][ROW_TENSORS] = {0};
     char path[FILE_PATH_MAX];
@@ -145,7 +147,7 @@ static enum status write_manifest(struct writing *writing, struct error *error)
 }
 
 /* Removes a file of the folder, if it is there. */
-static void drop(const struct writing *writing, const char *name)
+static void drop(const struct pack_writing *writing, const char *name)
 {
     char path[FILE_PATH_MAX];
 
@@ -154,7 +156,7 @@ static void drop(const struct writing *writing, const char *name)
     }
 }
 
-static void drop_side(const struct writing *writing, bool held_out)
+static void drop_side(const struct pack_writing *writing, bool held_out)
 {
     char name[ROW_NAME_MAX];
 
@@ -165,7 +167,8 @@ static void drop_side(const struct writing *writing, bool held_out)
 }
 
 /* What held nothing, the state and the lock go; then the folder gets its name. */
-static enum status finish_folder(struct writing *writing, struct error *error, const char *folder)
+static enum status finish_folder(struct pack_writing *writing, struct error *error,
+                                 const char *folder)
 {
     if (writing->files[1].rows == 0) {
         drop_side(writing, true);
@@ -181,7 +184,7 @@ static enum status finish_folder(struct writing *writing, struct error *error, c
 enum status pack_write(const char *folder, struct error *error, const struct pack_options *options,
                        struct progress *progress, struct stop *stop)
 {
-    struct writing writing = {.lock = {-1}};
+    struct pack_writing writing = {.lock = {-1}};
     enum status status;
 
     row_files_init(&writing.files[0]);
@@ -289,8 +292,7 @@ static void compare_rows(struct checking *checking, size_t side)
     if (files->differs) {
         differ(checking, "%s", files->difference);
     }
-    if (packer->closed != checking->manifest->rows[side] ||
-        packer->closed != files->rows_there) {
+    if (packer->closed != checking->manifest->rows[side] || packer->closed != files->rows_there) {
         differ(checking,
                "%srows: the sources make %" PRIu64 ", the manifest says %" PRIu64
                ", the files have %" PRIu64,

@@ -1,8 +1,8 @@
 /*
  * pack.h - packed rows as a folder: made, and made again to see whether they are the same.
  *
- * Until a folder is whole it is called FOLDER.packing. A stop (Ctrl-C, a kill, a lost machine) costs
- * at most what was packed since the last pause: the same command goes on there.
+ * Until a folder is whole it is called FOLDER.packing. A stop (Ctrl-C, a kill, a lost machine)
+ * costs at most what was packed since the last pause: the same command goes on there.
  */
 #ifndef DATA_ROWS_PACK_H
 #define DATA_ROWS_PACK_H

@@ -28,13 +28,14 @@ static enum status purpose_of(struct digest *digest, struct error *error,
 
     buffer_init(&text, 1 << 20);
     sha256_init(&hash, SHA256_ISA_BEST);
-    status = options == NULL ? error_set(error, STATUS_NO_MEMORY, "out of memory for the options")
-                             : strict_json_write(&text, error, options,
-                                                 JSON_SORT_KEYS | JSON_COMPACT);
+    status = options == NULL
+                 ? error_set(error, STATUS_NO_MEMORY, "out of memory for the options")
+                 : strict_json_write(&text, error, options, JSON_SORT_KEYS | JSON_COMPACT);
     if (status == STATUS_OK) {
         sha256_add(&hash, text.data, text.size);
         for (size_t i = 0; i < packing->options->source_count; i++) {
-            sha256_add(&hash, packing->options->sources[i], strlen(packing->options->sources[i]) + 1);
+            sha256_add(&hash, packing->options->sources[i],
+                       strlen(packing->options->sources[i]) + 1);
         }
         for (size_t i = 0; i < packing->tokenizer.file_count; i++) {
             sha256_add(&hash, packing->tokenizer.files[i].sha256.bytes, DIGEST_SIZE);
@@ -65,8 +66,7 @@ static void read_hash(struct sha256 *hash, struct reader *reader)
     reader_copy(reader, hash->block, sizeof(hash->block));
 }
 
-static void add_all(struct buffer *out, const struct packing *packing,
-                    const struct digest *purpose)
+static void add_all(struct buffer *out, const struct packing *packing, const struct digest *purpose)
 {
     uint64_t counts[PACKING_COUNTS];
     struct digest digest;
@@ -149,7 +149,7 @@ static enum status check_done(const struct packing *packing, struct error *error
     for (size_t i = 0; i < packing->source; i++) {
         const char *path = packing->options->sources[i];
         struct digest digest;
-        struct source source;
+        struct source_file source;
         struct buffer line;
         enum status status;
         bool more = true;

@@ -220,9 +220,10 @@ static enum status make_valid(struct packing *packing, struct error *error,
         return STATUS_OK;
     }
     if (!packing->options->replace) {
-        (void)error_set(error, STATUS_BAD_FORMAT, "byte 0x%02x at %zu is not UTF-8",
-                        text->data[at], at + 1);
-        error_advise(error, "--invalid replace puts U+FFFD in place of such bytes, and counts them");
+        (void)error_set(error, STATUS_BAD_FORMAT, "byte 0x%02x at %zu is not UTF-8", text->data[at],
+                        at + 1);
+        error_advise(error,
+                     "--invalid replace puts U+FFFD in place of such bytes, and counts them");
         return STATUS_BAD_FORMAT;
     }
     buffer_clear(&packing->text);
@@ -301,9 +302,9 @@ static void strip_line_end(struct buffer *line)
 }
 
 /* The next text of the source; *line is where it begins. */
-static enum status next_text(struct packing *packing, struct error *error, struct source *source,
-                             enum source_kind kind, struct buffer *text, bool *more,
-                             uint64_t *line)
+static enum status next_text(struct packing *packing, struct error *error,
+                             struct source_file *source, enum source_kind kind, struct buffer *text,
+                             bool *more, uint64_t *line)
 {
     const enum packing_split split = kind == SOURCE_JSONL ? SPLIT_LINE : packing->options->split;
 
@@ -341,7 +342,8 @@ static enum status next_text(struct packing *packing, struct error *error, struc
     }
 }
 
-static enum status look(struct packing *packing, struct error *error, const struct source *source)
+static enum status look(struct packing *packing, struct error *error,
+                        const struct source_file *source)
 {
     if (packing->progress != NULL) {
         char note[PROGRESS_NOTE_MAX];
@@ -354,7 +356,7 @@ static enum status look(struct packing *packing, struct error *error, const stru
 }
 
 /* Passes over what was packed before a stop: the texts must be the same. */
-static enum status skip(struct packing *packing, struct error *error, struct source *source,
+static enum status skip(struct packing *packing, struct error *error, struct source_file *source,
                         enum source_kind kind, struct buffer *text)
 {
     struct sha256 again;
@@ -380,8 +382,8 @@ static enum status skip(struct packing *packing, struct error *error, struct sou
     return STATUS_OK;
 }
 
-static enum status run_texts(struct packing *packing, struct error *error, struct source *source,
-                             enum source_kind kind, struct buffer *text)
+static enum status run_texts(struct packing *packing, struct error *error,
+                             struct source_file *source, enum source_kind kind, struct buffer *text)
 {
     uint64_t line = 0;
     bool more = true;
@@ -410,7 +412,7 @@ static enum status run_source(struct packing *packing, struct error *error)
     const char *path = packing->options->sources[packing->source];
     struct packing_source *done = &packing->done[packing->source];
     struct buffer text;
-    struct source source;
+    struct source_file source;
     enum source_kind kind;
     enum status status;
 

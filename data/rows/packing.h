@@ -1,5 +1,6 @@
 /*
- * packing.h - sources into rows: read, laid out, encoded, packed. Where the rows go is the caller's.
+ * packing.h - sources into rows: read, laid out, encoded, packed. Where the rows go is the
+ * caller's.
  *
  * The same options over the same bytes make the same rows, on every machine.
  */
@@ -36,12 +37,12 @@ struct pack_options {
     enum packing_split split;
     const char *chat; /* "auto", "none", or a layout's name */
     enum example_learn learn;
-    const char *system; /* NULL: none */
-    const char *date;   /* NULL: the layout's own */
-    bool bos;           /* what the tokenizer's template puts around a text is put */
-    const char *eos;    /* "always", "tokenizer", "never" */
-    bool special;       /* special tokens in texts are such */
-    bool replace;       /* what is no UTF-8 becomes U+FFFD */
+    const char *system;   /* NULL: none */
+    const char *date;     /* NULL: the layout's own */
+    bool bos;             /* what the tokenizer's template puts around a text is put */
+    const char *eos;      /* "always", "tokenizer", "never" */
+    bool special;         /* special tokens in texts are such */
+    bool replace;         /* what is no UTF-8 becomes U+FFFD */
     const char *held_out; /* the share, as it was typed */
 };
 

@@ -164,7 +164,7 @@ enum status row_files_open(struct row_files *files, struct error *error, const c
 
 /* ---- rows as bytes ---- */
 
-static void encode(uint8_t *bytes, const struct row_files *files, const struct row *row,
+static void encode(uint8_t *bytes, const struct row_files *files, const struct packed_row *row,
                    enum row_tensor which)
 {
     const uint32_t *values = which == ROW_TOKENS ? row->tokens : row->reach;
@@ -196,7 +196,7 @@ static uint32_t element(const uint8_t *bytes, enum dtype type, uint32_t at)
     return value;
 }
 
-enum status row_files_take(void *context, struct error *error, const struct row *row)
+enum status row_files_take(void *context, struct error *error, const struct packed_row *row)
 {
     struct row_files *files = context;
 
@@ -218,7 +218,7 @@ enum status row_files_take(void *context, struct error *error, const struct row 
     return STATUS_OK;
 }
 
-enum status row_files_compare(void *context, struct error *error, const struct row *row)
+enum status row_files_compare(void *context, struct error *error, const struct packed_row *row)
 {
     struct row_files *files = context;
     uint8_t *made = files->bytes;
@@ -258,7 +258,7 @@ enum status row_files_sync(struct row_files *files, struct error *error)
     return STATUS_OK;
 }
 
-enum status row_files_read(struct row_files *files, struct error *error, struct row *row,
+enum status row_files_read(struct row_files *files, struct error *error, struct packed_row *row,
                            uint64_t index)
 {
     for (int i = 0; i < ROW_TENSORS; i++) {
@@ -297,8 +297,9 @@ enum status row_files_root(struct row_files *files, struct error *error, enum ro
     tensor.dims[1] = files->shape.length;
     tensor.count = rows * files->shape.length;
     if (tensor.count > TENSOR_COUNT_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "%" PRIu64 " tokens are over the limit of %" PRIu64,
-                         tensor.count, (uint64_t)TENSOR_COUNT_MAX);
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "%" PRIu64 " tokens are over the limit of %" PRIu64, tensor.count,
+                         (uint64_t)TENSOR_COUNT_MAX);
     }
     bytes = malloc(HASHED_AT_ONCE);
     if (bytes == NULL) {

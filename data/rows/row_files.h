@@ -58,15 +58,15 @@ void row_files_close(struct row_files *files); /* accepts what was never opened 
 void row_files_init(struct row_files *files);
 
 /* Sinks of a packer; context is the struct row_files. */
-enum status row_files_take(void *context, struct error *error, const struct row *row);
-enum status row_files_compare(void *context, struct error *error, const struct row *row);
+enum status row_files_take(void *context, struct error *error, const struct packed_row *row);
+enum status row_files_compare(void *context, struct error *error, const struct packed_row *row);
 
 /* What was written survives a crash. */
 MUST_CHECK enum status row_files_sync(struct row_files *files, struct error *error);
 
 /* Reads row `index` into row, whose memory is the caller's and of the shape's length. */
-MUST_CHECK enum status row_files_read(struct row_files *files, struct error *error, struct row *row,
-                                      uint64_t index);
+MUST_CHECK enum status row_files_read(struct row_files *files, struct error *error,
+                                      struct packed_row *row, uint64_t index);
 
 /* The root of a tensor (rows, length), as a job binds data. */
 MUST_CHECK enum status row_files_root(struct row_files *files, struct error *error,

@@ -22,9 +22,10 @@ void row_packer_release(struct row_packer *packer)
 }
 
 /* Memory for one more open row; zeros, since what is not used is padding. */
-static enum status open_row(struct row_packer *packer, struct error *error, struct row **opened)
+static enum status open_row(struct row_packer *packer, struct error *error,
+                            struct packed_row **opened)
 {
-    struct row *row = &packer->rows[packer->open_count];
+    struct packed_row *row = &packer->rows[packer->open_count];
     const size_t length = packer->length;
 
     if (row->tokens == NULL) {
@@ -47,14 +48,14 @@ static enum status open_row(struct row_packer *packer, struct error *error, stru
 }
 
 /* Is one fuller than the other, or as full and older? */
-static bool comes_before(const struct row *one, const struct row *two)
+static bool comes_before(const struct packed_row *one, const struct packed_row *two)
 {
     return one->used > two->used || (one->used == two->used && one->opened < two->opened);
 }
 
 static enum status close_row(struct row_packer *packer, struct error *error, uint32_t index)
 {
-    struct row closed = packer->rows[index];
+    struct packed_row closed = packer->rows[index];
 
     TRY(packer->sink.take(packer->sink.context, error, &closed));
     packer->open_count--;
@@ -74,7 +75,7 @@ static enum status close_fullest(struct row_packer *packer, struct error *error)
     return close_row(packer, error, fullest);
 }
 
-static void put(struct row_packer *packer, struct row *row, const uint32_t *ids,
+static void put(struct row_packer *packer, struct packed_row *row, const uint32_t *ids,
                 const uint8_t *learned, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -92,11 +93,11 @@ static void put(struct row_packer *packer, struct row *row, const uint32_t *ids,
 enum status row_packer_add(struct row_packer *packer, struct error *error, const uint32_t *ids,
                            const uint8_t *learned, size_t count)
 {
-    struct row *best = NULL;
+    struct packed_row *best = NULL;
 
     assert(count > 0 && count <= packer->length);
     for (uint32_t i = 0; i < packer->open_count; i++) {
-        struct row *row = &packer->rows[i];
+        struct packed_row *row = &packer->rows[i];
 
         if (packer->length - row->used >= count && (best == NULL || comes_before(row, best))) {
             best = row;
@@ -115,7 +116,7 @@ enum status row_packer_add(struct row_packer *packer, struct error *error, const
 enum status row_packer_add_alone(struct row_packer *packer, struct error *error,
                                  const uint32_t *ids, const uint8_t *learned, size_t count)
 {
-    struct row *row = NULL;
+    struct packed_row *row = NULL;
 
     assert(count > 0 && count <= packer->length && packer->open_count < ROW_OPEN_MAX);
     TRY(open_row(packer, error, &row));
@@ -141,7 +142,7 @@ void row_packer_write(const struct row_packer *packer, struct buffer *out)
     buffer_add_u64(out, packer->tokens);
     buffer_add_u64(out, packer->learned);
     for (uint32_t i = 0; i < packer->open_count; i++) {
-        const struct row *row = &packer->rows[i];
+        const struct packed_row *row = &packer->rows[i];
 
         buffer_add_u64(out, row->opened);
         buffer_add_u32(out, row->used);
@@ -165,7 +166,7 @@ enum status row_packer_read(struct row_packer *packer, struct error *error, stru
         return error_set(error, STATUS_BAD_FORMAT, "%u open rows", count);
     }
     for (uint32_t i = 0; i < count && !reader->failed; i++) {
-        struct row *row = NULL;
+        struct packed_row *row = NULL;
         uint64_t age = reader_u64(reader);
         uint32_t used = reader_u32(reader);
 

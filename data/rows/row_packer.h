@@ -3,10 +3,10 @@
  *
  * An example goes whole into the open row with the least room that holds it, the oldest on ties.
  * Where none does, a new row is opened; if ROW_OPEN_MAX are open, the fullest (oldest) is closed
- * first. In the end the others are closed by the same rule. Rows lie in the order in which they were
- * closed. Of each token stand: its id, whether it is learned (never the first of an example, which
- * nothing stands before), and its reach: how many tokens of the same example stand before it. What
- * is left of a row is token 0, mask 0, reach 0.
+ * first. In the end the others are closed by the same rule. Rows lie in the order in which they
+ * were closed. Of each token stand: its id, whether it is learned (never the first of an example,
+ * which nothing stands before), and its reach: how many tokens of the same example stand before it.
+ * What is left of a row is token 0, mask 0, reach 0.
  */
 #ifndef DATA_ROWS_ROW_PACKER_H
 #define DATA_ROWS_ROW_PACKER_H
@@ -22,7 +22,7 @@
 #define ROW_OPEN_MAX   64
 #define ROW_LENGTH_MAX 1048576u
 
-struct row {
+struct packed_row {
     uint32_t *tokens; /* length of them, as of the next two */
     uint32_t *reach;
     uint8_t *mask;
@@ -32,14 +32,15 @@ struct row {
 
 /* Where closed rows go. */
 struct row_sink {
-    enum status (*take)(void *context, struct error *error, const struct row *row);
+    enum status (*take)(void *context, struct error *error, const struct packed_row *row);
     void *context;
 };
 
 struct row_packer {
     uint32_t length;
     struct row_sink sink;
-    struct row rows[ROW_OPEN_MAX]; /* the first open_count are open; memory of others is kept */
+    struct packed_row
+        rows[ROW_OPEN_MAX]; /* the first open_count are open; memory of others is kept */
     uint32_t open_count;
     uint64_t opened;
     uint64_t closed;

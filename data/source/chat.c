@@ -34,12 +34,12 @@ struct chat_layout {
 
 /* ---- pieces of text ---- */
 
-struct piece {
+struct chat_piece {
     const char *text;
     size_t size;
 };
 
-static bool is_blank(const struct piece *piece, size_t at)
+static bool is_blank(const struct chat_piece *piece, size_t at)
 {
     uint32_t code = utf8_next((const uint8_t *)piece->text, &at);
 
@@ -47,7 +47,7 @@ static bool is_blank(const struct piece *piece, size_t at)
 }
 
 /* Jinja's trim and Python's strip: white space, and the four separators of ASCII. */
-static struct piece strip(struct piece piece)
+static struct chat_piece strip(struct chat_piece piece)
 {
     while (piece.size > 0 && is_blank(&piece, 0)) {
         size_t next = 0;
@@ -70,7 +70,7 @@ static struct piece strip(struct piece piece)
     return piece;
 }
 
-static struct piece strip_lines(struct piece piece, bool left, bool right)
+static struct chat_piece strip_lines(struct chat_piece piece, bool left, bool right)
 {
     while (left && piece.size > 0 && piece.text[0] == '\n') {
         piece.text++;
@@ -82,12 +82,12 @@ static struct piece strip_lines(struct piece piece, bool left, bool right)
     return piece;
 }
 
-static struct piece text_of(const struct chat_message *message)
+static struct chat_piece text_of(const struct chat_message *message)
 {
-    return (struct piece){message->text, message->size};
+    return (struct chat_piece){message->text, message->size};
 }
 
-static void add(const struct laying *laying, struct piece piece, bool learned)
+static void add(const struct laying *laying, struct chat_piece piece, bool learned)
 {
     parts_add_text(laying->parts, piece.text, piece.size, learned);
 }
@@ -126,8 +126,8 @@ static bool has_system(const struct laying *laying)
 /* ---- Llama 2 ---- */
 
 /* The system's text and the first question are stripped as one, which begins with "<". */
-static enum status add_llama2_system(const struct laying *laying, const struct piece *text,
-                                     struct piece *stripped)
+static enum status add_llama2_system(const struct laying *laying, const struct chat_piece *text,
+                                     struct chat_piece *stripped)
 {
     if (stripped->size == 0) {
         return error_set(laying->error, STATUS_REFUSED, "message 2: it is blank");
@@ -147,8 +147,8 @@ static enum status lay_out_llama2(const struct laying *laying)
     TRY(check_turns(laying, from));
     for (size_t i = from; i < laying->count; i++) {
         const struct chat_message *message = &laying->messages[i];
-        const struct piece text = text_of(message);
-        struct piece stripped = strip(text);
+        const struct chat_piece text = text_of(message);
+        struct chat_piece stripped = strip(text);
 
         if (message->role == CHAT_ASSISTANT) {
             add_layout(laying, " ", message->learned);
@@ -235,8 +235,8 @@ static enum status lay_out_llama31(const struct laying *laying)
     add_layout(laying, "<|start_header_id|>system<|end_header_id|>\n\n", false);
     add_layout(laying, "Cutting Knowledge Date: December 2023\nToday Date: ", false);
     add(laying,
-        (struct piece){laying->date == NULL ? OWN_DATE : laying->date,
-                       strlen(laying->date == NULL ? OWN_DATE : laying->date)},
+        (struct chat_piece){laying->date == NULL ? OWN_DATE : laying->date,
+                            strlen(laying->date == NULL ? OWN_DATE : laying->date)},
         false);
     add_layout(laying, "\n\n", false);
     if (has_system(laying)) {
@@ -277,16 +277,16 @@ static enum status lay_out_gemma3(const struct laying *laying)
 
 /* ---- Qwen3 ---- */
 
-static struct piece behind_of(struct piece whole, struct piece from)
+static struct chat_piece behind_of(struct chat_piece whole, struct chat_piece from)
 {
-    return (struct piece){from.text, (size_t)(whole.text + whole.size - from.text)};
+    return (struct chat_piece){from.text, (size_t)(whole.text + whole.size - from.text)};
 }
 
 /* Where a tag stands, first or last; its text is NULL where it stands nowhere. */
-static struct piece find_tag(struct piece piece, const char *tag, bool last)
+static struct chat_piece find_tag(struct chat_piece piece, const char *tag, bool last)
 {
     const size_t size = strlen(tag);
-    struct piece found = {NULL, size};
+    struct chat_piece found = {NULL, size};
 
     for (size_t at = 0; at + size <= piece.size && (last || found.text == NULL); at++) {
         if (memcmp(piece.text + at, tag, size) == 0) {
@@ -298,21 +298,21 @@ static struct piece find_tag(struct piece piece, const char *tag, bool last)
 }
 
 /* Thoughts may be given apart, or stand between tags in the text. */
-static void split_thoughts(struct piece *text, struct piece *thoughts,
+static void split_thoughts(struct chat_piece *text, struct chat_piece *thoughts,
                            const struct chat_message *message)
 {
-    const struct piece whole = text_of(message);
-    struct piece first = find_tag(whole, "</think>", false);
-    struct piece last = find_tag(whole, "</think>", true);
-    struct piece opened;
+    const struct chat_piece whole = text_of(message);
+    struct chat_piece first = find_tag(whole, "</think>", false);
+    struct chat_piece last = find_tag(whole, "</think>", true);
+    struct chat_piece opened;
 
     *text = whole;
-    *thoughts = (struct piece){message->thinking, message->thinking_size};
+    *thoughts = (struct chat_piece){message->thinking, message->thinking_size};
     if (message->thinking != NULL || first.text == NULL) {
         return;
     }
-    *thoughts = strip_lines((struct piece){whole.text, (size_t)(first.text - whole.text)}, false,
-                            true);
+    *thoughts = strip_lines((struct chat_piece){whole.text, (size_t)(first.text - whole.text)},
+                            false, true);
     opened = find_tag(*thoughts, "<think>", true);
     if (opened.text != NULL) {
         opened.text += opened.size;
@@ -328,8 +328,8 @@ static void add_qwen3_answer(const struct laying *laying, size_t at, size_t last
 {
     const struct chat_message *message = &laying->messages[at];
     const bool learned = message->learned;
-    struct piece thoughts;
-    struct piece text;
+    struct chat_piece thoughts;
+    struct chat_piece text;
 
     split_thoughts(&text, &thoughts, message);
     if (at > last_question && (at + 1 == laying->count || thoughts.size > 0)) {
@@ -459,8 +459,10 @@ enum status chat_layout_of(const struct chat_layout **layout, struct error *erro
             }
         }
     }
-    (void)error_set(error, STATUS_REFUSED, "the tokenizer's chat template (SHA-256 %s) is not one "
-                    "that we know", hash);
+    (void)error_set(error, STATUS_REFUSED,
+                    "the tokenizer's chat template (SHA-256 %s) is not one "
+                    "that we know",
+                    hash);
     error_advise(error, "if it is one of ours with another spelling, say so: --chat NAME");
     return STATUS_REFUSED;
 }
@@ -479,7 +481,8 @@ enum status chat_layout_check(const struct chat_layout *layout, struct error *er
         if (tokenizer->bos == VOCABULARY_NONE || tokenizer->eos == VOCABULARY_NONE) {
             return error_set(error, STATUS_REFUSED,
                              "the layout %s needs a BOS and an EOS, and tokenizer_config.json does "
-                             "not name both", layout->name);
+                             "not name both",
+                             layout->name);
         }
     }
     return STATUS_OK;

@@ -2,8 +2,8 @@
  * chat.h - conversations laid out as published models expect them.
  *
  * A model publishes its layout as a program, a Jinja template. We run none: for each template that
- * we know there is a function here, found by the SHA-256 of the template's text. Another template is
- * refused by its hash, never guessed. Tools and pictures are refused.
+ * we know there is a function here, found by the SHA-256 of the template's text. Another template
+ * is refused by its hash, never guessed. Tools and pictures are refused.
  */
 #ifndef DATA_SOURCE_CHAT_H
 #define DATA_SOURCE_CHAT_H

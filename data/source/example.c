@@ -27,7 +27,8 @@ void example_release(struct example *example)
     *example = (struct example){0};
 }
 
-/* ---- canonical JSON: sorted keys, no blanks, escapes only where JSON needs them (RFC 8785) ---- */
+/* ---- canonical JSON: sorted keys, no blanks, escapes only where JSON needs them (RFC 8785)
+ * ---- */
 
 static void write_text(struct buffer *out, const char *text, size_t size)
 {
@@ -185,8 +186,7 @@ enum status example_of_text(struct example *example, struct error *error,
 
 /* ---- messages ---- */
 
-static enum status take_role(struct chat_message *message, const json_t *json,
-                             struct error *error)
+static enum status take_role(struct chat_message *message, const json_t *json, struct error *error)
 {
     static const char *const roles[] = {"system", "user", "assistant"};
     const char *text;
@@ -238,11 +238,10 @@ static enum status take_message(struct chat_message *message, const struct examp
     }
     TRY(check_keys(json, error));
     TRY(take_role(message, json, error));
-    if (!json_is_string(content) || (json_is_string(thinking) &&
-                                     message->role != CHAT_ASSISTANT)) {
-        return error_set(error, STATUS_REFUSED, json_is_string(content)
-                                                    ? "'reasoning_content' is the assistant's"
-                                                    : "its 'content' is not a text");
+    if (!json_is_string(content) || (json_is_string(thinking) && message->role != CHAT_ASSISTANT)) {
+        return error_set(error, STATUS_REFUSED,
+                         json_is_string(content) ? "'reasoning_content' is the assistant's"
+                                                 : "its 'content' is not a text");
     }
     message->text = json_string_value(content);
     message->size = json_string_length(content);
@@ -336,14 +335,15 @@ static bool says_learn(const json_t *list)
 static enum status lay_out(struct example *example, struct parts *parts,
                            const struct example_rules *rules, size_t count, struct error *error)
 {
-    const struct chat_message *messages = example->messages + 1; /* the first place is the system's */
+    const struct chat_message *messages =
+        example->messages + 1; /* the first place is the system's */
 
     if (rules->layout == NULL) {
         return error_set(error, STATUS_REFUSED, "%s", rules->layout_trouble);
     }
     if (count > 0 && rules->system != NULL && messages[0].role != CHAT_SYSTEM) {
-        example->messages[0] =
-            (struct chat_message){CHAT_SYSTEM, rules->system, strlen(rules->system), NULL, 0, false};
+        example->messages[0] = (struct chat_message){
+            CHAT_SYSTEM, rules->system, strlen(rules->system), NULL, 0, false};
         messages--;
         count++;
     }
@@ -388,19 +388,18 @@ static enum status of_question(struct example *example, struct parts *parts,
         return STATUS_OK;
     }
     TRY(make_room(example, 3, error));
-    example->messages[1] = (struct chat_message){CHAT_USER, json_string_value(prompt),
-                                                 json_string_length(prompt), NULL, 0, false};
-    example->messages[2] = (struct chat_message){CHAT_ASSISTANT, json_string_value(answer),
-                                                 json_string_length(answer), NULL, 0, true};
+    example->messages[1] = (struct chat_message){
+        CHAT_USER, json_string_value(prompt), json_string_length(prompt), NULL, 0, false};
+    example->messages[2] = (struct chat_message){
+        CHAT_ASSISTANT, json_string_value(answer), json_string_length(answer), NULL, 0, true};
     return lay_out(example, parts, rules, 2, error);
 }
 
 /* One row, of a prompt that may be NULL and of what follows it. What is used goes into canonical
  * under these keys. */
 static enum status of_row(struct example *example, struct parts *parts,
-                          const struct example_rules *rules, const json_t *prompt,
-                          const char *key, const json_t *answer, json_t *canonical,
-                          struct error *error)
+                          const struct example_rules *rules, const json_t *prompt, const char *key,
+                          const json_t *answer, json_t *canonical, struct error *error)
 {
     json_t *lists[2] = {json_array(), json_array()};
     enum status status;
@@ -447,8 +446,9 @@ static const char *shape_of(const json_t *line, struct error *error)
         found = keys[i];
     }
     if (found == NULL) {
-        (void)error_set(error, STATUS_REFUSED, "none of 'text', 'prompt' with 'completion', "
-                                               "'messages', 'chosen' with 'rejected'");
+        (void)error_set(error, STATUS_REFUSED,
+                        "none of 'text', 'prompt' with 'completion', "
+                        "'messages', 'chosen' with 'rejected'");
     }
     return found;
 }

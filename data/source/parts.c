@@ -24,11 +24,11 @@ void parts_clear(struct parts *parts)
     parts->status = STATUS_OK;
 }
 
-static void add(struct parts *parts, const struct part *part)
+static void add(struct parts *parts, const struct parts_item *part)
 {
     if (parts->count == parts->capacity) {
         size_t capacity = parts->capacity == 0 ? 64 : 2 * parts->capacity;
-        struct part *list =
+        struct parts_item *list =
             capacity > PARTS_MAX ? NULL : realloc(parts->list, capacity * sizeof(*list));
 
         if (list == NULL) {
@@ -43,8 +43,8 @@ static void add(struct parts *parts, const struct part *part)
 
 void parts_add_text(struct parts *parts, const void *text, size_t size, bool learned)
 {
-    struct part *last = parts->count == 0 ? NULL : &parts->list[parts->count - 1];
-    const struct part part = {parts->text.size, size, VOCABULARY_NONE, learned};
+    struct parts_item *last = parts->count == 0 ? NULL : &parts->list[parts->count - 1];
+    const struct parts_item part = {parts->text.size, size, VOCABULARY_NONE, learned};
 
     if (size == 0 || parts->status != STATUS_OK) {
         return;
@@ -59,7 +59,7 @@ void parts_add_text(struct parts *parts, const void *text, size_t size, bool lea
 
 void parts_add_id(struct parts *parts, uint32_t id, bool learned)
 {
-    const struct part part = {parts->text.size, 0, id, learned};
+    const struct parts_item part = {parts->text.size, 0, id, learned};
 
     if (parts->status == STATUS_OK) {
         add(parts, &part);
@@ -105,7 +105,7 @@ enum status parts_encode(const struct parts *parts, struct error *error, struct 
     encoder_clear(encoder);
     buffer_clear(learned);
     for (size_t i = 0; i < parts->count; i++) {
-        const struct part *part = &parts->list[i];
+        const struct parts_item *part = &parts->list[i];
 
         if (part->id != VOCABULARY_NONE) {
             TRY(encoder_add_id(encoder, error, part->id));

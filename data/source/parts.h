@@ -2,8 +2,8 @@
  * parts.h - one row's worth of text before it is tokens: what is learned of it, and where special
  * tokens stand.
  *
- * Neighbours that are text, and alike learned or not, are one part, so they are encoded together. At
- * a border between what is learned and what is not text is cut: so a model that answers sees the
+ * Neighbours that are text, and alike learned or not, are one part, so they are encoded together.
+ * At a border between what is learned and what is not text is cut: so a model that answers sees the
  * same tokens before its answer as one that learned.
  */
 #ifndef DATA_SOURCE_PARTS_H
@@ -15,7 +15,7 @@
 
 #define PARTS_MAX 1048576u
 
-struct part {
+struct parts_item {
     size_t start; /* in text */
     size_t size;
     uint32_t id; /* of a token; VOCABULARY_NONE: text */
@@ -24,7 +24,7 @@ struct part {
 
 struct parts {
     struct buffer text;
-    struct part *list;
+    struct parts_item *list;
     size_t count;
     size_t capacity;
     enum status status; /* of the first that failed; the rest is ignored */

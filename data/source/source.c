@@ -20,14 +20,14 @@ struct source_unpacker {
     bool inside;        /* of a member or a frame */
 };
 
-static enum status refuse(const struct source *source, struct error *error, const char *why)
+static enum status refuse(const struct source_file *source, struct error *error, const char *why)
 {
     return error_set(error, STATUS_BAD_FORMAT, "%s: %s", source->path, why);
 }
 
 /* ---- bytes of the file ---- */
 
-static enum status read_raw(struct source *source, struct error *error)
+static enum status read_raw(struct source_file *source, struct error *error)
 {
     ssize_t got;
 
@@ -47,7 +47,7 @@ static enum status read_raw(struct source *source, struct error *error)
 
 /* ---- unpacking ---- */
 
-static enum status unpack_gzip(struct source *source, struct error *error)
+static enum status unpack_gzip(struct source_file *source, struct error *error)
 {
     struct source_unpacker *unpacker = source->unpacker;
     z_stream *stream = &unpacker->gzip;
@@ -72,7 +72,7 @@ static enum status unpack_gzip(struct source *source, struct error *error)
     return STATUS_OK;
 }
 
-static enum status unpack_zstd(struct source *source, struct error *error)
+static enum status unpack_zstd(struct source_file *source, struct error *error)
 {
     ZSTD_inBuffer in = {source->raw, source->raw_size, source->raw_at};
     ZSTD_outBuffer out = {source->text, SOURCE_PIECE_SIZE, 0};
@@ -89,7 +89,7 @@ static enum status unpack_zstd(struct source *source, struct error *error)
 }
 
 /* The next text; none at the end. */
-static enum status next_text(struct source *source, struct error *error)
+static enum status next_text(struct source_file *source, struct error *error)
 {
     source->text_at = 0;
     source->text_size = 0;
@@ -122,7 +122,7 @@ static enum status next_text(struct source *source, struct error *error)
 
 /* ---- opening ---- */
 
-static enum status begin_gzip(struct source *source, struct error *error)
+static enum status begin_gzip(struct source_file *source, struct error *error)
 {
     if (inflateInit2(&source->unpacker->gzip, GZIP_ANY_WINDOW) != Z_OK) {
         return error_set(error, STATUS_NO_MEMORY, "out of memory for gzip");
@@ -131,7 +131,7 @@ static enum status begin_gzip(struct source *source, struct error *error)
     return STATUS_OK;
 }
 
-static enum status begin_zstd(struct source *source, struct error *error)
+static enum status begin_zstd(struct source_file *source, struct error *error)
 {
     source->unpacker->zstd = ZSTD_createDStream();
     if (source->unpacker->zstd == NULL ||
@@ -143,7 +143,7 @@ static enum status begin_zstd(struct source *source, struct error *error)
 }
 
 /* Looks at the first bytes. */
-static enum status choose(struct source *source, struct error *error)
+static enum status choose(struct source_file *source, struct error *error)
 {
     static const uint8_t gzip[] = {0x1f, 0x8b};
     static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -169,11 +169,11 @@ static enum status choose(struct source *source, struct error *error)
     return is_gzip ? begin_gzip(source, error) : begin_zstd(source, error);
 }
 
-enum status source_open(struct source *source, struct error *error, const char *path)
+enum status source_open(struct source_file *source, struct error *error, const char *path)
 {
     enum status status;
 
-    *source = (struct source){.path = path, .descriptor = -1};
+    *source = (struct source_file){.path = path, .descriptor = -1};
     sha256_init(&source->hash, SHA256_ISA_BEST);
     TRY(whole_file_read_open(&source->descriptor, &source->size, error, path));
     source->raw = malloc(SOURCE_PIECE_SIZE);
@@ -187,7 +187,7 @@ enum status source_open(struct source *source, struct error *error, const char *
     return status;
 }
 
-void source_close(struct source *source)
+void source_close(struct source_file *source)
 {
     if (source->unpacker != NULL) {
         if (source->unpacker->gzip_begun) {
@@ -201,13 +201,13 @@ void source_close(struct source *source)
     if (source->descriptor >= 0) {
         (void)close(source->descriptor);
     }
-    *source = (struct source){.descriptor = -1};
+    *source = (struct source_file){.descriptor = -1};
 }
 
 /* ---- lines ---- */
 
 /* Moves text to out, up to an end of a line, or all. */
-static enum status take(struct source *source, struct error *error, struct buffer *out,
+static enum status take(struct source_file *source, struct error *error, struct buffer *out,
                         bool whole_line, bool *line_end, size_t size_max)
 {
     const uint8_t *from = source->text + source->text_at;
@@ -231,8 +231,8 @@ static enum status take(struct source *source, struct error *error, struct buffe
     return buffer_check(out, error, "text");
 }
 
-enum status source_line(struct source *source, struct error *error, struct buffer *line, bool *more,
-                        size_t size_max)
+enum status source_line(struct source_file *source, struct error *error, struct buffer *line,
+                        bool *more, size_t size_max)
 {
     bool line_end = false;
 
@@ -252,7 +252,7 @@ enum status source_line(struct source *source, struct error *error, struct buffe
     return STATUS_OK;
 }
 
-enum status source_rest(struct source *source, struct error *error, struct buffer *rest,
+enum status source_rest(struct source_file *source, struct error *error, struct buffer *rest,
                         size_t size_max)
 {
     bool line_end = false;
@@ -270,7 +270,7 @@ enum status source_rest(struct source *source, struct error *error, struct buffe
     }
 }
 
-void source_digest(const struct source *source, struct digest *digest)
+void source_digest(const struct source_file *source, struct digest *digest)
 {
     struct sha256 hash = source->hash;
 

@@ -20,7 +20,7 @@
 
 struct source_unpacker; /* zlib's or zstd's */
 
-struct source {
+struct source_file {
     const char *path; /* borrowed */
     int descriptor;
     uint64_t size;     /* of the file */
@@ -39,19 +39,20 @@ struct source {
 };
 
 /* Borrows path until source_close(). On failure there is nothing to close. */
-MUST_CHECK enum status source_open(struct source *source, struct error *error, const char *path);
-void source_close(struct source *source);
+MUST_CHECK enum status source_open(struct source_file *source, struct error *error,
+                                   const char *path);
+void source_close(struct source_file *source);
 
 /* The next line without its end; line is cleared first. *more is false behind
  * the last. A line of more than size_max bytes is refused. */
-MUST_CHECK enum status source_line(struct source *source, struct error *error, struct buffer *line,
-                                   bool *more, size_t size_max);
+MUST_CHECK enum status source_line(struct source_file *source, struct error *error,
+                                   struct buffer *line, bool *more, size_t size_max);
 
 /* All that is left, of at most size_max bytes; line is cleared first. */
-MUST_CHECK enum status source_rest(struct source *source, struct error *error, struct buffer *rest,
-                                   size_t size_max);
+MUST_CHECK enum status source_rest(struct source_file *source, struct error *error,
+                                   struct buffer *rest, size_t size_max);
 
 /* After the last line. */
-void source_digest(const struct source *source, struct digest *digest);
+void source_digest(const struct source_file *source, struct digest *digest);
 
 #endif /* DATA_SOURCE_SOURCE_H */

@@ -232,8 +232,7 @@ static enum status add_decomposed(struct points *points, uint32_t code)
 }
 
 /* From a starter that matters to the next that does not: `at` moves behind it. */
-static enum status take_stretch(struct points *points, const uint8_t *text, size_t size,
-                                size_t *at)
+static enum status take_stretch(struct points *points, const uint8_t *text, size_t size, size_t *at)
 {
     points->count = 0;
     points->marks = 0;

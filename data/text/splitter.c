@@ -13,13 +13,13 @@
 #include "data/text/utf8.h"
 
 /* Text in front of the cut. */
-struct view {
+struct split_view {
     const uint8_t *text;
     size_t size;
 };
 
 /* The class of the character at `at`, and where the next begins. */
-static enum unicode_class class_at(const struct view *view, size_t at, size_t *next)
+static enum unicode_class class_at(const struct split_view *view, size_t at, size_t *next)
 {
     uint32_t code = utf8_next(view->text, &at);
 
@@ -34,7 +34,7 @@ static bool is_line_end(uint8_t byte)
 
 /* ---- runs: where they end ---- */
 
-static size_t letters(const struct view *view, size_t at)
+static size_t letters(const struct split_view *view, size_t at)
 {
     size_t next = at;
 
@@ -44,7 +44,7 @@ static size_t letters(const struct view *view, size_t at)
     return at;
 }
 
-static size_t numbers(const struct view *view, size_t at, size_t most)
+static size_t numbers(const struct split_view *view, size_t at, size_t most)
 {
     size_t next = at;
 
@@ -56,7 +56,7 @@ static size_t numbers(const struct view *view, size_t at, size_t most)
 }
 
 /* [^\s\p{L}\p{N}]+ */
-static size_t others(const struct view *view, size_t at)
+static size_t others(const struct split_view *view, size_t at)
 {
     size_t next = at;
 
@@ -72,10 +72,9 @@ static size_t others(const struct view *view, size_t at)
 }
 
 /* [\r\n]*, and with slashes [\r\n/]* */
-static size_t line_ends(const struct view *view, size_t at, bool slashes)
+static size_t line_ends(const struct split_view *view, size_t at, bool slashes)
 {
-    while (at < view->size &&
-           (is_line_end(view->text[at]) || (slashes && view->text[at] == '/'))) {
+    while (at < view->size && (is_line_end(view->text[at]) || (slashes && view->text[at] == '/'))) {
         at++;
     }
     return at;
@@ -85,7 +84,7 @@ static size_t line_ends(const struct view *view, size_t at, bool slashes)
  * \s+(?!\S)|\s+, and with lines \s*[\r\n]+ before them: a run with an end of a line goes up to the
  * last of them; a run before a word leaves its last character to the word, if it has two.
  */
-static size_t spaces(const struct view *view, size_t at, bool lines)
+static size_t spaces(const struct split_view *view, size_t at, bool lines)
 {
     size_t last_line = at;
     size_t before_last = at;
@@ -105,14 +104,14 @@ static size_t spaces(const struct view *view, size_t at, bool lines)
 
 /* ---- 's|'t|'re|'ve|'m|'ll|'d ---- */
 
-static bool is_byte(const struct view *view, size_t at, char byte, bool any_case)
+static bool is_byte(const struct split_view *view, size_t at, char byte, bool any_case)
 {
     return at < view->size && (view->text[at] == (uint8_t)byte ||
                                (any_case && view->text[at] == (uint8_t)(byte - 'a' + 'A')));
 }
 
 /* The end of one that begins at `at`, or `at`. */
-static size_t contraction(const struct view *view, size_t at, bool any_case)
+static size_t contraction(const struct split_view *view, size_t at, bool any_case)
 {
     static const char two[][2] = {{'r', 'e'}, {'v', 'e'}, {'l', 'l'}};
     static const char one[] = {'s', 't', 'm', 'd'};
@@ -141,7 +140,7 @@ static size_t contraction(const struct view *view, size_t at, bool any_case)
 
 /* ---- the expressions ---- */
 
-static size_t next_gpt2(const struct view *view, size_t at)
+static size_t next_gpt2(const struct split_view *view, size_t at)
 {
     size_t end = contraction(view, at, false);
     size_t start = at + (view->text[at] == ' ');
@@ -156,7 +155,7 @@ static size_t next_gpt2(const struct view *view, size_t at)
 }
 
 /* Behind one character that may stand before a word: not an end of a line, letter or number. */
-static size_t behind_prefix(const struct view *view, size_t at)
+static size_t behind_prefix(const struct split_view *view, size_t at)
 {
     size_t next = at;
     enum unicode_class class = class_at(view, at, &next);
@@ -167,7 +166,7 @@ static size_t behind_prefix(const struct view *view, size_t at)
 }
 
 /* What cl100k and its kin say behind their words. */
-static size_t next_rest(const struct view *view, size_t at, size_t numbers_most, bool slashes)
+static size_t next_rest(const struct split_view *view, size_t at, size_t numbers_most, bool slashes)
 {
     size_t start = at + (view->text[at] == ' ');
     size_t end = numbers(view, at, numbers_most);
@@ -179,7 +178,7 @@ static size_t next_rest(const struct view *view, size_t at, size_t numbers_most,
     return end > start ? line_ends(view, end, slashes) : spaces(view, at, true);
 }
 
-static size_t next_cl100k(const struct view *view, size_t at, size_t numbers_most)
+static size_t next_cl100k(const struct split_view *view, size_t at, size_t numbers_most)
 {
     size_t end = contraction(view, at, true);
     size_t start;
@@ -204,9 +203,10 @@ static bool is_lower(enum unicode_class class)
 
 /*
  * UPPER*LOWER+ where letters without case and marks are both. UPPER* takes all it can; where no
- * lower letter follows it gives back up to the last that is both. Returns start where there is none.
+ * lower letter follows it gives back up to the last that is both. Returns start where there is
+ * none.
  */
-static size_t word_to_lower(const struct view *view, size_t start)
+static size_t word_to_lower(const struct split_view *view, size_t start)
 {
     size_t at = start;
     size_t both = start;
@@ -231,7 +231,7 @@ static size_t word_to_lower(const struct view *view, size_t start)
 }
 
 /* UPPER+LOWER* */
-static size_t word_from_upper(const struct view *view, size_t start)
+static size_t word_from_upper(const struct split_view *view, size_t start)
 {
     size_t at = start;
     size_t next = start;
@@ -245,10 +245,11 @@ static size_t word_from_upper(const struct view *view, size_t start)
     return at;
 }
 
-static size_t next_o200k(const struct view *view, size_t at, size_t numbers_most, bool contracted)
+static size_t next_o200k(const struct split_view *view, size_t at, size_t numbers_most,
+                         bool contracted)
 {
-    static size_t (*const words[])(const struct view *view,
-                                   size_t start) = {word_to_lower, word_from_upper};
+    static size_t (*const words[])(const struct split_view *view, size_t start) = {word_to_lower,
+                                                                                   word_from_upper};
     const size_t behind = behind_prefix(view, at);
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -268,7 +269,7 @@ static size_t next_o200k(const struct view *view, size_t at, size_t numbers_most
 
 size_t splitter_next(enum splitter splitter, const uint8_t *text, size_t size, size_t at)
 {
-    const struct view view = {text, size};
+    const struct split_view view = {text, size};
 
     switch (splitter) {
     case SPLITTER_NONE:
@@ -290,10 +291,10 @@ size_t splitter_next(enum splitter splitter, const uint8_t *text, size_t size, s
 /* ---- which expression means which ---- */
 
 #define WORD_TO_LOWER                                                                              \
-    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*"                                 \
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*"                                  \
     "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
 #define WORD_FROM_UPPER                                                                            \
-    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+"                                 \
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+"                                  \
     "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*"
 #define SHORT_WORDS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define REST        " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -310,8 +311,8 @@ static const struct {
     {SPLITTER_CL100K, "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}|"
                       " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"},
     {SPLITTER_QWEN, SHORT_WORDS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|" REST},
-    {SPLITTER_O200K, WORD_TO_LOWER SHORT_WORDS "?|" WORD_FROM_UPPER SHORT_WORDS
-                                               "?|\\p{N}{1,3}|" REST_SLASH},
+    {SPLITTER_O200K,
+     WORD_TO_LOWER SHORT_WORDS "?|" WORD_FROM_UPPER SHORT_WORDS "?|\\p{N}{1,3}|" REST_SLASH},
     {SPLITTER_TEKKEN, WORD_TO_LOWER "|" WORD_FROM_UPPER "|\\p{N}|" REST_SLASH},
 };
 

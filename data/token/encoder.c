@@ -109,8 +109,8 @@ static enum status add_unknown(struct encoder *encoder, size_t *count, bool *pen
 
     if (tokenizer->unknown == VOCABULARY_NONE) {
         if (tokenizer->byte_level) {
-            return error_set(error, STATUS_REFUSED, "the tokenizer has no token for the byte 0x%02x",
-                             text[0]);
+            return error_set(error, STATUS_REFUSED,
+                             "the tokenizer has no token for the byte 0x%02x", text[0]);
         }
         return error_set(error, STATUS_REFUSED,
                          "the tokenizer has no token for the character U+%04" PRIX32,

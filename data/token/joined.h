@@ -1,9 +1,9 @@
 /*
  * joined.h - which characters may stand beside each other in one token.
  *
- * A tokenizer that cuts nothing beforehand merges a whole text as one word. But no merge reaches over
- * two neighbours that stand beside each other in no token; there the text can be cut, and words be
- * remembered. Pairs are kept by a hash: a pair too many costs a cut, never an id.
+ * A tokenizer that cuts nothing beforehand merges a whole text as one word. But no merge reaches
+ * over two neighbours that stand beside each other in no token; there the text can be cut, and
+ * words be remembered. Pairs are kept by a hash: a pair too many costs a cut, never an id.
  */
 #ifndef DATA_TOKEN_JOINED_H
 #define DATA_TOKEN_JOINED_H

@@ -2,8 +2,8 @@
  * merges.h - byte pair encoding: the merges of a vocabulary, and words by them.
  *
  * Of all neighbours the pair of the least rank is merged first, of several such the leftmost, until
- * no pair has a rank. Short words are searched again and again; long ones go through a heap, so that
- * the time of a word of n symbols is n log n at worst.
+ * no pair has a rank. Short words are searched again and again; long ones go through a heap, so
+ * that the time of a word of n symbols is n log n at worst.
  *
  * A merge is refused whose product is not in the vocabulary, which has an empty part, or which is
  * there twice: so products grow, and no merge leads back to its parts.

@@ -16,7 +16,7 @@ enum {
 };
 
 /* What is read into the tokenizer. */
-struct reading {
+struct model_reading {
     struct tokenizer *tokenizer;
     const json_t *root;
     const json_t *model;
@@ -44,7 +44,7 @@ static void make_alphabet(uint16_t alphabet[ALPHABET])
 
 /* The bytes that a token of the vocabulary stands for. What is not written in the alphabet is
  * taken as it is: special tokens are. */
-static enum status token_bytes(const struct reading *reading, uint8_t *out, size_t *out_size,
+static enum status token_bytes(const struct model_reading *reading, uint8_t *out, size_t *out_size,
                                const char *text, size_t size, struct error *error)
 {
     size_t at = 0;
@@ -70,7 +70,7 @@ static enum status token_bytes(const struct reading *reading, uint8_t *out, size
     return STATUS_OK;
 }
 
-static enum status take_vocabulary(struct reading *reading, const json_t *vocabulary,
+static enum status take_vocabulary(struct model_reading *reading, const json_t *vocabulary,
                                    struct error *error)
 {
     const char *text;
@@ -99,7 +99,7 @@ static enum status take_vocabulary(struct reading *reading, const json_t *vocabu
 
 /* ---- merges ---- */
 
-static enum status add_merge(struct reading *reading, const char *left, size_t left_size,
+static enum status add_merge(struct model_reading *reading, const char *left, size_t left_size,
                              const char *right, size_t right_size, struct error *error)
 {
     struct tokenizer *tokenizer = reading->tokenizer;
@@ -117,8 +117,9 @@ static enum status add_merge(struct reading *reading, const char *left, size_t l
     ids[1] = vocabulary_find(vocabulary, bytes + sizes[0], sizes[1]);
     ids[2] = vocabulary_find(vocabulary, bytes, sizes[0] + sizes[1]);
     if (ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE || ids[2] == VOCABULARY_NONE) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%.60s' and '%.60s': %s is not in the vocabulary",
-                         left, right, ids[2] == VOCABULARY_NONE ? "what they make" : "one of them");
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "'%.60s' and '%.60s': %s is not in the vocabulary", left, right,
+                         ids[2] == VOCABULARY_NONE ? "what they make" : "one of them");
     }
     if (merges_add(&tokenizer->merges, ids[0], ids[1], ids[2]) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "'%.60s' and '%.60s' are there twice", left,
@@ -128,7 +129,7 @@ static enum status add_merge(struct reading *reading, const char *left, size_t l
 }
 
 /* "left right" */
-static enum status add_merge_text(struct reading *reading, const char *text, size_t size,
+static enum status add_merge_text(struct model_reading *reading, const char *text, size_t size,
                                   struct error *error)
 {
     const char *blank = memchr(text, ' ', size);
@@ -140,7 +141,8 @@ static enum status add_merge_text(struct reading *reading, const char *text, siz
                      (size_t)(text + size - blank - 1), error);
 }
 
-static enum status take_merge(struct reading *reading, const json_t *merge, struct error *error)
+static enum status take_merge(struct model_reading *reading, const json_t *merge,
+                              struct error *error)
 {
     const json_t *left = json_array_get(merge, 0);
     const json_t *right = json_array_get(merge, 1);
@@ -155,7 +157,8 @@ static enum status take_merge(struct reading *reading, const json_t *merge, stru
                      json_string_value(right), json_string_length(right), error);
 }
 
-static enum status take_merges(struct reading *reading, const json_t *merges, struct error *error)
+static enum status take_merges(struct model_reading *reading, const json_t *merges,
+                               struct error *error)
 {
     size_t i;
     json_t *merge;
@@ -188,14 +191,13 @@ static void take_byte_ids(struct tokenizer *tokenizer)
         if (tokenizer->byte_level) {
             tokenizer->byte_ids[byte] = vocabulary_find(&tokenizer->vocabulary, &one, 1);
         } else if (tokenizer->byte_fallback) {
-            tokenizer->byte_ids[byte] =
-                vocabulary_find(&tokenizer->vocabulary, name, strlen(name));
+            tokenizer->byte_ids[byte] = vocabulary_find(&tokenizer->vocabulary, name, strlen(name));
         }
     }
 }
 
-/* With all bytes at hand nothing is unknown, so a cut between two characters changes nothing that is
- * on either side, unless tokens of bytes are merged too. */
+/* With all bytes at hand nothing is unknown, so a cut between two characters changes nothing that
+ * is on either side, unless tokens of bytes are merged too. */
 static enum status take_joined(struct tokenizer *tokenizer, struct error *error)
 {
     const struct merges *merges = &tokenizer->merges;
@@ -224,8 +226,8 @@ static enum status take_joined(struct tokenizer *tokenizer, struct error *error)
             const uint8_t *text = tokenizer_bytes(tokenizer, parts[part], &part_size);
 
             /* The byte 0x80 of a character stands for itself alone. */
-            of_bytes += part_size == 1 && text >= tokenizer->all_bytes &&
-                        text < tokenizer->all_bytes + 256;
+            of_bytes +=
+                part_size == 1 && text >= tokenizer->all_bytes && text < tokenizer->all_bytes + 256;
         }
         if (slot->left != UINT32_MAX && bytes != NULL) {
             joined_add(tokenizer->joined, bytes, size);
@@ -238,7 +240,7 @@ static enum status take_joined(struct tokenizer *tokenizer, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take_unknown(struct reading *reading, struct error *error)
+static enum status take_unknown(struct model_reading *reading, struct error *error)
 {
     const json_t *unknown = json_object_get(reading->model, "unk_token");
     struct tokenizer *tokenizer = reading->tokenizer;
@@ -247,9 +249,8 @@ static enum status take_unknown(struct reading *reading, struct error *error)
         return STATUS_OK;
     }
     if (json_is_string(unknown)) {
-        tokenizer->unknown =
-            vocabulary_find(&tokenizer->vocabulary, json_string_value(unknown),
-                            json_string_length(unknown));
+        tokenizer->unknown = vocabulary_find(&tokenizer->vocabulary, json_string_value(unknown),
+                                             json_string_length(unknown));
     }
     return tokenizer->unknown == VOCABULARY_NONE
                ? step_read_refuse(error, "unk_token", unknown, "it is not in the vocabulary")
@@ -265,13 +266,13 @@ static bool is_nothing(const json_t *json)
            (json_is_number(json) && json_number_value(json) == 0.0);
 }
 
-static enum status take_model(struct reading *reading, struct error *error)
+static enum status take_model(struct model_reading *reading, struct error *error)
 {
-    static const char *const known[] = {"type",         "dropout",
-                                        "unk_token",    "continuing_subword_prefix",
-                                        "fuse_unk",     "end_of_word_suffix",
+    static const char *const known[] = {"type",          "dropout",
+                                        "unk_token",     "continuing_subword_prefix",
+                                        "fuse_unk",      "end_of_word_suffix",
                                         "ignore_merges", "byte_fallback",
-                                        "vocab",        "merges"};
+                                        "vocab",         "merges"};
     static const char *const nothing[] = {"dropout", "continuing_subword_prefix",
                                           "end_of_word_suffix"};
     const json_t *model = reading->model;
@@ -309,7 +310,7 @@ static bool is_flagged(const json_t *json, const char *key)
     return json_is_true(json_object_get(json, key));
 }
 
-static enum status take_added_token(struct reading *reading, const json_t *json,
+static enum status take_added_token(struct model_reading *reading, const json_t *json,
                                     struct error *error)
 {
     struct tokenizer *tokenizer = reading->tokenizer;
@@ -360,7 +361,7 @@ static enum status index_added(struct tokenizer *tokenizer, size_t index, struct
     return added_index(&tokenizer->added, error, index, text.bytes, text.size);
 }
 
-static enum status take_added(struct reading *reading, struct error *error)
+static enum status take_added(struct model_reading *reading, struct error *error)
 {
     const json_t *list = json_object_get(reading->root, "added_tokens");
     struct buffer buffers[2];
@@ -395,7 +396,7 @@ static enum status take_added(struct reading *reading, struct error *error)
 
 enum status model_read(struct tokenizer *tokenizer, const json_t *root, struct error *error)
 {
-    struct reading reading = {tokenizer, root, json_object_get(root, "model"), {0}, NULL};
+    struct model_reading reading = {tokenizer, root, json_object_get(root, "model"), {0}, NULL};
     const struct vocabulary *vocabulary = &tokenizer->vocabulary;
     enum status status;
 

@@ -47,8 +47,8 @@ static enum status take_bytes(uint8_t bytes[STEP_BYTES_MAX], size_t *size, const
 }
 
 /* The next step of a list. */
-static enum status new_step(struct step **step, struct step *steps, size_t *count,
-                            const char *what, struct error *error)
+static enum status new_step(struct step **step, struct step *steps, size_t *count, const char *what,
+                            struct error *error)
 {
     if (*count == STEPS_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "'%s' has more than %d steps", what, STEPS_MAX);
@@ -196,8 +196,8 @@ static enum status take_byte_level(struct tokenizer *tokenizer, const json_t *js
 
     if (flag(json, "add_prefix_space", true)) {
         TRY(new_step(&step, tokenizer->cuts, &tokenizer->cut_count, "pre_tokenizer", error));
-        *step = (struct step){
-            .kind = STEP_BYTE_PREFIX, .put = PUT_ALWAYS, .to = {' '}, .to_size = 1};
+        *step =
+            (struct step){.kind = STEP_BYTE_PREFIX, .put = PUT_ALWAYS, .to = {' '}, .to_size = 1};
     }
     if (flag(json, "use_regex", true)) {
         TRY(new_step(&step, tokenizer->cuts, &tokenizer->cut_count, "pre_tokenizer", error));
@@ -232,9 +232,8 @@ static enum status take_cut(struct tokenizer *tokenizer, const json_t *json, str
         step->alone = flag(json, "individual_digits", false);
         return STATUS_OK;
     }
-    return step_read_refuse(
-        error, "pre_tokenizer", json,
-        "we do ByteLevel, Split, Digits, Metaspace, and sequences of them");
+    return step_read_refuse(error, "pre_tokenizer", json,
+                            "we do ByteLevel, Split, Digits, Metaspace, and sequences of them");
 }
 
 enum status step_read_cuts(struct tokenizer *tokenizer, const json_t *json, struct error *error)

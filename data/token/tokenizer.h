@@ -1,10 +1,10 @@
 /*
  * tokenizer.h - text to token ids and back, as a published tokenizer does it.
  *
- * Taken: tokenizer.json with byte pair encoding (byte-level, or with byte fallback), the normalizers
- * NFC, Replace and Prepend, the pre-tokenizers ByteLevel, Split, Digits and Metaspace, sequences of
- * these, added tokens; vocab.json with merges.txt of GPT-2; and "bytes", whose ids are the bytes of
- * the text. Whatever else a file asks for is refused and shown: no id is ever guessed.
+ * Taken: tokenizer.json with byte pair encoding (byte-level, or with byte fallback), the
+ * normalizers NFC, Replace and Prepend, the pre-tokenizers ByteLevel, Split, Digits and Metaspace,
+ * sequences of these, added tokens; vocab.json with merges.txt of GPT-2; and "bytes", whose ids are
+ * the bytes of the text. Whatever else a file asks for is refused and shown: no id is ever guessed.
  *
  * ids -> bytes -> text: tokenizer_bytes() of the ids of a text, one behind the other, are the
  * normalized text, byte for byte.
@@ -25,9 +25,9 @@
 #include "data/token/vocabulary.h"
 
 #define TOKENIZER_SIZE_MAX  (UINT32_C(1) << 27) /* of tokenizer.json */
-#define TOKENIZER_ENDS_MAX  8  /* tokens that a template puts before or behind a text */
+#define TOKENIZER_ENDS_MAX  8 /* tokens that a template puts before or behind a text */
 #define TOKENIZER_FILES_MAX 4
-#define TOKENIZER_BYTES     "bytes" /* in place of a folder: ids are bytes */
+#define TOKENIZER_BYTES     "bytes"             /* in place of a folder: ids are bytes */
 #define ENCODE_SIZE_MAX     (UINT32_C(1) << 26) /* bytes of a text */
 
 struct tokenizer_file {
@@ -51,14 +51,15 @@ struct tokenizer {
     uint32_t unknown;   /* VOCABULARY_NONE: what has no token is refused */
     uint32_t byte_ids[256];
     uint8_t all_bytes[256]; /* 0, 1, 2, ...: the bytes of tokens of one byte */
-    uint8_t *joined; /* pairs of characters that stand beside each other in a token; NULL: unknown */
+    uint8_t
+        *joined; /* pairs of characters that stand beside each other in a token; NULL: unknown */
     uint32_t before[TOKENIZER_ENDS_MAX]; /* what its template puts before a text: BOS */
     size_t before_count;
     uint32_t behind[TOKENIZER_ENDS_MAX];
     size_t behind_count;
     uint32_t bos; /* as its config names them; VOCABULARY_NONE: it names none */
     uint32_t eos;
-    char *chat_template; /* owned; NULL: it publishes none */
+    char *chat_template;                /* owned; NULL: it publishes none */
     uint8_t shown_from[STEP_BYTES_MAX]; /* what its decoder shows as a blank */
     size_t shown_from_size;
     uint32_t id_count; /* one above the largest id */

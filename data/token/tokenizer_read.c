@@ -116,9 +116,9 @@ static void take_blanks(struct tokenizer *tokenizer, const json_t *decoder)
 
 static enum status read_root(struct tokenizer *tokenizer, const json_t *root, struct error *error)
 {
-    static const char *const known[] = {"version",        "truncation",    "padding",
-                                        "added_tokens",   "normalizer",    "pre_tokenizer",
-                                        "post_processor", "decoder",       "model"};
+    static const char *const known[] = {"version",        "truncation", "padding",
+                                        "added_tokens",   "normalizer", "pre_tokenizer",
+                                        "post_processor", "decoder",    "model"};
 
     if (!json_is_object(root)) {
         return error_set(error, STATUS_BAD_FORMAT, "no object: not a tokenizer.json");
@@ -173,8 +173,7 @@ static bool is_there(const char *folder, const char *name)
 {
     char path[FILE_PATH_MAX];
 
-    return file_path_join(path, sizeof(path), NULL, folder, name) == STATUS_OK &&
-           file_exists(path);
+    return file_path_join(path, sizeof(path), NULL, folder, name) == STATUS_OK && file_exists(path);
 }
 
 /* A token of the config: its text, or an object with its content. Others are no tokens of ours. */
@@ -216,8 +215,7 @@ static enum status keep_template(struct tokenizer *tokenizer, const char *text, 
                : STATUS_OK;
 }
 
-static enum status read_config(struct tokenizer *tokenizer, const char *folder,
-                               struct error *error)
+static enum status read_config(struct tokenizer *tokenizer, const char *folder, struct error *error)
 {
     static const char name[] = "tokenizer_config.json";
     struct file_bytes bytes = {0};
@@ -235,8 +233,8 @@ static enum status read_config(struct tokenizer *tokenizer, const char *folder,
     tokenizer->eos = config_token(tokenizer, config, "eos_token");
     template = config_template(config);
     if (json_is_string(template)) {
-        status = keep_template(tokenizer, json_string_value(template),
-                               json_string_length(template), error);
+        status = keep_template(tokenizer, json_string_value(template), json_string_length(template),
+                               error);
     }
 out:
     json_decref(config);
@@ -364,13 +362,13 @@ static enum status folder_of(char folder[FILE_PATH_MAX], const char *path, struc
     return STATUS_OK;
 }
 
-static enum status read_folder(struct tokenizer *tokenizer, const char *folder,
-                               struct error *error)
+static enum status read_folder(struct tokenizer *tokenizer, const char *folder, struct error *error)
 {
     if (!is_there(folder, "tokenizer.json") && !is_there(folder, "vocab.json")) {
         (void)error_set(error, STATUS_NOT_FOUND, "no tokenizer.json and no vocab.json");
-        error_advise(error, "name the folder of a model as it is published, or '%s' for a model of "
-                            "your own that reads bytes",
+        error_advise(error,
+                     "name the folder of a model as it is published, or '%s' for a model of "
+                     "your own that reads bytes",
                      TOKENIZER_BYTES);
         return STATUS_NOT_FOUND;
     }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 void vocabulary_release(struct vocabulary *vocabulary)
 {
     free(vocabulary->bytes);
