@@ -271,7 +271,7 @@ enum status nfc_add(struct buffer *out, const uint8_t *text, size_t size)
         buffer_add(out, text + copied, before - copied);
         at = before;
         status = take_stretch(&points, text, size, &at);
-        for (size_t i = 0, count = compose_all(&points); i < count; i++) {
+        for (size_t i = 0, count = compose_all(&points); points.codes != NULL && i < count; i++) {
             uint8_t bytes[UTF8_BYTES_MAX];
 
             buffer_add(out, bytes, utf8_write(bytes, points.codes[i]));

@@ -99,6 +99,12 @@ static enum status take_vocabulary(struct model_reading *reading, const json_t *
 
 /* ---- merges ---- */
 
+/* As much of a token as a sentence shows. */
+static int shown(size_t size)
+{
+    return size < 60 ? (int)size : 60;
+}
+
 static enum status add_merge(struct model_reading *reading, const char *left, size_t left_size,
                              const char *right, size_t right_size, struct error *error)
 {
@@ -117,13 +123,14 @@ static enum status add_merge(struct model_reading *reading, const char *left, si
     ids[1] = vocabulary_find(vocabulary, bytes + sizes[0], sizes[1]);
     ids[2] = vocabulary_find(vocabulary, bytes, sizes[0] + sizes[1]);
     if (ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE || ids[2] == VOCABULARY_NONE) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "'%.60s' and '%.60s': %s is not in the vocabulary", left, right,
-                         ids[2] == VOCABULARY_NONE ? "what they make" : "one of them");
+        return error_set(error, STATUS_BAD_FORMAT, "'%.*s' and '%.*s': %s is not in the vocabulary",
+                         shown(left_size), left, shown(right_size), right,
+                         ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE ? "one of them"
+                                                                                : "what they make");
     }
     if (merges_add(&tokenizer->merges, ids[0], ids[1], ids[2]) != STATUS_OK) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%.60s' and '%.60s' are there twice", left,
-                         right);
+        return error_set(error, STATUS_BAD_FORMAT, "'%.*s' and '%.*s' are there twice",
+                         shown(left_size), left, shown(right_size), right);
     }
     return STATUS_OK;
 }
