@@ -212,11 +212,11 @@ static enum status add_example(struct packing *packing, struct error *error)
 static enum status make_valid(struct packing *packing, struct error *error,
                               const struct buffer **valid, const struct buffer *text)
 {
-    size_t at = utf8_valid(text->data, text->size);
+    size_t at = text->data == NULL ? 0 : utf8_valid(text->data, text->size);
     uint8_t bytes[UTF8_BYTES_MAX];
 
     *valid = text;
-    if (at == text->size) {
+    if (text->data == NULL || at == text->size) {
         return STATUS_OK;
     }
     if (!packing->options->replace) {

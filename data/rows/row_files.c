@@ -15,6 +15,7 @@
 #include "proofs/commit/commit.h"
 
 #define HASHED_AT_ONCE ((size_t)1 << 20)
+#define ELEMENT_MAX    4 /* bytes */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are written as they lie");
 
@@ -78,7 +79,7 @@ static enum status begin(struct row_files *files, struct error *error, const cha
     row_files_init(files);
     files->shape = *shape;
     files->held_out = held_out;
-    files->bytes = malloc(2 * (size_t)shape->length * sizeof(uint32_t));
+    files->bytes = malloc(2 * ELEMENT_MAX * (size_t)shape->length);
     if (files->bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a row");
     }
@@ -222,7 +223,7 @@ enum status row_files_compare(void *context, struct error *error, const struct p
 {
     struct row_files *files = context;
     uint8_t *made = files->bytes;
-    uint8_t *there = files->bytes + files->shape.length * sizeof(uint32_t);
+    uint8_t *there = files->bytes + ELEMENT_MAX * (size_t)files->shape.length;
 
     for (int i = 0; i < ROW_TENSORS && !files->differs && files->rows < files->rows_there; i++) {
         const enum dtype type = files->shape.types[i];
