@@ -104,6 +104,10 @@ static void add_top(struct buffer *page, const struct job_page *shown)
         buffer_add_text(page, ". ");
         web_page_text(page, view->trouble);
     }
+    if (view->standing.endpoints[0] != '\0') {
+        buffer_add_text(page, ". Endpoint ");
+        web_page_text(page, view->standing.endpoints);
+    }
     buffer_add_text(page, "</p>\n");
 }
 
@@ -238,8 +242,8 @@ static void add_copies(struct buffer *page, const struct job_view *view)
         buffer_add_text(page, "<code>");
         web_page_text(page, mirror->url);
         buffer_add_format(page, "</code> <span class=\"dim\">%.1f MB fetched. ",
-                          (double)mirror->bytes / 1e6);
-        web_page_text(page, mirror->trouble);
+                          (double)mirror->note.bytes / 1e6);
+        web_page_text(page, mirror->note.trouble);
         buffer_add_text(page, "</span>");
         web_parts_value_end(page);
     }

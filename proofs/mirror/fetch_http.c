@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/http_only.h"
+#include "base/http/http_client.h"
 
 enum {
     HTTP_OK = 200,
@@ -30,7 +30,8 @@ struct fetch_http {
     uint32_t timeout_s;
     struct curl_slist *headers;
     struct stop *stop; /* borrowed */
-    char curl_error[CURL_ERROR_SIZE];
+    bool stalled;      /* the last transfer timed out: do not wait for it again */
+    struct http_client client;
 };
 
 /* One transfer in progress. */
@@ -44,7 +45,6 @@ struct transfer {
     bool over;
     bool not_content; /* an error page: its body is not the file */
     bool disk_failed;
-    bool stalled; /* it timed out: do not wait for it again */
 };
 
 enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, uint32_t timeout_s,
@@ -69,6 +69,26 @@ void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s)
     http->timeout_s = timeout_s == 0 ? 1 : timeout_s;
 }
 
+void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max)
+{
+    http->bandwidth_max = bandwidth_max;
+}
+
+void fetch_http_set_reach(struct fetch_http *http, enum http_reach reach)
+{
+    http->client.reach = reach;
+}
+
+bool fetch_http_refused(const struct fetch_http *http)
+{
+    return http->client.refused != NULL;
+}
+
+bool fetch_http_stalled(const struct fetch_http *http)
+{
+    return http->stalled;
+}
+
 void fetch_http_set_stop(struct fetch_http *http, struct stop *stop)
 {
     http->stop = stop;
@@ -88,11 +108,6 @@ void fetch_http_close(struct fetch_http *http)
         curl_global_cleanup();
         free(http);
     }
-}
-
-bool fetch_http_is_url(const char *mirror)
-{
-    return strncmp(mirror, "http://", 7) == 0 || strncmp(mirror, "https://", 8) == 0;
 }
 
 /* FNV-1a. */
@@ -162,16 +177,9 @@ static bool set_up_request(struct fetch_http *http, const char *url)
     CURL *curl = http->curl;
 
     curl_easy_reset(curl);
-    http->curl_error[0] = '\0';
-    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
-           curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&
+    return http_client_set(curl, &http->client, url, UINT64_C(1000) * http->timeout_s,
+                           http->timeout_s) &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->curl_error) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->timeout_s) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_TRICKLE) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->timeout_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
                CURLE_OK;
 }
@@ -205,8 +213,13 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
 static enum status unreachable(const struct fetch_http *http, const char *base, CURLcode result,
                                long code, struct error *error)
 {
-    const char *why = http->curl_error[0] != '\0' ? http->curl_error : curl_easy_strerror(result);
+    const char *why =
+        http->client.error[0] != '\0' ? http->client.error : curl_easy_strerror(result);
 
+    if (http->client.refused != NULL) {
+        return error_set(error, STATUS_UNREACHABLE, "it %s, and a stranger named it",
+                         http->client.refused);
+    }
     if (result == CURLE_OK || code >= 300) {
         return error_set(error, STATUS_UNREACHABLE, "%.*s answers with status %ld", LABEL_MAX, base,
                          code);
@@ -230,7 +243,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     }
     result = curl_easy_perform(http->curl);
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
-    transfer->stalled = result == CURLE_OPERATION_TIMEDOUT;
+    http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     if (result == CURLE_ABORTED_BY_CALLBACK) {
         return error_set(error, STATUS_STOPPED, "stopped");
     }
@@ -293,7 +306,7 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
         *bytes += transfer.came;
         barren = transfer.have >= best + FETCH_TRICKLE ? 0 : barren + 1;
         best = transfer.have > best ? transfer.have : best;
-        if (transfer.stalled || (transfer.came == 0 && (transfer.have != 0 || end == 0))) {
+        if (http->stalled || (transfer.came == 0 && (transfer.have != 0 || end == 0))) {
             break; /* it gives nothing more: the next mirror */
         }
     }
@@ -382,6 +395,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
                          base);
     }
     result = curl_easy_perform(http->curl);
+    http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;
     if (part.came == size && !part.whole) {

@@ -11,6 +11,8 @@
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
+#include "base/web/ports.h"
 #include "proofs/mirror/push_http.h"
 #include "proofs/mirror/serve.h"
 #include "prover/commands/access.h"
@@ -35,7 +37,7 @@ const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIO
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 65535,
-     .fallback = "7570",
+     .fallback = PORT_PROVER_SERVE,
      .help = "the port; 0: any that is free"},
     SERVE_OPTIONS,
     {.name = "idle-timeout",
@@ -425,7 +427,7 @@ bool serve_beside_can_be_called(const struct serve_beside *beside)
 
 static void show_replies(void *context, uint64_t replies)
 {
-    progress_update(context, replies, "", progress_now());
+    progress_update(context, replies, "", steady_seconds());
 }
 
 static enum status publish_one_trace(struct publish_result *result, struct content_tree *tree,
@@ -442,9 +444,9 @@ static enum status publish_one_trace(struct publish_result *result, struct conte
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || step > INT64_MAX) {
         return error_set(error, STATUS_USAGE, "--trace: '%.40s' is not the number of a step", text);
     }
-    progress_init(&progress, stderr, "tracing", "replies", 0, 0, progress_now());
+    progress_init(&progress, stderr, "tracing", "replies", 0, 0, steady_seconds());
     status = publish_trace(result, tree, step, folder, show_replies, &progress, error);
-    progress_finish(&progress, result->written - before, "", progress_now());
+    progress_finish(&progress, result->written - before, "", steady_seconds());
     return status;
 }
 

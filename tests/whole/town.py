@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -47,6 +48,12 @@ STAKE = 5 * ETHER
 FEE = REWARD // SEGMENTS // 10
 BOND = 10 * FEE  # of a seat, and the least of a claim
 PRIZE = STAKE // 4  # of a conviction, to who proves it and to the client each; half is burned
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 class Process:
@@ -344,7 +351,9 @@ class Town:
         threading.Thread(target=self.chain.stdout.read, daemon=True).start()
         self.port = int(found.group(1))
         self.url = "http://127.0.0.1:%d" % self.port
-        self.place = {"LOCKSTEP_LEDGER": self.url, "LOCKSTEP_DEPTH": str(self.depth)}
+        # Everybody's contact is on this machine.
+        self.place = {"LOCKSTEP_LEDGER": self.url, "LOCKSTEP_DEPTH": str(self.depth),
+                      "LOCKSTEP_PRIVATE_CONTACTS": "true"}
 
     def rpc(self, method, *parameters):
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters})

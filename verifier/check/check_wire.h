@@ -12,9 +12,10 @@
 #include "base/io/file.h"
 #include "chain/game/ask.h"
 #include "proofs/commit/leaf_proof.h"
+#include "proofs/mirror/mirror_set.h"
 
 #define CHECK_REACH_MAX   64 /* segments before the one to check that may be replayed on the way */
-#define CHECK_MIRRORS_MAX 32
+#define CHECK_MIRRORS_MAX MIRROR_SET_MAX
 #define CHECK_DATA_MAX    32
 #define CHECK_NOTE_MAX    160
 #define CHECK_DEVICE_MAX  120
@@ -43,6 +44,8 @@ struct check_request {
     uint32_t mirror_count;
     uint32_t mirrors_tired; /* the last so many failed lately, and get a shorter timeout */
     char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
+    uint32_t strangers;     /* bit i: mirror i was named by a stranger, and is asked */
+    uint32_t contact_reach; /* within this: enum http_reach */
     uint32_t data_count;
     char data[CHECK_DATA_MAX][FILE_PATH_MAX];
     uint64_t memory_max;       /* bytes */
@@ -79,14 +82,6 @@ enum check_flaw {
     CHECK_FLAW_NOT_DIVERGED, /* the solver says that the job diverged there; it did not */
 };
 
-struct check_mirror_note {
-    uint32_t good;   /* replies with the content of the root */
-    uint32_t bad;    /* replies with other content */
-    uint32_t silent; /* requests without a whole reply */
-    uint64_t bytes;
-    char trouble[CHECK_NOTE_MAX]; /* the last */
-};
-
 struct check_result {
     enum check_outcome outcome;
     bool permanent;
@@ -116,7 +111,7 @@ struct check_result {
     uint64_t steps_run;
     uint64_t compute_ns;
     uint32_t mirror_count;
-    struct check_mirror_note mirrors[CHECK_MIRRORS_MAX];
+    struct mirror_note mirrors[CHECK_MIRRORS_MAX];
 };
 
 const char *check_outcome_name(enum check_outcome outcome); /* "cannot-tell" */

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/sandbox/sandbox.h"
+#include "base/steady.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/plan/backend.h"
@@ -53,14 +55,6 @@ struct workers {
     char program[FILE_PATH_MAX];
     struct worker workers[WORKERS_MAX];
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t time_max_s,
                          const char *program, struct error *error)
@@ -214,7 +208,7 @@ static enum status start(void *context, uint64_t number, const struct check_requ
     }
     worker->used = true;
     worker->number = number;
-    worker->deadline_ms = now_ms() + (uint64_t)workers->time_max_s * 1000;
+    worker->deadline_ms = steady_ms() + (uint64_t)workers->time_max_s * 1000;
     write_more(worker);
     return STATUS_OK;
 }
@@ -290,7 +284,7 @@ static enum status take(void *context, uint64_t *number, struct check_result *re
                         struct error *error)
 {
     struct workers *workers = context;
-    uint64_t now = now_ms();
+    uint64_t now = steady_ms();
 
     (void)error;
     for (uint32_t i = 0; i < workers->count_max; i++) {
@@ -432,7 +426,6 @@ static bool limit_all(const struct check_request *request)
     limit(RLIMIT_NOFILE, FILES_MAX);
     limit(RLIMIT_FSIZE, request->file_max);
     limit(RLIMIT_CPU, request->processor_s);
-    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     /* A file at its limit is then an error with a sentence, not the end of the process. */
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -489,7 +482,7 @@ int workers_serve(const struct check_visitor *visitor)
     if (request != NULL && result != NULL && read_request(&bytes) &&
         check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
         confined = limit_all(request);
-        check_run(result, request, visitor, confined ? confine_network : NULL);
+        check_run(result, request, visitor, confined ? sandbox_network : NULL);
         code = write_result(result) ? 0 : 1;
     }
     buffer_release(&bytes);
