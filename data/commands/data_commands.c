@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
+#include "base/steady.h"
 #include "data/commands/data_show.h"
 #include "data/rows/pack.h"
 
@@ -214,12 +215,12 @@ static enum status run(const struct pack_options *options, const char *folder,
     TRY(packing_bytes(&bytes, error, options));
     TRY(stop_open(&stop, error));
     progress_init(&progress, stderr, manifest == NULL ? "packing" : "checking", "KiB", 0,
-                  bytes >> 10, progress_now());
+                  bytes >> 10, steady_seconds());
     status = manifest == NULL
                  ? pack_write(folder, error, options, &progress, &stop)
                  : pack_check(check, error, folder, manifest, options, &progress, &stop);
     if (bytes >> 20 > 0 && status == STATUS_OK) {
-        progress_finish(&progress, bytes >> 10, "", progress_now());
+        progress_finish(&progress, bytes >> 10, "", steady_seconds());
     }
     stop_close(&stop);
     return status;

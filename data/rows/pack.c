@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "base/io/whole_file.h"
+#include "base/steady.h"
 #include "data/rows/pack_state.h"
 
 #define KEPT_EVERY_S 60.0
@@ -31,7 +32,7 @@ static enum status keep(struct pack_writing *writing, struct error *error)
     for (size_t i = 0; i < PACKING_SIDES; i++) {
         TRY(row_files_sync(&writing->files[i], error));
     }
-    writing->kept_s = progress_now();
+    writing->kept_s = steady_seconds();
     return pack_state_write(&writing->packing, error, writing->state);
 }
 
@@ -46,7 +47,7 @@ static enum status pause_writing(void *context, struct error *error)
         error_advise(error, "the same command goes on from there");
         return STATUS_STOPPED;
     }
-    return progress_now() - writing->kept_s < KEPT_EVERY_S ? STATUS_OK : keep(writing, error);
+    return steady_seconds() - writing->kept_s < KEPT_EVERY_S ? STATUS_OK : keep(writing, error);
 }
 
 static void set_sinks(struct packing *packing, struct row_files files[PACKING_SIDES],
@@ -94,7 +95,7 @@ static enum status begin_rows(struct pack_writing *writing, struct error *error)
         TRY(row_files_create(&writing->files[i], error, writing->folder, &packing->shape, i == 1,
                              packing->packers[i].closed));
     }
-    writing->kept_s = progress_now();
+    writing->kept_s = steady_seconds();
     return STATUS_OK;
 }
 

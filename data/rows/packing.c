@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/steady.h"
+#include "base/text.h"
 #include "data/text/utf8.h"
 
 #define LOOKED_EVERY 256 /* examples between two looks at the clock and at signals */
@@ -23,6 +25,22 @@ enum status packing_share(uint64_t *below, struct error *error, const char *shar
     }
     *below = (uint64_t)ldexp(value, 64);
     return STATUS_OK;
+}
+
+/* Says which names there are. */
+static enum status refuse_name(struct error *error, const char *chat)
+{
+    const struct chat_layout *layout;
+    char names[ERROR_ADVICE_MAX] = "auto, none";
+
+    for (size_t i = 0; (layout = chat_layout_at(i)) != NULL; i++) {
+        size_t size = strlen(names);
+
+        (void)snprintf(names + size, sizeof(names) - size, ", %s", chat_layout_name(layout));
+    }
+    (void)error_set(error, STATUS_USAGE, "--chat %s: no layout is called so", chat);
+    error_advise(error, "there are: %s", names);
+    return STATUS_USAGE;
 }
 
 static enum status choose_layout(struct packing *packing, struct error *error)
@@ -46,7 +64,7 @@ static enum status choose_layout(struct packing *packing, struct error *error)
     } else {
         rules->layout = chat_layout_named(chat);
         if (rules->layout == NULL) {
-            return error_set(error, STATUS_USAGE, "--chat %s: no layout is called so", chat);
+            return refuse_name(error, chat);
         }
     }
     return chat_layout_check(rules->layout, error, &packing->tokenizer);
@@ -264,30 +282,17 @@ enum source_kind {
     SOURCE_JSONL,
 };
 
-static bool ends_with(const char *text, size_t size, const char *ending)
-{
-    size_t length = strlen(ending);
-
-    return size >= length && memcmp(text + size - length, ending, length) == 0;
-}
-
 /* Its name says what a file holds; how it is compressed, its bytes say. */
 static enum status kind_of(enum source_kind *kind, struct error *error, const char *path)
 {
-    size_t size = strlen(path);
+    static const char *const endings[] = {".txt",   ".txt.gz",   ".txt.zst",
+                                          ".jsonl", ".jsonl.gz", ".jsonl.zst"};
 
-    if (ends_with(path, size, ".gz")) {
-        size -= 3;
-    } else if (ends_with(path, size, ".zst")) {
-        size -= 4;
-    }
-    *kind = SOURCE_TEXT;
-    if (ends_with(path, size, ".jsonl")) {
-        *kind = SOURCE_JSONL;
-        return STATUS_OK;
-    }
-    if (ends_with(path, size, ".txt")) {
-        return STATUS_OK;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        if (text_ends_with(path, endings[i])) {
+            *kind = i < 3 ? SOURCE_TEXT : SOURCE_JSONL;
+            return STATUS_OK;
+        }
     }
     (void)error_set(error, STATUS_USAGE, "%s: its name does not say what it is", path);
     error_advise(error, "a source is a .txt or a .jsonl, perhaps with .gz or .zst behind");
@@ -350,7 +355,7 @@ static enum status look(struct packing *packing, struct error *error,
 
         (void)snprintf(note, sizeof(note), "%" PRIu64 " examples", packing->counts.examples);
         progress_update(packing->progress, (packing->bytes_before + source->taken) >> 10, note,
-                        progress_now());
+                        steady_seconds());
     }
     return packing->pause == NULL ? STATUS_OK : packing->pause(packing->context, error);
 }
