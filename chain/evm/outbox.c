@@ -11,7 +11,6 @@
 #include "base/io/file.h"
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm.h"
-#include "chain/evm/outbox_depth.h"
 #include "chain/evm/outbox_fees.h"
 #include "chain/evm/transaction.h"
 

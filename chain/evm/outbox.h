@@ -18,20 +18,13 @@
 #include "chain/codec/address.h"
 #include "chain/codec/keccak.h"
 #include "chain/codec/wei.h"
+#include "chain/evm/outbox_depth.h"
 #include "chain/evm/rpc/rpc.h"
 #include "chain/keys/signer.h"
 
 #define OUTBOX_NAME_MAX   250
 #define OUTBOX_REVERT_MAX 256
 #define OUTBOX_FLIGHT_MAX 64 /* transactions in the pool at once */
-
-enum outbox_state {
-    OUTBOX_WAITING = 1, /* written down; not signed */
-    OUTBOX_SENT = 2,    /* signed; sent unless the program crashed in between */
-    OUTBOX_MINED = 3,   /* in a block that may still be reorganized away */
-    OUTBOX_FINAL = 4,   /* deep enough */
-    OUTBOX_REFUSED = 5, /* the contract would refuse it; never sent */
-};
 
 struct outbox_options {
     const char *path; /* of the sqlite3 file; path and ".lock" belong to the outbox */

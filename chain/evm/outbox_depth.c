@@ -2,7 +2,6 @@
 #include "chain/evm/outbox_depth.h"
 
 #include "chain/evm/evm.h"
-#include "chain/evm/outbox.h"
 
 /* The block of the newest transaction that counts as final. STATUS_NOT_FOUND: there is none. */
 static enum status newest_final(struct database *sql, uint64_t *height, struct hash32 *block,

@@ -9,6 +9,14 @@
 #include "chain/codec/address.h"
 #include "chain/evm/rpc/rpc.h"
 
+enum outbox_state {
+    OUTBOX_WAITING = 1, /* written down; not signed */
+    OUTBOX_SENT = 2,    /* signed; sent unless the program crashed in between */
+    OUTBOX_MINED = 3,   /* in a block that may still be reorganized away */
+    OUTBOX_FINAL = 4,   /* deep enough */
+    OUTBOX_REFUSED = 5, /* the contract would refuse it; never sent */
+};
+
 /* Opens again what counts as final in a block that is no more part of the chain: *count of them.
  * They are looked for like those that may still be reorganized away. Endpoints that do not answer
  * now are asked in the next round. */
