@@ -1,6 +1,7 @@
 /* ledger_backend.c - opens a ledger and hands each call of ledger.h to its implementation. */
 #include "chain/game/ledger_backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -193,4 +194,42 @@ enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
 enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock, struct error *error)
 {
     return ledger->backend->get_clock(ledger->self, clock, error);
+}
+
+size_t ledger_endpoints(const struct ledger *ledger,
+                        struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX])
+{
+    return ledger->backend->endpoints == NULL ? 0 : ledger->backend->endpoints(ledger->self, list);
+}
+
+enum status ledger_reopened(struct ledger *ledger, uint64_t *count, struct error *error)
+{
+    *count = 0;
+    return ledger->backend->reopened == NULL
+               ? STATUS_OK
+               : ledger->backend->reopened(ledger->self, count, error);
+}
+
+void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size)
+{
+    struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX];
+    size_t count = ledger_endpoints(ledger, list);
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < text_size; i++) {
+        time_t since = (time_t)list[i].since_s;
+        char when[32];
+        struct tm parts;
+        int more;
+
+        if (list[i].reason[0] == '\0') {
+            continue;
+        }
+        (void)gmtime_r(&since, &parts);
+        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &parts);
+        more = snprintf(text + used, text_size - used, "%s%s is ill since %s: %s",
+                        used == 0 ? "" : "; ", list[i].label, when, list[i].reason);
+        used += more < 0 ? 0 : (size_t)more;
+    }
 }

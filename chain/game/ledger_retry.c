@@ -44,8 +44,8 @@ static void report(struct ledger_retry *retry, const struct error *error, uint64
     if (is_told(retry, wait_s)) {
         log_warn(retry->log, retry->area,
                  "the ledger cannot be reached: %.300s; tried again in %" PRIu64
-                 " s, and for as long as it takes. Is the network there, and ledger= right? A "
-                 "second endpoint helps: ledger=URL,URL",
+                 " s, and for as long as it takes. Is the network there, and ledger= right? With "
+                 "a second endpoint, ledger=URL,URL, one that is away is done without",
                  error->text, wait_s);
     }
 }

@@ -98,6 +98,8 @@ static enum status look(struct job_watcher *watching, struct error *error)
     watch_mirrors_tell(watching->mirrors, &source->record);
     (void)pthread_mutex_lock(&watching->sight.lock);
     job_standing_take(&watching->sight.view.standing, &source->record, clock.time_s);
+    ledger_ill_endpoints(source->ledger, watching->sight.view.standing.endpoints,
+                         sizeof(watching->sight.view.standing.endpoints));
     watching->sight.view.card = source->record.card;
     watching->sight.view.trouble[0] = '\0';
     (void)pthread_mutex_unlock(&watching->sight.lock);

@@ -113,6 +113,7 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
     const char *contact = node->options.terms.contact;
     const char *nobody = node->options.nobody_fetches;
     char account[ADDRESS_TEXT_SIZE];
+    char endpoints[LEDGER_REASON_SIZE];
     struct buffer text;
     json_t *view;
     enum status status;
@@ -121,11 +122,12 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
         (void)json_array_append_new(held, held_json(node->held[i]));
     }
     address_print(account, ledger_get_own(node->ledger));
+    ledger_ill_endpoints(node->ledger, endpoints, sizeof(endpoints));
     view =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
                   "account", account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
                   nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
-                  (json_int_t)now_s, "trouble", node->trouble, "purse_wei",
+                  (json_int_t)now_s, "trouble", node->trouble, "endpoints", endpoints, "purse_wei",
                   amount_json(node->purse), "owed_wei", amount_json(node->owed), "earned_wei",
                   amount_json(node->earned), "paid", (int)node->paid, "lost", (int)node->lost,
                   "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
