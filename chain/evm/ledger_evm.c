@@ -251,6 +251,13 @@ static size_t list_endpoints(const void *self, struct ledger_endpoint list[LEDGE
     return count;
 }
 
+static enum status count_reopened(void *self, uint64_t *count, struct error *error)
+{
+    struct evm *evm = self;
+
+    return evm->outbox == NULL ? STATUS_OK : outbox_reopened(evm->outbox, count, error);
+}
+
 static enum status work(struct evm *evm, struct error *error)
 {
     enum status sent = evm->outbox == NULL ? STATUS_OK : outbox_work(evm->outbox, error);
@@ -496,6 +503,7 @@ static const struct ledger_backend backend = {
     .get_account = get_account,
     .afford = evm_afford,
     .get_clock = get_clock,
+    .reopened = count_reopened,
     .endpoints = list_endpoints,
 };
 

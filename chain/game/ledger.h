@@ -86,6 +86,10 @@ size_t ledger_endpoints(const struct ledger *ledger,
  * Empty: all are well. */
 void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size);
 
+/* How many moves of this account counted as final and were taken back by a reorganization deeper
+ * than the depth. They were sent again. */
+MUST_CHECK enum status ledger_reopened(struct ledger *ledger, uint64_t *count, struct error *error);
+
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {

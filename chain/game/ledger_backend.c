@@ -202,6 +202,14 @@ size_t ledger_endpoints(const struct ledger *ledger,
     return ledger->backend->endpoints == NULL ? 0 : ledger->backend->endpoints(ledger->self, list);
 }
 
+enum status ledger_reopened(struct ledger *ledger, uint64_t *count, struct error *error)
+{
+    *count = 0;
+    return ledger->backend->reopened == NULL
+               ? STATUS_OK
+               : ledger->backend->reopened(ledger->self, count, error);
+}
+
 void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size)
 {
     struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX];
