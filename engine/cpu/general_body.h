@@ -31,8 +31,8 @@ MAP_VECTOR(sigmoid, simd_sigmoid(x))
 MAP_VECTOR(gelu_erf, simd_gelu_erf(x))
 MAP_VECTOR(gelu_erf_slope, simd_gelu_erf_slope(x))
 MAP_VECTOR(scale, simd_mul(x, constant))
-/* max(x, +0) gives +0 for x = -0 and for NaN, since equal or unordered operands give the second. The
- * select restores NaN. */
+/* max(x, +0) gives +0 for x = -0 and for NaN, since equal or unordered operands give the second.
+ * The select restores NaN. */
 MAP_VECTOR(relu, simd_select(simd_is_nan(x), x, simd_max(x, simd_set(0.0f))))
 MAP_VECTOR(gelu, simd_gelu(x))
 MAP_VECTOR(silu, simd_silu(x))

@@ -1,6 +1,6 @@
 /*
- * element.h - CAST, and the functions of MAP and BINARY. Rules call them, and so do kernels that have
- * the operands in registers.
+ * element.h - CAST, and the functions of MAP and BINARY. Rules call them, and so do kernels that
+ * have the operands in registers.
  */
 #ifndef ENGINE_OPS_ELEMENT_H
 #define ENGINE_OPS_ELEMENT_H

@@ -331,8 +331,8 @@
 
 /* ---- function codes: numbers are bound like those of kinds --------------------- */
 
-/* CODE(NAME, text, contract): MAP_NAME, which stands in element_map() of element.h. A code without a
- * constant has CONSTANT_BITS 0. docs/ARITHMETIC.md has the steps and the bounds. */
+/* CODE(NAME, text, contract): MAP_NAME, which stands in element_map() of element.h. A code without
+ * a constant has CONSTANT_BITS 0. docs/ARITHMETIC.md has the steps and the bounds. */
 #define OP_MAP_CODES(CODE) \
     CODE(NEG, "neg", MAP) \
     CODE(ABS, "abs", MAP) \

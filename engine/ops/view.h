@@ -1,9 +1,9 @@
 /*
  * view.h - how BINARY and SELECT read their operands: through VIEW_AXES axes with strides (op.h).
  *
- * Rules, kernels, fusions and gradients ask here whether an operand lies as the output does, or is read in
- * turns, element i at (i/div) % mod: what most operands of a step are. Attributes have passed
- * op_check().
+ * Rules, kernels, fusions and gradients ask here whether an operand lies as the output does, or is
+ * read in turns, element i at (i/div) % mod: what most operands of a step are. Attributes have
+ * passed op_check().
  */
 #ifndef ENGINE_OPS_VIEW_H
 #define ENGINE_OPS_VIEW_H
@@ -61,8 +61,8 @@ static inline bool binary_is_gradient(const struct op *op)
 
 /*
  * Makes op a BINARY of count elements whose first operand lies as the output, and whose second is
- * read in turns; div * mod divides count. Where mod is count, dims are 1 1 1 count and all strides 0 0
- * 0 1. Inputs and outputs are the caller's.
+ * read in turns; div * mod divides count. Where mod is count, dims are 1 1 1 count and the strides
+ * of both 0 0 0 1. Inputs and outputs are the caller's.
  */
 void binary_set(struct op *op, enum binary_function function, uint64_t count, uint64_t div,
                 uint64_t mod);

@@ -118,8 +118,9 @@ static enum dtype token_type(struct maker *maker)
 
 /* ---- where a step begins, moving, element by element --------------------- */
 
-static void make_batch(struct maker *maker, bool samples)
+static void make_batch(struct maker *maker)
 {
+    const bool samples = maker->op->kind == OP_BATCH_SAMPLES;
     uint64_t batch = attribute(maker, from(maker, 1, 60));
     uint64_t length = attribute(maker, from(maker, 1, 40));
 
@@ -138,8 +139,9 @@ static void make_batch(struct maker *maker, bool samples)
     output(maker, DTYPE_U32, samples ? batch : batch * length);
 }
 
-static void make_parts(struct maker *maker, bool split)
+static void make_parts(struct maker *maker)
 {
+    const bool split = maker->op->kind == OP_SPLIT;
     uint64_t rows = attribute(maker, from(maker, 1, 40));
     uint64_t parts = from(maker, 1, 8);
     uint64_t width = 0;
@@ -268,8 +270,9 @@ static bool has_empty_window(const struct image_axis *axis)
     return false;
 }
 
-static void make_image(struct maker *maker, bool pool)
+static void make_image(struct maker *maker)
 {
+    const bool pool = maker->op->kind != OP_IM2COL && maker->op->kind != OP_COL2IM;
     uint64_t kernel[2] = {from(maker, 1, 5), from(maker, 1, 5)};
     uint64_t dilation[2] = {from(maker, 1, 3), from(maker, 1, 3)};
     uint64_t extent[2] = {(kernel[0] - 1) * dilation[0] + 1, (kernel[1] - 1) * dilation[1] + 1};
@@ -628,8 +631,9 @@ static void make_viewed(struct maker *maker, uint32_t operands)
  * Five axes with gaps between their elements, some reversed, some (of a move) repeated; the
  * addressed tensor may be larger at both ends.
  */
-static void make_moved(struct maker *maker, bool place)
+static void make_moved(struct maker *maker)
 {
+    const bool place = maker->op->kind == OP_PLACE;
     int64_t strides[MOVE_AXES] = {0};
     uint64_t dims[MOVE_AXES];
     uint64_t count = 1;
@@ -691,6 +695,21 @@ static void make_map(struct maker *maker)
     output(maker, DTYPE_F32, count);
 }
 
+static void make_select(struct maker *maker)
+{
+    make_viewed(maker, 3);
+}
+
+static void make_sgd(struct maker *maker)
+{
+    make_update(maker, 3, 2, SGD_ATTRIBUTES, 2);
+}
+
+static void make_adamw(struct maker *maker)
+{
+    make_update(maker, 4, 4, ADAMW_ATTRIBUTES, 3);
+}
+
 static void make_binary(struct maker *maker)
 {
     attribute(maker, below(maker, BINARY_FUNCTION_COUNT));
@@ -699,110 +718,41 @@ static void make_binary(struct maker *maker)
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* Without a default: the compiler names a kind that is forgotten. */
-static void make(struct maker *maker)
-{
-    switch (maker->op->kind) {
-    case OP_STEP_NEXT:
-        make_step_next(maker);
-        break;
-    case OP_SCHEDULE:
-        make_schedule(maker);
-        break;
-    case OP_FILL:
-        make_fill(maker);
-        break;
-    case OP_DROPOUT:
-        make_dropout(maker);
-        break;
-    case OP_GATHER:
-        make_gather(maker);
-        break;
-    case OP_CLIP_FACTOR:
-        make_clip_factor(maker);
-        break;
-    case OP_BATCH_TOKENS:
-    case OP_BATCH_SAMPLES:
-        make_batch(maker, maker->op->kind == OP_BATCH_SAMPLES);
-        break;
-    case OP_SPLIT:
-    case OP_CONCAT:
-        make_parts(maker, maker->op->kind == OP_SPLIT);
-        break;
-    case OP_EXPAND:
-        make_expand(maker);
-        break;
-    case OP_ROTARY:
-        make_rotary(maker);
-        break;
-    case OP_SGD:
-        make_update(maker, 3, 2, SGD_ATTRIBUTES, 2);
-        break;
-    case OP_ADAMW:
-        make_update(maker, 4, 4, ADAMW_ATTRIBUTES, 3);
-        break;
-    case OP_MAP:
-        make_map(maker);
-        break;
-    case OP_BINARY:
-        make_binary(maker);
-        break;
-    case OP_SELECT:
-        make_viewed(maker, 3);
-        break;
-    case OP_CAST:
-        make_cast(maker);
-        break;
-    case OP_MOVE:
-    case OP_PLACE:
-        make_moved(maker, maker->op->kind == OP_PLACE);
-        break;
-    case OP_IM2COL:
-    case OP_COL2IM:
-        make_image(maker, false);
-        break;
-    case OP_MAX_POOL:
-    case OP_MAX_POOL_GRAD:
-    case OP_MEAN_POOL:
-    case OP_MEAN_POOL_GRAD:
-        make_image(maker, true);
-        break;
-    case OP_QUANTIZE:
-        make_quantize(maker);
-        break;
-    case OP_EQUILIBRATE:
-        make_equilibrate(maker);
-        break;
-    case OP_CONTRACT:
-        make_contract(maker);
-        break;
-    case OP_CONTRACT_ONES:
-        make_ones(maker);
-        break;
-    case OP_CONTRACT_ONEHOT:
-        make_onehot(maker);
-        break;
-    case OP_LAYER_NORM:
-    case OP_LAYER_NORM_GRAD:
-    case OP_RMS_NORM:
-    case OP_RMS_NORM_GRAD:
-        make_norm(maker);
-        break;
-    case OP_ROW_SUM:
-    case OP_SOFTMAX:
-    case OP_SOFTMAX_GRAD:
-    case OP_CROSS_ENTROPY:
-    case OP_CROSS_ENTROPY_GRAD:
-    case OP_REDUCE:
-    case OP_GATHER_ELEMENTS:
-    case OP_GATHER_ELEMENTS_GRAD:
-        make_rows(maker);
-        break;
-    case OP_KIND_COUNT:
-        assert(false);
-        break;
-    }
-}
+/* Kinds that share a maker, which looks at the kind. */
+#define make_batch_tokens         make_batch
+#define make_batch_samples        make_batch
+#define make_split                make_parts
+#define make_concat               make_parts
+#define make_im2col               make_image
+#define make_col2im               make_image
+#define make_max_pool             make_image
+#define make_max_pool_grad        make_image
+#define make_mean_pool            make_image
+#define make_mean_pool_grad       make_image
+#define make_contract_ones        make_ones
+#define make_contract_onehot      make_onehot
+#define make_layer_norm           make_norm
+#define make_layer_norm_grad      make_norm
+#define make_rms_norm             make_norm
+#define make_rms_norm_grad        make_norm
+#define make_row_sum              make_rows
+#define make_softmax              make_rows
+#define make_softmax_grad         make_rows
+#define make_cross_entropy        make_rows
+#define make_cross_entropy_grad   make_rows
+#define make_reduce               make_rows
+#define make_gather_elements      make_rows
+#define make_gather_elements_grad make_rows
+#define make_move                 make_moved
+#define make_place                make_moved
+
+/* The compiler names a kind whose maker is missing: make_NAME(), by the name of its check. */
+#define OP_SPEC(ins, in_names, outs, out_names, counts, SET, check) make_##check
+#define MAKER(NAME, text, spec, ...)                                [OP_##NAME] = spec,
+
+typedef void maker_function(struct maker *maker);
+
+static maker_function *const makers[OP_KIND_COUNT] = {OP_LIST(MAKER)};
 
 /* Lists the states, in the order of the tensors. */
 static void finish(struct maker *maker)
@@ -842,7 +792,7 @@ struct tape *random_op_tape(enum op_kind kind, uint64_t seed)
     tape->ops[0].kind = kind;
     maker.tape = tape;
     maker.op = &tape->ops[0];
-    make(&maker);
+    makers[kind](&maker);
     finish(&maker);
     return tape;
 }
