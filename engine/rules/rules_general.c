@@ -1,6 +1,6 @@
 /*
- * rules_general.c - the rules of the kinds that work element by element: function codes, views, moves,
- * places, casts, rotary.
+ * rules_general.c - the rules of the kinds that work element by element: function codes, views,
+ * moves, places, casts, rotary.
  */
 #include "engine/ops/element.h"
 #include "engine/ops/view.h"
