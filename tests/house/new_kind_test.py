@@ -98,8 +98,8 @@ class Copy:
 
     def complaint(self, path):
         if path.endswith(".h"):  # the list: the compiler misses the kind where it is named
-            return call(CC + ["-fsyntax-only", "tests/support/numeric/random_op.c"],
-                        self.tree).returncode and "compiler"
+            done = call(CC + ["-fsyntax-only", PROGRAMS[0]], self.tree)
+            return done.returncode and "compiler"
         if not path.endswith(".c"):
             return call(["scripts/kinds", "--check"], self.tree).returncode and "scripts/kinds"
         if self.compile(path).returncode:
