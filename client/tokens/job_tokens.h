@@ -1,5 +1,5 @@
 /*
- * job_tokens.h - what the tokens of a new job are, so that a wrong file is seen before it is paid for.
+ * job_tokens.h - what the tokens of a new job are: a wrong file is seen before it is paid for.
  *
  * Bytes read as the ids of a published model train without a word. So `job new` says the largest
  * token, and shows the first ones as text where the model's folder has its tokenizer.
@@ -26,7 +26,7 @@ MUST_CHECK enum status job_tokens_look(struct job_tokens *tokens, struct error *
                                        const char *folder, uint64_t length);
 void job_tokens_release(struct job_tokens *tokens);
 
-/* Refuses a mask that is not a byte for each of `count` tokens, or under which nothing is learned. */
+/* Refuses a mask that is not a byte for each of `count` tokens, or that counts none of them. */
 MUST_CHECK enum status job_tokens_check_mask(const char *path, uint64_t count, struct error *error);
 
 /* Refuses a flat file of a published model's tokens without --data-type (given). */

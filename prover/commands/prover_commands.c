@@ -308,7 +308,7 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
     return session == NULL ? STATUS_OK : see_through(context, session, &attempt->stop, error);
 }
 
-/* A run that diverged is a result, which may be paid; who only looks at the exit code sees it too. */
+/* A run that diverged is a result, which may be paid; the exit code says that it did. */
 static int run_bundle(struct attempt *attempt, struct command_context *context, struct error *error)
 {
     struct train_result result = {0};
