@@ -121,8 +121,8 @@ static void take_elements(struct cut *cut)
 }
 
 /*
- * EXPAND reads its input at (i / div) % mod. A unit is a whole period if the output has several; else
- * the elements that read the same element; else one element.
+ * EXPAND reads its input at (i / div) % mod. A unit is a whole period if the output has several;
+ * else the elements that read the same element; else one element.
  */
 struct expansion {
     uint64_t div;
