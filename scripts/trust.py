@@ -1,10 +1,10 @@
 """trust.py - which functions a function can reach, from the text of the sources, for check-trust.
 
-The house's layout is enough to read C by: a function begins with its header in the first column and
-ends with a brace there. An edge is a name: a function reaches every function, table and macro that its
-text names. The values of a file's tables, and the functions that its macros make, are reached with any
-function of the file. Names of other files count where the object file links to them. So the graph has too many edges rather
-than too few. A line counts where it holds code.
+The house's layout is enough to read C by: a function begins with its header in the first column
+and ends with a brace there. An edge is a name: a function reaches every function, table and macro
+that its text names. The values of a file's tables, and the functions that its macros make, are
+reached with any function of the file. Names of other files count where the object file links to
+them. So the graph has too many edges rather than too few. A line counts where it holds code.
 """
 
 import os

@@ -1,6 +1,6 @@
 /*
- * flipped_judge.c - in place of verifier/check/verdict.c a judge who says the opposite: what is true
- * he calls false, and what is false he calls true. Linked with the whole program as
+ * flipped_judge.c - in place of verifier/check/verdict.c a judge who says the opposite: what is
+ * true he calls false, and what is false he calls true. Linked with the whole program as
  * build/tests/flipped_judge; nothing of it is in the program itself.
  */
 #include "verifier/check/verdict.h"
