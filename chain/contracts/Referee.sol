@@ -5,6 +5,7 @@ import {Commitments} from "./Commitments.sol";
 import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Registry} from "./Registry.sol";
 import {Walk} from "./Walk.sol";
 
@@ -78,13 +79,13 @@ contract Referee is IReferee {
     mapping(bytes32 seal => uint256 height) public seals;
 
     /// @dev Makes its registry: neither can exist with another partner.
-    constructor(IExaminer examiner) {
+    constructor(IExaminer examiner, ISeeds seeds) {
         EXAMINER = examiner;
-        REGISTRY = _found();
+        REGISTRY = _found(seeds);
     }
 
-    function _found() internal virtual returns (Registry) {
-        return new Registry(address(this));
+    function _found(ISeeds seeds) internal virtual returns (Registry) {
+        return new Registry(address(this), seeds);
     }
 
     function _now() internal view virtual returns (uint256) {

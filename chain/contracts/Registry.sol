@@ -2,12 +2,13 @@
 pragma solidity 0.8.37;
 
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Panel} from "./Panel.sol";
 
 /// @title Registry
 /// @notice Holds all money, jobs, segments, panels and verdicts.
-/// @dev Makes no call except to pay out at the end of withdraw(). The referee calls this contract,
-/// never the other way round. Every move checks first, in the order in which the code reads, and
+/// @dev Makes no call except to pay out at the end of withdraw(), and to ask its seeds, which can
+/// change nothing. The referee calls this contract, never the other way round. Every move checks first, in the order in which the code reads, and
 /// changes afterwards.
 ///
 /// INVARIANT: the balance is at least all that is owed, held (escrows, pools, stakes, bonds, pots,
@@ -16,7 +17,7 @@ contract Registry is Panel {
     /// @notice The only account that may judge.
     address public immutable REFEREE;
 
-    constructor(address referee) {
+    constructor(address referee, ISeeds seeds) Panel(seeds) {
         REFEREE = referee;
     }
 

@@ -17,12 +17,12 @@
 #define EVM_INDEX_AGAIN      4   /* newest blocks whose logs are compared every round */
 #define EVM_INDEX_ROUND_S    20  /* after which a round ends although there are more blocks */
 
-#define EVM_INDEX_CONTRACTS_MAX 2
+#define EVM_INDEX_CONTRACTS_MAX 3
 
 struct evm_index {
     struct database *sql; /* with EVENT_LOG_SCHEMA */
     struct rpc *rpc;
-    struct address contracts[EVM_INDEX_CONTRACTS_MAX]; /* the registry, and its referee */
+    struct address contracts[EVM_INDEX_CONTRACTS_MAX]; /* the registry, its referee and its seeds */
     size_t contract_count;
     uint64_t first_height;
     uint64_t head; /* as of the last round */

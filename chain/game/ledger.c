@@ -1,7 +1,11 @@
 /* ledger.c - the typed moves of ledger.h: each fills in a move and submits it. */
 #include "chain/game/ledger.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "chain/game/ledger_backend.h"
 
 static struct game_move move_of(enum game_move_kind kind, const struct hash32 *key)
 {
@@ -147,9 +151,45 @@ enum status ledger_announce(struct ledger *ledger, const char *name, const struc
     return ledger_submit(ledger, name, &move, error);
 }
 
+enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height, uint64_t time_s,
+                       struct error *error)
+{
+    struct game_move move = move_of(GAME_FIX, NULL);
+
+    move.segment.height = height;
+    move.segment.time_s = time_s;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+static enum status fix_if_late(struct ledger *ledger, const struct game_segment *segment,
+                               struct error *error)
+{
+    char name[LEDGER_NAME_MAX];
+    struct ledger_clock clock;
+    uint64_t source = 0;
+
+    TRY(ledger_get_clock(ledger, &clock, error));
+    if (clock.time_s <= segment->time_s + GAME_FIX_AFTER_S) {
+        return STATUS_OK;
+    }
+    TRY(ledger->backend->get_fixed(ledger->self, &source, segment->height, segment->time_s, error));
+    if (source != 0) {
+        return clock.height >= source ? STATUS_OK
+                                      : error_set(error, STATUS_UNREACHABLE,
+                                                  "the block that the seed comes from is not there yet");
+    }
+    (void)snprintf(name, sizeof(name), "fix the seeds of block %" PRIu64 " at %" PRIu64,
+                   segment->height, segment->time_s);
+    TRY(ledger_fix(ledger, name, segment->height, segment->time_s, error));
+    return error_set(error, STATUS_UNREACHABLE,
+                     "nobody drew this segment for seven days: its seed will come from the hash of "
+                     "the next block, and the draw follows");
+}
+
 enum status ledger_draw(struct ledger *ledger, const char *name, const struct hash32 *job,
                         const struct game_segment *segment, struct error *error)
 {
+    TRY(fix_if_late(ledger, segment, error));
     return submit_segment(ledger, name, GAME_DRAW, job, segment, error);
 }
 

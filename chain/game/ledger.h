@@ -171,6 +171,7 @@ struct ledger_claim {
 struct ledger_clock {
     uint64_t time_s;
     uint64_t height;
+    uint32_t seed_delay; /* from a commit to the block that its seed comes from */
 };
 
 /* STATUS_NOT_FOUND for a key that nobody opened. */
@@ -225,11 +226,16 @@ MUST_CHECK enum status ledger_leave(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
                                        const struct hash32 *job, const struct game_bytes *contact,
                                        struct error *error);
-/* The ledger finds the header of the block that the seed comes from. STATUS_UNREACHABLE: it is not
- * there yet. */
+/* The ledger finds what shows the seed. Seven days after the commit it fixes another one first, by
+ * a move of its own: on some chains nobody can ever show the first. STATUS_UNREACHABLE: the block
+ * that the seed comes from is not there yet. */
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
                                    const struct hash32 *job, const struct game_segment *segment,
                                    struct error *error);
+
+/* Lets the seeds of commits of that block come from another: ledger_draw does it where it must. */
+MUST_CHECK enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height,
+                                  uint64_t time_s, struct error *error);
 
 /* Of a seat: a verdict is sealed, and later revealed: right and unavailable by ledger_reveal,
  * false by ledger_alarm. */

@@ -228,24 +228,6 @@ static enum status open_round(struct local_game *game, struct local_segment *seg
 
 /* ---- drawing ------------------------------------------------------------------- */
 
-/*
- * The block that a seed comes from: the one after, or every 256th from there when it is late.
- * Exactly one of these can be read at any time, so nobody chooses among them.
- */
-static enum status find_seed_height(struct local_game *game, uint64_t *at, bool *late,
-                                    uint64_t height)
-{
-    *at = height + 1;
-    if (game->height <= *at) {
-        return local_refuse(game, GAME_TOO_EARLY, (wei)height + 2);
-    }
-    *late = game->height > *at + GAME_SEED_BLOCKS;
-    if (*late) {
-        *at += (game->height - *at - 1) / GAME_SEED_BLOCKS * GAME_SEED_BLOCKS;
-    }
-    return STATUS_OK;
-}
-
 enum status local_draw(struct local_game *game, const struct game_move *move)
 {
     struct local_segment segment = {0};
@@ -254,7 +236,6 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     struct game_event *event;
     struct hash32 random;
     struct hash32 seed;
-    uint64_t height = 0;
     bool covered = false;
 
     TRY(local_require_shown(game, &segment, move));
@@ -264,8 +245,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     if (tally->start_s != 0) {
         return local_refuse(game, GAME_ALREADY_DRAWN, 0);
     }
-    TRY(find_seed_height(game, &height, &covered, move->segment.height));
-    TRY(game->random(game->context, &random, height));
+    TRY(local_random_of(game, &random, &covered, &move->segment));
     seed = game_seed(&random, &segment.hash);
 
     /* A seed that came late, the end of a job and what its client asks for are covered anyway. */

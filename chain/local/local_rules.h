@@ -1,7 +1,7 @@
 /*
  * local_rules.h - a move that is being played, and what the parts of the game share.
  *
- * For local_game.c, local_panel.c, local_claims.c and local_referee.c. Callers play through
+ * For local_game.c, local_panel.c, local_seeds.c, local_claims.c and local_referee.c. Callers play through
  * local_game.h.
  */
 #ifndef CHAIN_LOCAL_LOCAL_RULES_H
@@ -116,6 +116,12 @@ enum status local_find_right(struct local_game *game, struct local_right *right,
 /* A right was disproved: the bond of its entry is taken, half of it for the sender. Saves. */
 enum status local_disprove(struct local_game *game, struct local_right *right, uint32_t place);
 
+/* ---- seeds ---- */
+
+/* The random of a commit, and whether a later one had to stand in. */
+enum status local_random_of(struct local_game *game, struct hash32 *random, bool *late,
+                            const struct game_segment *segment);
+
 /* ---- disputes ---- */
 
 /* A dispute that a move is about. */
@@ -146,6 +152,7 @@ enum status local_enlist(struct local_game *game, const struct game_move *move);
 enum status local_leave(struct local_game *game, const struct game_move *move);
 enum status local_announce(struct local_game *game, const struct game_move *move);
 enum status local_draw(struct local_game *game, const struct game_move *move);
+enum status local_fix(struct local_game *game, const struct game_move *move);
 enum status local_seal(struct local_game *game, const struct game_move *move);
 enum status local_reveal(struct local_game *game, const struct game_move *move);
 enum status local_renew(struct local_game *game, const struct game_move *move);

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Harness, HarnessReferee, Player} from "./Harness.sol";
 
 /// @title Oracle
@@ -155,13 +156,13 @@ contract Fuzz {
             for (uint256 j = 0; j < count; j++) this.step();
             this.end();
         }
-        bytes4[31] memory selectors = _selectors();
+        bytes4[32] memory selectors = _selectors();
         counts = new uint256[](selectors.length);
         for (uint256 i = 0; i < counts.length; i++) counts[i] = done[selectors[i]];
         played = calls;
     }
 
-    function _selectors() internal pure returns (bytes4[31] memory) {
+    function _selectors() internal pure returns (bytes4[32] memory) {
         return [
             IRegistry.open.selector,
             IRegistry.cancel.selector,
@@ -193,7 +194,8 @@ contract Fuzz {
             IReferee.timeout.selector,
             IReferee.lapse.selector,
             IReferee.pay.selector,
-            IReferee.challenge.selector
+            IReferee.challenge.selector,
+            ISeeds.fix.selector
         ];
     }
 
@@ -484,6 +486,7 @@ contract Fuzz {
 
     function _ofSegment(uint256 kind, uint256 player, uint256 number) internal returns (bool) {
         IRegistry.Segment memory segment = commits[number].segment;
+        if (kind == 17 && _below(8) == 0) return _fix(player, segment);
         if (kind == 17) return _do(player, 0, abi.encodeCall(registry.draw, (job, segment, "")));
         if (kind == 18) return _do(player, 0, abi.encodeCall(registry.renew, (job, segment)));
         if (kind == 19) return _do(player, 0, abi.encodeCall(registry.finalize, (job, segment)));
@@ -752,6 +755,15 @@ contract Fuzz {
                 (job, commit.segment, place, leaves, bytes32(place), index, "leaf")
             )
         );
+    }
+
+    /// @dev Of that commit, which is no week old, or of one that never was.
+    function _fix(uint256 player, IRegistry.Segment memory segment) internal returns (bool) {
+        uint256 moment = _below(2) == 0 ? segment.time : segment.time - 8 days;
+        bytes memory data = abi.encodeCall(ISeeds.fix, (segment.height, moment));
+        if (!_move(address(registry.SEEDS()), player, 0, data)) return false;
+        if (time <= moment + 7 days) _broken("a seed is fixed after a week", time, moment);
+        return true;
     }
 
     /// @dev The honest verifier claims the truth only.

@@ -346,6 +346,14 @@ static void jump_to(struct history *history, uint64_t time_s)
     }
 }
 
+/* Its last second, or the one after. */
+static void jump_to_week(struct history *history, uint64_t time_s)
+{
+    uint64_t wanted = time_s + GAME_FIX_AFTER_S + below(history, 2);
+
+    history->twins.now_s = wanted > history->twins.now_s ? wanted : history->twins.now_s;
+}
+
 /* The next moments at which a rule changes its mind about a segment. */
 static void jump_to_edge(struct history *history, const struct local_job *job,
                          const struct local_tally *tally, const struct game_segment *segment,
@@ -563,6 +571,17 @@ static void end_move(struct history *history, struct game_move *move, const stru
                                                    : GAME_FORFEIT;
 }
 
+/* Of a commit that nobody drew for a week, sometimes; or of one that never was. */
+static void fix_move(struct history *history, struct game_move *move)
+{
+    move->kind = GAME_FIX;
+    if (chance(history, 30)) {
+        move->segment.time_s -= GAME_FIX_AFTER_S;
+    } else if (chance(history, 60)) {
+        jump_to_week(history, move->segment.time_s);
+    }
+}
+
 static uint32_t segment_move(struct history *history, struct game_move *move)
 {
     struct local_job job;
@@ -575,6 +594,9 @@ static uint32_t segment_move(struct history *history, struct game_move *move)
     if (known == NULL || kind == 99 || (tally.start_s == 0 && job.terms.seats > 0 && kind < 80)) {
         move->kind = GAME_DRAW;
         history->twins.height += chance(history, 80) ? 2 : 0;
+        if (chance(history, 8)) {
+            fix_move(history, move);
+        }
         return below(history, PLAYERS);
     }
     if (kind < 12 && tally.rights > 0) {
