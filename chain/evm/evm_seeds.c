@@ -7,6 +7,7 @@
 #include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
 #include "chain/contracts/compiled/seeds_code.h"
+#include "chain/evm/evm_blocks.h"
 #include "chain/evm/seed_delays.h"
 
 enum {

@@ -141,7 +141,7 @@ static void let_a_week_pass(enum stage_ledger ledger, const char *name)
     /* The draw fixes the seed, and cannot be made before the next block is there. */
     assert_int_equal(try_draw(&scene, &segment, "draw"), STATUS_UNREACHABLE);
     while (try_draw(&scene, &segment, "draw") == STATUS_UNREACHABLE) {
-        scene_pass(&scene, 1);
+        scene_pass_blocks(&scene, 1);
     }
     stage_settle_down(&scene.stage, STAGE_OTHER, "draw");
     assert_int_equal(refused_fix(&scene, &segment, "again"), GAME_NOT_NEEDED);
