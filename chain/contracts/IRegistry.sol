@@ -233,7 +233,8 @@ interface IRegistry {
     //                   Moves of the verifiers                   //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Appends entries to the panel, each with its bond.
+    /// @notice Appends entries to the panel, each with its bond: paid exactly, or without any value
+    /// from what the sender is owed.
     function enlist(bytes32 job, uint256 count, bytes32[] calldata path, bytes calldata contact)
         external
         payable;

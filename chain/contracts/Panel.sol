@@ -60,7 +60,7 @@ abstract contract Panel is RegistryState {
         if (msg.sender == job.client || msg.sender == job.solver) revert SelfDealing();
         _requireAllowed(job.verifiers, path);
         _requireShort(contact);
-        _requireValue(count * job.bond);
+        _takeBond(count * job.bond);
 
         job.entries = uint16(first + count);
         job.active += uint16(count);

@@ -130,9 +130,13 @@ contract Referee is IReferee {
         key = _keyOf(subject);
         _requireNew(_disputes[key]);
         uint256 bond = standing.bond * (4 + outsiders) / 4;
-        _requireValue(bond);
+        if (msg.value == 0) {
+            REGISTRY.spend(msg.sender, bond);
+        } else {
+            _requireValue(bond);
+            REGISTRY.deposit{value: bond}();
+        }
 
-        REGISTRY.deposit{value: bond}();
         docket.outsiders++;
         uint64 rank = OUTSIDER | (docket.opened + 1);
         Claimant memory own = Claimant(msg.sender, uint88(bond), false);
@@ -282,9 +286,12 @@ contract Referee is IReferee {
         bytes16 leaves,
         bytes32 salt,
         uint256 index,
-        bytes calldata shown
+        bytes calldata shown,
+        bytes32 sealSalt
     ) external {
         Registry.Shown memory right = REGISTRY.right(job, segment, place, leaves, salt);
+        bytes32 subject = keccak256(abi.encode(bytes32("challenge"), right.hash, place, index));
+        _openSeal(keccak256(abi.encode(msg.sender, subject, sealSalt)));
         if (index >= LEAVES) revert IRegistry.WrongIndex(LEAVES);
         IExaminer.Right memory said = IExaminer.Right({
             owner: right.owner,

@@ -258,6 +258,7 @@ struct game_move {
     struct digest root;  /* the trace root of ANSWER */
     struct hash32 seal;
     struct hash32 salt;
+    struct hash32 seal_salt;     /* CHALLENGE: of its own seal */
     struct game_leaves leaves;   /* REVEAL, CHALLENGE */
     struct address account;      /* where WITHDRAW pays to */
     struct game_hashes states;   /* COMMIT */
@@ -482,6 +483,10 @@ struct hash32 game_subject_hash(const struct hash32 *segment_hash, uint32_t step
 struct hash32 game_claim_key(const struct hash32 *subject_hash, uint32_t round);
 struct hash32 game_claim_seal(const struct address *claimant, const struct hash32 *subject_hash,
                               const struct hash32 *salt);
+
+/* What the seal of a challenge is about: a tag of the right at a place. */
+struct hash32 game_challenge_hash(const struct hash32 *segment_hash, uint32_t place,
+                                  uint32_t which);
 
 /* What later moves of the claimant show of a case. */
 struct game_subject game_subject_of(const struct game_case *shown);

@@ -172,7 +172,7 @@ static const struct field challenge_rows[] = {
     MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
     MOVE(place, U32),     MOVE(leaves, LEAVES),
     MOVE(salt, BYTES32),  MOVE(index, U32),
-    MOVE(payload, BYTES),
+    MOVE(payload, BYTES), MOVE(seal_salt, BYTES32),
 };
 
 static const struct field fix_rows[] = {MOVE(segment.height, U64), MOVE(segment.time_s, U64)};
@@ -213,7 +213,7 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(key_rows)},
     [GAME_PAY] = {"pay", "pay(bytes32,uint256)", FIELDS(pay_rows)},
     [GAME_CHALLENGE] = {"challenge",
-                        "challenge(bytes32," SEGMENT_TYPE ",uint256,bytes16,bytes32,uint256,bytes)",
+                        "challenge(bytes32," SEGMENT_TYPE ",uint256,bytes16,bytes32,uint256,bytes,bytes32)",
                         FIELDS(challenge_rows)},
     [GAME_FIX] = {"fix", "fix(uint256,uint256)", FIELDS(fix_rows)},
 };

@@ -117,6 +117,28 @@ enum status ledger_commit(struct ledger *ledger, const char *name, const struct 
     return ledger_submit(ledger, name, &move, error);
 }
 
+/* ---- bonds --------------------------------------------------------------------- */
+
+/* Paid by value where the purse has it, else from what is owed. What was submitted stays as it is:
+ * the purse is another now. */
+static enum status submit_with_bond(struct ledger *ledger, const char *name, struct game_move *move,
+                                    wei bond, struct error *error)
+{
+    struct ledger_outcome outcome;
+    struct error unknown;
+    wei purse = 0;
+    wei owed = 0;
+
+    error_init(&unknown);
+    if (ledger_look(ledger, &outcome, name, &unknown) == STATUS_OK &&
+        outcome.state != LEDGER_MOVE_REFUSED) {
+        return STATUS_OK;
+    }
+    TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
+    move->value = purse < bond && owed >= bond ? 0 : bond;
+    return ledger_submit(ledger, name, move, error);
+}
+
 /* ---- the panel ---------------------------------------------------------------- */
 
 enum status ledger_enlist(struct ledger *ledger, const char *name, const struct hash32 *job,
@@ -129,8 +151,7 @@ enum status ledger_enlist(struct ledger *ledger, const char *name, const struct 
     move.count = count;
     move.path = *path;
     move.contact = *contact;
-    move.value = count * terms->bond;
-    return ledger_submit(ledger, name, &move, error);
+    return submit_with_bond(ledger, name, &move, count * terms->bond, error);
 }
 
 enum status ledger_leave(struct ledger *ledger, const char *name, const struct hash32 *job,
@@ -258,8 +279,7 @@ enum status ledger_claim(struct ledger *ledger, const char *name, const struct h
 
     move.shown = *shown;
     move.salt = *salt;
-    move.value = bond;
-    return ledger_submit(ledger, name, &move, error);
+    return submit_with_bond(ledger, name, &move, bond, error);
 }
 
 enum status ledger_answer(struct ledger *ledger, const char *name, const struct hash32 *claim,
@@ -326,6 +346,15 @@ enum status ledger_pay(struct ledger *ledger, const char *name, const struct has
     return ledger_submit(ledger, name, &move, error);
 }
 
+enum status ledger_seal_challenge(struct ledger *ledger, const char *name,
+                                  const struct ledger_challenge *challenge, struct error *error)
+{
+    struct hash32 segment = game_segment_hash(&challenge->job, &challenge->segment);
+    struct hash32 subject = game_challenge_hash(&segment, challenge->place, challenge->which);
+
+    return ledger_seal_claim(ledger, name, &subject, &challenge->seal_salt, error);
+}
+
 enum status ledger_challenge(struct ledger *ledger, const char *name,
                              const struct ledger_challenge *challenge, const void *shown,
                              size_t shown_size, struct error *error)
@@ -336,6 +365,7 @@ enum status ledger_challenge(struct ledger *ledger, const char *name,
     move.place = challenge->place;
     move.leaves = challenge->leaves;
     move.salt = challenge->salt;
+    move.seal_salt = challenge->seal_salt;
     move.index = challenge->which;
     move.payload = (struct game_bytes){shown, shown_size};
     return ledger_submit(ledger, name, &move, error);

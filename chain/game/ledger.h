@@ -258,7 +258,8 @@ MUST_CHECK enum status ledger_alarm(struct ledger *ledger, const char *name,
                                     const struct game_case *shown, struct error *error);
 
 /* An outsider's claim is two moves: seal it, and a block later make it with the same random salt.
- * bond: game_claim_bond(). */
+ * bond: game_claim_bond(). This one, and that of ledger_enlist, comes from what the account is owed
+ * where its purse is too short and that is enough. */
 MUST_CHECK enum status ledger_seal_claim(struct ledger *ledger, const char *name,
                                          const struct hash32 *subject, const struct hash32 *salt,
                                          struct error *error);
@@ -302,8 +303,13 @@ struct ledger_challenge {
     struct game_leaves leaves; /* as they were revealed, */
     struct hash32 salt;        /* ... and the salt */
     uint32_t which;
+    struct hash32 seal_salt; /* random: of the challenge's own seal */
 };
 
+/* Two moves, as a claim is: seal it, and 1 to 32 blocks later make it. */
+MUST_CHECK enum status ledger_seal_challenge(struct ledger *ledger, const char *name,
+                                             const struct ledger_challenge *challenge,
+                                             struct error *error);
 MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
                                         const struct ledger_challenge *challenge, const void *shown,
                                         size_t shown_size, struct error *error);

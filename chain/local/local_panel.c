@@ -66,7 +66,7 @@ static enum status require_may_enlist(struct local_game *game, const struct loca
     }
     TRY(local_require_allowed(game, &job->terms.verifiers, &move->path));
     TRY(local_require_short(game, &move->contact));
-    return local_require_value(game, move, move->count * job->terms.bond);
+    return local_take_bond(game, move, move->count * job->terms.bond);
 }
 
 enum status local_enlist(struct local_game *game, const struct game_move *move)
@@ -395,15 +395,26 @@ enum status local_raise(struct local_game *game, wei *bond, struct local_segment
     return local_save_segment(game, segment);
 }
 
+/* What the panel was drawn for is final, or was delivered. */
+static bool is_answered(const struct local_segment *segment)
+{
+    const struct local_job *job = &segment->job;
+
+    return job->phase == GAME_PHASE_CLOSED ? segment->index + 1 != job->finalized || job->held == 0
+                                           : segment->index < job->finalized;
+}
+
 enum status local_find_right(struct local_game *game, struct local_right *right,
                              const struct game_move *move)
 {
     struct local_segment *segment = &right->segment;
     struct hash32 value;
     struct hash32 seat;
-    bool stands;
 
-    TRY(local_find_segment(game, &stands, segment, &move->key, &move->segment));
+    TRY(local_require_shown(game, segment, move));
+    if (is_answered(segment)) {
+        return local_refuse(game, GAME_WRONG_INDEX, segment->job.finalized);
+    }
     if (get_place(&segment->tally, move->place) != LOCAL_PLACE_RIGHT) {
         return local_refuse(game, GAME_WRONG_PLACE, 0);
     }
@@ -490,15 +501,6 @@ enum status local_close_round(struct local_game *game, struct local_segment *seg
         TRY(put_entry(game, &entry, segment->key, number));
     }
     return STATUS_OK;
-}
-
-/* What the panel was drawn for is final, or was delivered. */
-static bool is_answered(const struct local_segment *segment)
-{
-    const struct local_job *job = &segment->job;
-
-    return job->phase == GAME_PHASE_CLOSED ? segment->index + 1 != job->finalized || job->held == 0
-                                           : segment->index < job->finalized;
 }
 
 enum status local_renew(struct local_game *game, const struct game_move *move)

@@ -616,9 +616,16 @@ contract Fuzz {
 
     function _enlist(uint256 player, uint256 count) internal returns (bool) {
         bytes32[] memory path;
-        return _do(
-            player, count * terms.bond, abi.encodeCall(registry.enlist, (job, count, path, "there"))
-        );
+        bytes memory data = abi.encodeCall(registry.enlist, (job, count, path, "there"));
+        // By value; or from what is owed, which must then fall by as much; or a part of each.
+        uint256 way = _below(6);
+        if (way > 1) return _do(player, count * terms.bond, data);
+        uint256 before = registry.owed(address(players[player]));
+        if (!_do(player, way == 0 ? 0 : count * terms.bond - 1, data)) return false;
+        uint256 after_ = registry.owed(address(players[player]));
+        if (way == 1) _broken("a part of a bond", before, after_);
+        _equal("a bond out of what is owed", before - after_, count * terms.bond);
+        return true;
     }
 
     function _leave() internal returns (bool) {
@@ -747,14 +754,24 @@ contract Fuzz {
         address owner = _ownerAt(commit.hash, commit.segment.panel, place);
         bytes16 leaves = _leaves(owner, commit.hash, verdicts[commit.hash][place].isTrue);
         uint256 index = _below(2) == 0 ? 3 : _below(9);
-        return _judge(
-            player,
-            0,
-            abi.encodeCall(
-                referee.challenge,
-                (job, commit.segment, place, leaves, bytes32(place), index, "leaf")
-            )
+        bytes32 subject = keccak256(abi.encode(bytes32("challenge"), commit.hash, place, index));
+        address sender = address(players[player]);
+        bytes32 value = keccak256(abi.encode(sender, subject, bytes32(moves)));
+        bool isSealed = _judge(player, 0, abi.encodeCall(referee.sealClaim, (value)));
+        if (_below(4) != 0) _pass(1);
+        else isSealed = false;
+        uint256 last_ = registry.jobs(job).finalized;
+        bool stands = registry.segments(job, commit.segment.index) == commit.hash;
+        bytes memory data = abi.encodeCall(
+            referee.challenge,
+            (job, commit.segment, place, leaves, bytes32(place), index, "leaf", bytes32(moves))
         );
+        if (!_judge(player, 0, data)) return false;
+        if (!isSealed) _broken("a challenge was sealed before", number, 0);
+        if (!stands || (commit.segment.index < last_ && !commit.isAsked)) {
+            _broken("a challenge before the end", number, last_);
+        }
+        return true;
     }
 
     /// @dev Of that commit, which is no week old, or of one that never was.

@@ -19,7 +19,7 @@ static const char *const task_states[] = {"waiting", "running", "done", "skipped
 static const char *const action_kinds[] = {
     "enlist",     "leave",    "draw",    "seal",    "reveal",  "alarm",    "challenge",
     "seal-claim", "claim",    "query",   "convict", "timeout", "lapse",    "pay",
-    "renew",      "finalize", "forfeit", "release", "expire",  "withdraw", "announce"};
+    "renew",      "finalize", "forfeit", "release", "expire",  "withdraw", "announce", "seal_challenge"};
 static const char *const action_states[] = {"planned", "sent", "done",
                                             "refused", "late", "overtaken"};
 static const char *const judgements[] = {"not compared", "true", "false"};

@@ -548,6 +548,24 @@ static void challenge_move(struct history *history, struct game_move *move,
         history->payload.data[below(history, (uint32_t)history->payload.size)] ^= 1;
     }
     move->payload = (struct game_bytes){history->payload.data, history->payload.size};
+    move->seal_salt = segment;
+}
+
+/* Its seal, by the same player; most then wait for a block. */
+static void seal_challenge(struct history *history, const struct game_move *challenge,
+                           uint32_t player)
+{
+    struct hash32 segment = game_segment_hash(&challenge->key, &challenge->segment);
+    struct hash32 subject = game_challenge_hash(&segment, challenge->place, challenge->index);
+    struct game_move move = {.kind = GAME_SEAL_CLAIM,
+                             .seal = game_claim_seal(&history->twins.players[player], &subject,
+                                                     &challenge->seal_salt)};
+
+    if (chance(history, 92)) {
+        (void)twins_play(&history->twins, &move, player);
+    }
+    history->twins.height += chance(history, 92) ? 1 : 0;
+    history->twins.height += chance(history, 3) ? 32 : 0;
 }
 
 /* What is due after the reveals: another round, or the end. */
@@ -600,8 +618,13 @@ static uint32_t segment_move(struct history *history, struct game_move *move)
         return below(history, PLAYERS);
     }
     if (kind < 12 && tally.rights > 0) {
+        uint32_t player = below(history, PLAYERS);
+
         challenge_move(history, move, known, &tally);
-        return below(history, PLAYERS);
+        if (history->twins.outcome_count + 2 <= MOVES) {
+            seal_challenge(history, move, player);
+        }
+        return player;
     }
     if (tally.covered && !tally.closed && history->twins.now_s <= reveal_end_s && kind < 94) {
         if (history->twins.now_s <= seal_end_s && kind < 34) {
@@ -893,6 +916,9 @@ static uint32_t choose_move(struct history *history, struct game_move *move)
         move->account = chance(history, 95) ? history->twins.players[below(history, PLAYERS)]
                                             : (struct address){{0}};
         player = below(history, PLAYERS);
+    }
+    if ((move->kind == GAME_ENLIST || move->kind == GAME_CLAIM) && chance(history, 25)) {
+        move->value = chance(history, 80) ? 0 : move->value / 2; /* from what is owed */
     }
     if (chance(history, 1)) {
         move->value += 1; /* money where none, or another amount, belongs */

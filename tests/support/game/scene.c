@@ -431,6 +431,9 @@ enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t
     find_revealed(ledger, &challenge);
     buffer_init(&shown, GAME_PAYLOAD_MAX);
     made_leaf_proof(&shown, &scene->record.segments[index].seed, &states, which);
+    memset(challenge.seal_salt.bytes, (int)scene->stage.moves, HASH32_SIZE);
+    STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
+    pass_block(scene);
     stage_check(ledger_challenge(ledger, stage_next_name(&scene->stage, name, sizeof(name)),
                                  &challenge, shown.data, shown.size, &error),
                 &error);

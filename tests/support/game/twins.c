@@ -471,6 +471,6 @@ void twins_new_court(struct twins *twins)
         twins->examiner = anvil_deploy_examiner(twins->rpc, 0);
     }
     twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &twins->examiner, "0x0");
-    registry = address_of_contract(&twins->referee, 1);
+    registry = address_of_contract(&twins->referee, 2); /* it makes its seeds first */
     start_registry(twins, &registry);
 }
