@@ -180,6 +180,18 @@ enum status strict_json_flag(const json_t *object, struct error *error, bool *fl
     return status;
 }
 
+const char *strict_json_text_or(const json_t *object, const char *key, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text == NULL ? otherwise : text;
+}
+
+int64_t strict_json_number_or_0(const json_t *object, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(object, key));
+}
+
 enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *bytes, size_t size,
                             const char *key)
 {

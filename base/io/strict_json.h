@@ -49,6 +49,10 @@ MUST_CHECK enum status strict_json_number(const json_t *object, struct error *er
 MUST_CHECK enum status strict_json_flag(const json_t *object, struct error *error, bool *flag,
                                         const char *key);
 
+/* Of an object that is our own: its text, or otherwise where it has none; its number, or 0. */
+const char *strict_json_text_or(const json_t *object, const char *key, const char *otherwise);
+int64_t strict_json_number_or_0(const json_t *object, const char *key);
+
 /* Text of exactly 2 * size hexadecimal digits, with or without 0x. */
 MUST_CHECK enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *bytes,
                                        size_t size, const char *key);

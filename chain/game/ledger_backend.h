@@ -27,6 +27,8 @@ struct ledger_backend {
     /* The block from which the seeds of commits of that block come; 0: they were not fixed. */
     enum status (*get_fixed)(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
                              struct error *error);
+    /* NULL: there are none. */
+    size_t (*endpoints)(const void *self, struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX]);
 };
 
 struct ledger {

@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "prover/commands/access.h"
 #include "prover/node/node_page.h"
 #include "prover/node/node_view.h"
@@ -49,6 +50,7 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
      .value = "URL",
      .help = "where to fetch; asked before the addresses that the ledger's "
              "events give"},
+    CHAIN_CONTACTS_OPTION,
     {.name = "slot",
      .kind = OPTION_LIST,
      .value = "DEVICE",
@@ -239,6 +241,7 @@ static enum status read_options(struct running *running, struct error *error)
     options->shelf.places = running->lists; /* and the folder of what is fetched */
     options->shelf.place_count++;
     read_list(running, &used, &options->shelf.data, &options->shelf.data_count, "data");
+    options->private_contacts = options_flag(given, "private-contacts");
     read_list(running, &used, &options->mirrors, &options->mirror_count, "mirror");
     (void)snprintf(options->fetch_most, sizeof(options->fetch_most), "%" PRIu64,
                    options_number(given, "fetch-most"));
@@ -335,7 +338,7 @@ static enum status open_node(struct running *running, struct error *error)
 
 static enum status show(struct running *running, struct error *error)
 {
-    uint64_t now_ms = (uint64_t)(progress_now() * 1e3);
+    uint64_t now_ms = steady_ms();
 
     if (running->viewed_ms != 0 && now_ms < running->viewed_ms + VIEW_MS) {
         return STATUS_OK;

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "engine/ops/philox.h"
 #include "proofs/commit/state_root.h"
 
@@ -165,14 +165,6 @@ static enum status judge_difference(struct auditor *auditor, const struct bundle
     return STATUS_OK;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- replaying ---------------------------------------------------------- */
 
 /* STATUS_OK with answer REFUTED ends the audit. counted: the step is in a chosen segment. */
@@ -185,7 +177,7 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
     struct digest root;
     bool finite = true;
     uint32_t loss = 0;
-    uint64_t start = now_ns();
+    uint64_t start = steady_ns();
     uint64_t end;
 
     TRY(bundle_step_read(&entry, auditor->bundle, step, error));
@@ -196,7 +188,7 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
     TRY(state_root_find(&root, &finite, machine, auditor->run.options.thread_count, error));
     TRY(run_loss(&loss, &auditor->run, error));
 
-    end = now_ns();
+    end = steady_ns();
     flaw = judge_step(auditor, &entry, &root, finite);
     if (flaw != AUDIT_FLAW_NONE) {
         TRY(judge_difference(auditor, &entry, &root, flaw, error));

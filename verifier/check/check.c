@@ -6,21 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "proofs/commit/state_root.h"
 #include "verifier/check/check_inputs.h"
 #include "verifier/check/check_keep.h"
 
 /* ---- replaying ---------------------------------------------------------- */
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* other: on the machine of the second opinion. accusing: known data is hashed again. */
 static enum status open_run(struct checker *checker, struct run *run, bool other, bool accusing,
@@ -302,7 +294,7 @@ static bool is_disputed(const struct checker *checker, uint32_t place, uint32_t 
 static enum status replay(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
-    uint64_t begun = now_ns();
+    uint64_t begun = steady_ns();
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
@@ -310,7 +302,7 @@ static enum status replay(struct checker *checker, struct error *error)
                                      ? dispute(checker, true, error)
                                      : replay_step(checker, place, step, error);
 
-            checker->result->compute_ns = now_ns() - begun;
+            checker->result->compute_ns = steady_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
                 return status;
             }

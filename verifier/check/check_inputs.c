@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/http/http_reach.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/job_file.h"
-#include "proofs/mirror/fetch_http.h"
 #include "verifier/check/known_data.h"
 
 static enum status give_up(struct checker *checker, enum status status)
@@ -131,7 +131,7 @@ static bool may_be_data(const char *path, const struct tensor *tensor)
 static bool has_endpoint(const struct check_request *request)
 {
     for (uint32_t i = 0; i < request->mirror_count; i++) {
-        if (fetch_http_is_url(request->mirrors[i])) {
+        if (http_reach_is_url(request->mirrors[i])) {
             return true;
         }
     }

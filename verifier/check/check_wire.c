@@ -74,6 +74,8 @@ static const struct wire_field request_fields[] = {
     REQUEST(keep_max, FIELD_U64, NUMBER_MAX),
     REQUEST(mirror_timeout_s, FIELD_U32, UINT32_MAX),
     REQUEST(mirrors_tired, FIELD_U32, CHECK_MIRRORS_MAX),
+    REQUEST(strangers, FIELD_U32, UINT32_MAX),
+    REQUEST(contact_reach, FIELD_U32, HTTP_REACH_ANY),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
     REQUEST(threads, FIELD_U32, 1024),
     REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
@@ -407,9 +409,10 @@ json_t *check_result_json(const struct check_result *result)
         const struct mirror_note *note = &result->mirrors[i];
 
         (void)json_array_append_new(
-            mirrors, json_pack("{s:I, s:I, s:I, s:o, s:o}", "good", (json_int_t)note->good, "bad",
-                               (json_int_t)note->bad, "silent", (json_int_t)note->silent, "bytes",
-                               number_json(note->bytes), "trouble", plain_json(note->trouble)));
+            mirrors, json_pack("{s:I, s:I, s:I, s:i, s:o, s:o}", "good", (json_int_t)note->good,
+                               "bad", (json_int_t)note->bad, "silent", (json_int_t)note->silent,
+                               "refused", (int)note->refused, "bytes", number_json(note->bytes),
+                               "trouble", plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
     if (result->kept || result->keep_trouble[0] != '\0') {
@@ -440,16 +443,20 @@ static enum status read_notes(struct check_result *result, const json_t *object,
         uint64_t good = 0;
         uint64_t bad = 0;
         uint64_t silent = 0;
+        uint64_t refused = 0;
 
         TRY(strict_json_number(item, error, &good, "good", UINT32_MAX));
         TRY(strict_json_number(item, error, &bad, "bad", UINT32_MAX));
         TRY(strict_json_number(item, error, &silent, "silent", UINT32_MAX));
+        TRY(strict_json_number(item, error, &refused, "refused", 1));
         TRY(strict_json_number(item, error, &note->bytes, "bytes", NUMBER_MAX));
         TRY(strict_json_text(item, error, &trouble, "trouble"));
         note->good = (uint32_t)good;
         note->bad = (uint32_t)bad;
         note->silent = (uint32_t)silent;
-        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", MIRROR_SET_TROUBLE_MAX - 1, trouble);
+        note->refused = refused != 0;
+        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", MIRROR_SET_TROUBLE_MAX - 1,
+                       trouble);
         result->mirror_count = (uint32_t)i + 1;
     }
     return STATUS_OK;

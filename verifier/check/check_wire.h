@@ -44,6 +44,8 @@ struct check_request {
     uint32_t mirror_count;
     uint32_t mirrors_tired; /* the last so many failed lately, and get a shorter timeout */
     char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
+    uint32_t strangers;     /* bit i: mirror i was named by a stranger, and is asked */
+    uint32_t contact_reach; /* within this: enum http_reach */
     uint32_t data_count;
     char data[CHECK_DATA_MAX][FILE_PATH_MAX];
     uint64_t memory_max;       /* bytes */

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/http/http_reach.h"
 #include "base/sandbox/sandbox.h"
-#include "proofs/mirror/fetch_http.h"
 
 bool confine_describe(char text[CONFINE_TEXT_MAX], bool on_device)
 {
@@ -33,7 +33,7 @@ static void add_mirror(struct sandbox_plan *plan, const char *mirror)
     struct error ignored;
 
     error_init(&ignored);
-    if (fetch_http_is_url(mirror)) {
+    if (http_reach_is_url(mirror)) {
         plan->network = true;
         return;
     }

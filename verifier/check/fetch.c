@@ -45,9 +45,11 @@ enum status fetch_open(struct fetch **fetch, const struct check_request *request
     set->count = result->mirror_count = request->mirror_count;
     for (uint32_t i = 0; i < set->count; i++) {
         struct mirror *mirror = &set->mirrors[i];
+        bool stranger = (request->strangers >> i & 1) != 0;
 
-        mirror->dropped = !fetch_http_is_url(request->mirrors[i]);
+        mirror->dropped = !http_reach_is_url(request->mirrors[i]);
         mirror->tired = i + request->mirrors_tired >= set->count;
+        mirror->reach = stranger ? (enum http_reach)request->contact_reach : HTTP_REACH_ANY;
         (void)snprintf(mirror->url, sizeof(mirror->url), "%.*s", MIRROR_SET_URL_MAX - 1,
                        request->mirrors[i]);
     }
@@ -197,7 +199,7 @@ static enum status try_folders(char *path, struct fetch *fetch, const struct mir
         struct mirror *mirror = &fetch->mirrors.mirrors[i];
         struct error why;
 
-        if (fetch_http_is_url(fetch->request->mirrors[i])) {
+        if (http_reach_is_url(fetch->request->mirrors[i])) {
             continue;
         }
         error_init(&why);
@@ -228,8 +230,7 @@ static enum status try_cache(char *path, struct fetch *fetch, const struct mirro
 
     for (size_t i = 0; i < (wanted->kind == MIRROR_DATA ? 2 : 1); i++) {
         char candidate[FILE_PATH_MAX];
-        enum status status =
-            fetch_cache_path(candidate, fetch, &wanted->root, endings[i], error);
+        enum status status = fetch_cache_path(candidate, fetch, &wanted->root, endings[i], error);
 
         if (status == STATUS_OK) {
             status = judge(path, candidate, wanted, error);
@@ -304,8 +305,7 @@ static void show_ask(struct fetch *fetch, const struct mirror_wanted *wanted)
     const char *ask = fetch->request->ask;
 
     (void)snprintf(fetch->header, sizeof(fetch->header), ASK_HEADER ": %s", ask);
-    fetch->mirrors.header =
-        wanted->kind == MIRROR_TRACE && ask[0] != '\0' ? fetch->header : NULL;
+    fetch->mirrors.header = wanted->kind == MIRROR_TRACE && ask[0] != '\0' ? fetch->header : NULL;
 }
 
 /* A state comes in pieces from all mirrors at once. STATUS_NOT_FOUND: none of them lists its
@@ -358,7 +358,7 @@ static enum status try_endpoints(char *path, struct fetch *fetch,
 static bool has_endpoints(const struct fetch *fetch)
 {
     for (uint32_t i = 0; i < fetch->mirrors.count; i++) {
-        if (fetch_http_is_url(fetch->mirrors.mirrors[i].url)) {
+        if (http_reach_is_url(fetch->mirrors.mirrors[i].url)) {
             return true;
         }
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "chain/commands/commands.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -104,7 +105,7 @@ static void show_progress(void *context, uint64_t done, uint64_t wanted)
     struct progress *progress = context;
 
     progress->total = wanted;
-    progress_update(progress, done, "", progress_now());
+    progress_update(progress, done, "", steady_seconds());
 }
 
 /* sources has room for ACCUSED_SOURCES_MAX. */
@@ -169,7 +170,7 @@ static void audit_path(struct audit_result *result, struct report *report,
     struct bundle *bundle = NULL;
     struct progress progress;
     struct error *error = &result->reason;
-    double start = progress_now();
+    double start = steady_seconds();
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (status == STATUS_OK) {
@@ -185,11 +186,11 @@ static void audit_path(struct audit_result *result, struct report *report,
         audit_options.share = part->share;
         audit_options.share_count = part->share_count;
         audit_options.progress = part->quiet ? NULL : show_progress;
-        progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
+        progress_init(&progress, stderr, "auditing", "steps", 0, 0, steady_seconds());
         audit(result, bundle, (const char *const *)data.of, data.count, &audit_options);
         if (!part->quiet) {
             progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
-                            progress_now());
+                            steady_seconds());
         }
     }
     if (report != NULL) {
@@ -201,7 +202,7 @@ static void audit_path(struct audit_result *result, struct report *report,
             result->answer = AUDIT_CANNOT_TELL;
             result->reason = journal;
         }
-        report->seconds = progress_now() - start;
+        report->seconds = steady_seconds() - start;
     }
     bundle_close(bundle);
     data_paths_close(&data);

@@ -1,9 +1,9 @@
 /*
- * Goal: after http_only_set() libcurl goes to http and https and to nothing else.
+ * Goal: after http_client_set() libcurl goes to http and https and to nothing else.
  * Method: a readable file, and addresses where nobody listens. The error tells a refused kind of
  * address from one that was tried.
  */
-#include "base/io/http_only.h"
+#include "base/http/http_client.h"
 
 #include <stdio.h>
 
@@ -11,12 +11,13 @@
 
 static CURLcode tried(const char *url, bool http_only)
 {
+    struct http_client client = {.reach = HTTP_REACH_ANY};
     CURL *curl = curl_easy_init();
     CURLcode result;
 
     assert_non_null(curl);
     if (http_only) {
-        assert_true(http_only_set(curl));
+        assert_true(http_client_set(curl, &client, url, 1000, 0));
     }
     assert_int_equal(curl_easy_setopt(curl, CURLOPT_URL, url), CURLE_OK);
     assert_int_equal(curl_easy_setopt(curl, CURLOPT_NOBODY, 1L), CURLE_OK);
