@@ -36,8 +36,7 @@ static const uint32_t gas_of[GAME_MOVE_KINDS] = {
     [GAME_SEAL_CLAIM] = 80000,   [GAME_CLAIM] = 900000,      [GAME_ALARM] = 900000,
     [GAME_ANSWER] = 200000,      [GAME_QUERY] = 600000,      [GAME_REPLY] = 500000,
     [GAME_CONVICT] = 6000000,    [GAME_TIMEOUT] = 1500000,   [GAME_LAPSE] = 1000000,
-    [GAME_PAY] = 250000,         [GAME_CHALLENGE] = 1000000,
-    [GAME_FIX] = 150000,
+    [GAME_PAY] = 250000,         [GAME_CHALLENGE] = 1000000, [GAME_FIX] = 150000,
 };
 
 /* For each byte of a move: its calldata, and what is computed from it. */
@@ -136,9 +135,8 @@ static enum status submit(struct evm *evm, const char *name, const struct game_m
         return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
     }
     game_move_encode(data, &size, move);
-    status =
-        outbox_add(evm->outbox, full, contracts[game_move_contract(move->kind)], move->value, data,
-                   size, gas_of_move(move), error);
+    status = outbox_add(evm->outbox, full, contracts[game_move_contract(move->kind)], move->value,
+                        data, size, gas_of_move(move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
         struct error weather; /* the move is on disk: after a failure ledger_work sends it */

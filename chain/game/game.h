@@ -344,9 +344,10 @@ struct game_event {
     /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED, the segment of DISPROVED. */
     struct hash32 seal;
     struct game_leaves leaves; /* REVEALED */
-    uint64_t time_s; /* until when the next move must come; the start of ROUND; FIXED: of the block */
-    uint64_t height; /* FIXED: of the block of the commits */
-    uint64_t source; /* FIXED: the block that their seeds come from now */
+    uint64_t
+        time_s; /* until when the next move must come; the start of ROUND; FIXED: of the block */
+    uint64_t height;           /* FIXED: of the block of the commits */
+    uint64_t source;           /* FIXED: the block that their seeds come from now */
     wei amount;                /* a reward, penalty, payment or bond */
     bool flag;                 /* DRAWN: covered */
     struct game_bytes contact; /* OPENED, ACCEPTED, ENLISTED, ANNOUNCED; borrowed */

@@ -213,7 +213,8 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(key_rows)},
     [GAME_PAY] = {"pay", "pay(bytes32,uint256)", FIELDS(pay_rows)},
     [GAME_CHALLENGE] = {"challenge",
-                        "challenge(bytes32," SEGMENT_TYPE ",uint256,bytes16,bytes32,uint256,bytes,bytes32)",
+                        "challenge(bytes32," SEGMENT_TYPE
+                        ",uint256,bytes16,bytes32,uint256,bytes,bytes32)",
                         FIELDS(challenge_rows)},
     [GAME_FIX] = {"fix", "fix(uint256,uint256)", FIELDS(fix_rows)},
 };

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chain/game/ledger_backend.h"
-
 static struct game_move move_of(enum game_move_kind kind, const struct hash32 *key)
 {
     struct game_move move;
@@ -193,11 +191,12 @@ static enum status fix_if_late(struct ledger *ledger, const struct game_segment 
     if (clock.time_s <= segment->time_s + GAME_FIX_AFTER_S) {
         return STATUS_OK;
     }
-    TRY(ledger->backend->get_fixed(ledger->self, &source, segment->height, segment->time_s, error));
+    TRY(ledger_get_fixed(ledger, &source, segment->height, segment->time_s, error));
     if (source != 0) {
-        return clock.height >= source ? STATUS_OK
-                                      : error_set(error, STATUS_UNREACHABLE,
-                                                  "the block that the seed comes from is not there yet");
+        return clock.height >= source
+                   ? STATUS_OK
+                   : error_set(error, STATUS_UNREACHABLE,
+                               "the block that the seed comes from is not there yet");
     }
     (void)snprintf(name, sizeof(name), "fix the seeds of block %" PRIu64 " at %" PRIu64,
                    segment->height, segment->time_s);

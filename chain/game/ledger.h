@@ -208,6 +208,9 @@ MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei
                                           const struct address *account, struct error *error);
 MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock,
                                         struct error *error);
+/* The block from which the seeds of commits of that block come; 0: they were not fixed. */
+MUST_CHECK enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
+                                        uint64_t time_s, struct error *error);
 
 /* ---- the calls, typed ----------------------------------------------------------- */
 

@@ -225,3 +225,9 @@ void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_s
         used += more < 0 ? 0 : (size_t)more;
     }
 }
+
+enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
+                             uint64_t time_s, struct error *error)
+{
+    return ledger->backend->get_fixed(ledger->self, source, height, time_s, error);
+}

@@ -24,7 +24,6 @@ struct ledger_backend {
     /* NULL: every move can be paid. */
     enum status (*afford)(void *self, enum game_move_kind kind, wei value, struct error *error);
     enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
-    /* The block from which the seeds of commits of that block come; 0: they were not fixed. */
     enum status (*get_fixed)(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
                              struct error *error);
     /* NULL: there are none. */

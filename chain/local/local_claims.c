@@ -383,12 +383,12 @@ static enum status join(struct local_game *game, struct local_trial *trial,
 enum status local_claim(struct local_game *game, const struct game_move *move)
 {
     const struct game_case *shown = &move->shown;
-    struct local_claimant claimant = {.owner = game->sender};
     struct local_segment segment = {0};
     struct local_docket docket = {0};
     struct local_trial trial = {0};
     struct hash32 subject;
     struct hash32 key;
+    struct local_claimant claimant = {.owner = game->sender};
 
     TRY(require_open(game, &segment, move));
     subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);

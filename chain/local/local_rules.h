@@ -1,8 +1,8 @@
 /*
  * local_rules.h - a move that is being played, and what the parts of the game share.
  *
- * For local_game.c, local_panel.c, local_seeds.c, local_claims.c and local_referee.c. Callers play through
- * local_game.h.
+ * For local_game.c, local_panel.c, local_seeds.c, local_claims.c and local_referee.c. Callers play
+ * through local_game.h.
  */
 #ifndef CHAIN_LOCAL_LOCAL_RULES_H
 #define CHAIN_LOCAL_LOCAL_RULES_H

@@ -27,8 +27,7 @@ enum status local_random_of(struct local_game *game, struct hash32 *random, bool
     uint64_t source = 0;
 
     TRY(local_get(game->store, &fixed, LOCAL_FIXED, &key, 0));
-    TRY(find_readable(game, &source, late,
-                      fixed != 0 ? fixed : segment->height + GAME_SEED_DELAY));
+    TRY(find_readable(game, &source, late, fixed != 0 ? fixed : segment->height + GAME_SEED_DELAY));
     *late = *late || fixed != 0;
     return game->random(game->context, random, source);
 }

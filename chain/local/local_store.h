@@ -141,7 +141,7 @@ enum local_kind {
     LOCAL_DOCKET,   /* struct local_docket, by job and generation */
     LOCAL_ALARMS,   /* struct hash32: a claim in a queue, by job, generation and number */
     LOCAL_OTHERS,   /* ... */
-    LOCAL_FIXED,    /* uint64_t: the block that seeds come from, by local_key_of_commits(); 0: none */
+    LOCAL_FIXED, /* uint64_t: the block that seeds come from, by local_key_of_commits(); 0: none */
     LOCAL_KINDS,
 };
 

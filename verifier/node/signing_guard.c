@@ -76,13 +76,13 @@ static enum status whistle(struct node *node, const struct action *action,
 static struct ledger_challenge challenge_of(const struct node *node, const struct action *action,
                                             const struct store_segment *segment)
 {
-    return (struct ledger_challenge){.job = segment->job,
-                                     .segment = segment->committed,
-                                     .place = action->place,
-                                     .which = action->number,
-                                     .seal_salt = verdict_db_derive(
-                                         node->ports.verdicts, "the salt of a challenge",
-                                         action->claim.bytes, HASH32_SIZE)};
+    return (struct ledger_challenge){
+        .job = segment->job,
+        .segment = segment->committed,
+        .place = action->place,
+        .which = action->number,
+        .seal_salt = verdict_db_derive(node->ports.verdicts, "the salt of a challenge",
+                                       action->claim.bytes, HASH32_SIZE)};
 }
 
 static enum status seal_challenge(struct node *node, const struct action *action,

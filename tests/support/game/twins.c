@@ -139,10 +139,10 @@ static void play_direct(struct twins *twins, const struct game_move *move, uint3
     json_decref(send_direct(twins, 0, &twins->registry, clock, writer.used, 0));
     game_move_encode(bytes, &size, move);
     assert_int_not_equal(game_move_contract(move->kind), GAME_SEEDS);
-    receipt = send_direct(
-        twins, player,
-        game_move_contract(move->kind) == GAME_REFEREE ? &twins->referee : &twins->registry, bytes,
-        size, move->value);
+    receipt = send_direct(twins, player,
+                          game_move_contract(move->kind) == GAME_REFEREE ? &twins->referee
+                                                                         : &twins->registry,
+                          bytes, size, move->value);
     assert_int_equal(rpc_field_u64(&twins->gas, receipt, "gasUsed", NULL), STATUS_OK);
     json_decref(receipt);
     free(bytes);

@@ -429,8 +429,9 @@ static void test_what_cannot_be_had_is_unavailable(void **state)
     market_close(&market);
 }
 
-/* A rival says "right" without looking. The node has replayed the segment anyway. Behind the reveals
- * it waits for its turn, also over a restart, seals, shows one leaf, and gets half of the bond. */
+/* A rival says "right" without looking. The node has replayed the segment anyway. Behind the
+ * reveals it waits for its turn, also over a restart, seals, shows one leaf, and gets half of the
+ * bond. */
 static void test_a_false_right_is_challenged(void **state)
 {
     uint64_t random = 16;
