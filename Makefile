@@ -33,7 +33,7 @@ Q := $(if $(V),,@)
 
 # ---- what is here -------------------------------------------------------------------------
 
-rooms := base engine proofs chain client prover verifier
+rooms := base engine proofs data chain client prover verifier
 # Files for instruction sets that this machine cannot even compile stay out.
 foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c %_shani.c)
 foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)

@@ -72,6 +72,13 @@ enum status strict_json_parse_escaped_nul(json_t **root, struct error *error, co
     return parse(root, error, what, bytes, size, size_max, depth_max, JSON_ALLOW_NUL);
 }
 
+enum status strict_json_parse_texts(json_t **root, struct error *error, const char *what,
+                                    const void *bytes, size_t size, size_t size_max,
+                                    unsigned depth_max)
+{
+    return parse(root, error, what, bytes, size, size_max, depth_max, JSON_DECODE_INT_AS_REAL);
+}
+
 bool strict_json_has_nul(const json_t *json)
 {
     const char *key;

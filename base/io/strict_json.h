@@ -32,6 +32,12 @@ MUST_CHECK enum status strict_json_parse_escaped_nul(json_t **root, struct error
                                                      size_t size, size_t size_max,
                                                      unsigned depth_max);
 
+/* As strict_json_parse, but all numbers are reals, however large: for files of others of which no
+ * number is read. */
+MUST_CHECK enum status strict_json_parse_texts(json_t **root, struct error *error, const char *what,
+                                               const void *bytes, size_t size, size_t size_max,
+                                               unsigned depth_max);
+
 /* Does a string of json, at any depth, hold a NUL? NULL has none. */
 bool strict_json_has_nul(const json_t *json);
 

@@ -227,7 +227,7 @@ static void look_at_ledger(struct doctor_finding *finding, const struct command_
         (void)snprintf(finding->text, sizeof(finding->text),
                        "none is named: training and auditing work alone");
         (void)snprintf(finding->advice, sizeof(finding->advice),
-                       "--ledger URL, or a line ledger=URL in the config file");
+                       "a line ledger=URL in the config file, or LOCKSTEP_LEDGER=URL, names one");
     } else {
         status = chain_ledger_options(&place, state_dir, &with, NULL, &error);
         place.timeout_ms = ANSWER_MS;

@@ -136,8 +136,11 @@ enum status job_source_get(struct job_source *source, const char *path, struct e
 
     if (source->mirrors.count == 0 && !file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND,
-                        "nobody has announced on the ledger where this job is served");
-        error_advise(error, "name a mirror with --mirror URL");
+                        "the client has not said on the ledger where job file and data are, and "
+                        "%s",
+                        source->record.committed == 0 ? "no solver has committed anything yet"
+                                                      : "no solver says so either");
+        error_advise(error, "ask the client for an address, and name it with --mirror URL");
         return STATUS_NOT_FOUND;
     }
     if (snprintf(file, sizeof(file), "%s", path) >= (int)sizeof(file)) {

@@ -164,6 +164,7 @@ static enum status require_embedded(const struct command_context *context, struc
 
 static int run_faucet(struct command_context *context)
 {
+    const char *text = context->options->arguments[1];
     struct ledger *ledger = NULL;
     struct address account;
     struct error error;
@@ -174,9 +175,12 @@ static int run_faucet(struct command_context *context)
 
     error_init(&error);
     TRY_OUT(read_address(&account, context->options->arguments[0], "ADDRESS", &error));
-    if (wei_parse(&amount, context->options->arguments[1]) != STATUS_OK) {
-        return command_usage(context, "'%.60s' is not an amount such as 1.5ether",
-                             context->options->arguments[1]);
+    if (strspn(text, "0123456789") == strlen(text) && strcmp(text, "0") != 0) {
+        return command_usage(context, "%.60s of what? %.60swei, %.60sgwei or %.60seth", text, text,
+                             text, text);
+    }
+    if (wei_parse(&amount, text) != STATUS_OK) {
+        return command_usage(context, "'%.60s' is not an amount such as 1.5ether", text);
     }
     TRY_OUT(require_embedded(context, &error));
     TRY_OUT(open_reader(&ledger, context, &error));

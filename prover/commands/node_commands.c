@@ -485,6 +485,11 @@ int node_commands_jobs(struct command_context *context)
     error_init(&error);
     TRY_OUT(folder_of(folder, context->options, &error));
     TRY_OUT(file_path_join(path, sizeof(path), &error, folder, "node.json"));
+    if (!file_exists(path)) {
+        status = error_set(&error, STATUS_NOT_FOUND, "no solver's node has run in %s", folder);
+        error_advise(&error, "'lockstep prover node' starts one; --state FOLDER says where one is");
+        goto out;
+    }
     TRY_OUT(node_view_read(&view, path, &error));
 out:
     if (status != STATUS_OK) {

@@ -50,11 +50,15 @@ static void add_short_key(struct buffer *page, const char *key)
 static void add_top(struct buffer *page, const struct node_page *shown)
 {
     const char *trouble = node_view_trouble(shown->view, shown->now_s);
+    int64_t lost = strict_json_number_or_0(shown->view, "lost");
 
     buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\"><code>");
     web_page_text(page, strict_json_text_or(shown->view, "account", ""));
     buffer_add_format(page, "</code></p>\n<p class=\"word %s\"><b>%s</b>%s%s. ",
-                      trouble == NULL ? "well" : "ill", trouble == NULL ? "Well" : "Not well",
+                      trouble == NULL && lost == 0 ? "well" : "ill",
+                      trouble != NULL ? "Not well"
+                      : lost == 0     ? "Well"
+                                      : "Works, and has lost jobs",
                       trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
     web_page_text(page, strict_json_text_or(shown->view, "trouble", ""));
     if (strict_json_text_or(shown->view, "endpoints", "")[0] != '\0') {

@@ -55,7 +55,11 @@ void confine_begin(const struct check_request *request)
         sandbox_add_read(&plan, request->data[i]);
     }
     for (uint32_t i = 0; i < request->mirror_count; i++) {
-        add_mirror(&plan, request->mirrors[i]);
+        if (request->journal) { /* its checkpoints alone are wanted, and its data are named */
+            sandbox_add_read(&plan, request->mirrors[i]);
+        } else {
+            add_mirror(&plan, request->mirrors[i]);
+        }
     }
     /* Where this fails the check cannot use the folder either, and says so. */
     (void)!file_make_folder(request->cache, &ignored, 0700);

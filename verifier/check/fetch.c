@@ -134,8 +134,9 @@ out:
     return status;
 }
 
+/* reads_journal: its notes say where data lies. */
 static enum status try_bundle(char *path, const char *folder, const struct mirror_wanted *wanted,
-                              struct error *error)
+                              bool reads_journal, struct error *error)
 {
     char candidate[FILE_PATH_MAX];
     enum status status = STATUS_NOT_FOUND;
@@ -153,7 +154,7 @@ static enum status try_bundle(char *path, const char *folder, const struct mirro
         }
         return status;
     case MIRROR_DATA:
-        return data_of_bundle(path, folder, wanted, error);
+        return reads_journal ? data_of_bundle(path, folder, wanted, error) : STATUS_NOT_FOUND;
     case MIRROR_STATE_PIECES:
     case MIRROR_DATA_PIECES:
     case MIRROR_TRACE:
@@ -163,7 +164,7 @@ static enum status try_bundle(char *path, const char *folder, const struct mirro
 }
 
 static enum status try_folder(char *path, const char *folder, const struct mirror_wanted *wanted,
-                              struct error *error)
+                              bool reads_journal, struct error *error)
 {
     char candidate[FILE_PATH_MAX];
     char journal[FILE_PATH_MAX];
@@ -185,7 +186,7 @@ static enum status try_folder(char *path, const char *folder, const struct mirro
         !file_exists(journal)) {
         return STATUS_NOT_FOUND;
     }
-    return try_bundle(path, folder, wanted, error);
+    return try_bundle(path, folder, wanted, reads_journal, error);
 }
 
 /* STATUS_NOT_FOUND: none has it. A folder is of this machine: what is false in it is noted, and the
@@ -203,7 +204,8 @@ static enum status try_folders(char *path, struct fetch *fetch, const struct mir
             continue;
         }
         error_init(&why);
-        status = try_folder(path, fetch->request->mirrors[i], wanted, &why);
+        status =
+            try_folder(path, fetch->request->mirrors[i], wanted, !fetch->request->journal, &why);
         if (mirror_is_false(status)) {
             mirror_drop(mirror, why.text);
             status = STATUS_NOT_FOUND;
