@@ -186,25 +186,31 @@ uint32_t scene_replay(struct scene *scene, uint32_t index)
 
 /* ---- seats -------------------------------------------------------------------------- */
 
+/* A move that changes nothing: a block. */
+static void pass_block(struct scene *scene)
+{
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
+}
+
 static void play_due(struct scene *scene, int player, enum due_move_kind kind, uint32_t index)
 {
     struct due_move move;
     char name[LEDGER_NAME_MAX];
     struct error error;
+    enum status status;
 
     error_init(&error);
     scene_read(scene);
     move = due_submit_of_segment(&scene->record, kind, index);
-    stage_check(due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error),
-                &error);
+    do { /* a draw may have to wait for its block, or fix its seed first */
+        status = due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error);
+        if (status == STATUS_UNREACHABLE) {
+            pass_block(scene);
+        }
+    } while (status == STATUS_UNREACHABLE);
+    stage_check(status, &error);
     stage_settle_down(&scene->stage, player, name);
     scene_read(scene);
-}
-
-/* A move that changes nothing: a block. */
-static void pass_block(struct scene *scene)
-{
-    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
 }
 
 void scene_pass_blocks(struct scene *scene, uint32_t count)
