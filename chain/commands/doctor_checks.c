@@ -18,7 +18,6 @@
 
 enum {
     ANSWER_MS = 3000, /* of an endpoint: doctor is asked by somebody who waits */
-    LATE_S = 900,     /* a newest block that is older: the chain stands, or this clock is wrong */
     EARLY_S = 30,     /* a newest block from the future: this clock is wrong */
 };
 
@@ -121,7 +120,7 @@ static void tell_block(struct doctor_finding *finding, const char *chain,
                        "its newest block is %" PRId64 " s ahead of this machine: the clock here is "
                        "slow",
                        -age_s);
-    } else if (age_s > LATE_S) {
+    } else if (ledger_is_stale(clock)) {
         finding->grade = DOCTOR_NOTE;
         (void)snprintf(finding->advice, sizeof(finding->advice),
                        "its newest block is %" PRId64

@@ -25,6 +25,9 @@ struct evm_fees {
 MUST_CHECK enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error);
 MUST_CHECK enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
                                  struct error *error);
+/* With what waits in the pool behind what is in blocks. */
+MUST_CHECK enum status evm_pending_nonce(struct rpc *rpc, uint64_t *nonce,
+                                         const struct address *account, struct error *error);
 MUST_CHECK enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error);
 
 /* Asks each endpoint for its chain. One of another chain is not asked again until it is of this

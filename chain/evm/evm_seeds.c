@@ -80,13 +80,24 @@ static bool is_known(uint8_t *code, size_t size, uint32_t delay)
     return memcmp(code, standing, size) == 0;
 }
 
+/* Where the registry's own answer is none: another contract, or another edition, which reverts. */
+static enum status refuse(const struct address *registry, const char *why, struct error *error)
+{
+    char address[ADDRESS_TEXT_SIZE];
+
+    address_print(address, registry);
+    (void)error_set(error, STATUS_REFUSED, "%s %s", address, why);
+    error_advise(error, "another registry: 'lockstep ledger deploy' makes one; finish jobs of an "
+                        "old one with the program that made it");
+    return STATUS_REFUSED;
+}
+
 enum status evm_seeds_find(struct evm_seeds *seeds, struct rpc *rpc, const struct address *registry,
                            uint64_t chain_id, struct error *error)
 {
     uint8_t data[ABI_SELECTOR_SIZE];
     uint8_t word[ABI_WORD_SIZE];
     uint8_t code[CODE_SIZE];
-    char address[ADDRESS_TEXT_SIZE];
     struct abi_writer call;
     struct abi_reader reader;
     size_t size = 0;
@@ -96,24 +107,24 @@ enum status evm_seeds_find(struct evm_seeds *seeds, struct rpc *rpc, const struc
     abi_writer_init(&call, data, sizeof(data));
     abi_put_selector(&call, "SEEDS()");
     status = ask(rpc, word, registry, &call, error);
-    abi_reader_init(&reader, word, sizeof(word));
-    if (status == STATUS_OK && abi_get_address(&reader, &seeds->contract) == STATUS_OK) {
-        status = evm_code_at(rpc, code, sizeof(code), &size, &seeds->contract, error);
-        if (status == STATUS_OK && is_known(code, size, seeds->delay)) {
-            return STATUS_OK;
-        }
+    if (status == STATUS_BAD_FORMAT) {
+        return refuse(registry, "does not answer as a registry does: is the address right?", error);
     }
-    if (status == STATUS_UNREACHABLE || status == STATUS_STOPPED || status == STATUS_NO_MEMORY) {
+    if (status == STATUS_REFUSED) {
+        return refuse(registry, "is of another edition than this program plays", error);
+    }
+    TRY(status);
+    abi_reader_init(&reader, word, sizeof(word));
+    if (abi_get_address(&reader, &seeds->contract) == STATUS_OK) {
+        status = evm_code_at(rpc, code, sizeof(code), &size, &seeds->contract, error);
+    }
+    if (status != STATUS_OK && status != STATUS_OVER_LIMIT && status != STATUS_BAD_FORMAT) {
         return status;
     }
-    address_print(address, registry);
-    (void)error_set(error, STATUS_REFUSED,
-                    "the registry %s is of another edition than this program plays, or draws its "
-                    "seeds from a contract that this program does not know",
-                    address);
-    error_advise(error, "another registry: 'lockstep ledger deploy' makes one; finish jobs of an "
-                        "old one with the program that made it");
-    return STATUS_REFUSED;
+    return status == STATUS_OK && is_known(code, size, seeds->delay)
+               ? STATUS_OK
+               : refuse(registry, "draws its seeds from a contract that this program does not know",
+                        error);
 }
 
 /* ---- what shows a seed -------------------------------------------------------- */

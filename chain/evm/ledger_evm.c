@@ -237,6 +237,13 @@ static size_t list_endpoints(const void *self, struct ledger_endpoint list[LEDGE
     return count;
 }
 
+static enum status count_reopened(void *self, uint64_t *count, struct error *error)
+{
+    struct evm *evm = self;
+
+    return evm->outbox == NULL ? STATUS_OK : outbox_reopened(evm->outbox, count, error);
+}
+
 static enum status work(struct evm *evm, struct error *error)
 {
     enum status sent = evm->outbox == NULL ? STATUS_OK : outbox_work(evm->outbox, error);
@@ -492,8 +499,28 @@ static const struct ledger_backend backend = {
     .afford = evm_afford,
     .get_clock = get_clock,
     .get_fixed = get_fixed,
+    .reopened = count_reopened,
     .endpoints = list_endpoints,
 };
+
+/* A registry that answers nothing: is the endpoint not that far yet, or the address wrong? */
+static enum status explain_silence(struct evm *evm, uint64_t first_height, struct error *error)
+{
+    struct error wrong = *error;
+    struct ledger_clock clock;
+
+    TRY(get_clock(evm, &clock, error));
+    if (clock.height < first_height || ledger_is_stale(&clock)) {
+        (void)error_set(error, STATUS_UNREACHABLE,
+                        "the registry is not there at block %llu, which is %llu s old: the "
+                        "endpoint is still behind, or the address is wrong",
+                        (unsigned long long)clock.height, (unsigned long long)ledger_age_s(&clock));
+        error_advise(error, "wait until the endpoint has caught up, or name another one");
+        return STATUS_UNREACHABLE;
+    }
+    *error = wrong;
+    return STATUS_BAD_FORMAT;
+}
 
 static enum status find_referee(struct evm *evm, struct error *error)
 {
@@ -553,8 +580,10 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
     evm->chain_id = chain_id;
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));
+    status = find_referee(evm, error);
+    TRY_OUT(status == STATUS_BAD_FORMAT ? explain_silence(evm, options->first_height, error)
+                                        : status);
     TRY_OUT(evm_seeds_find(&evm->seeds, evm->rpc, &evm->registry, chain_id, error));
-    TRY_OUT(find_referee(evm, error));
     TRY_OUT(open_event_log(evm, options, chain_id, error));
     TRY_OUT(evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error));
 out:

@@ -86,6 +86,10 @@ size_t ledger_endpoints(const struct ledger *ledger,
  * Empty: all are well. */
 void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size);
 
+/* How many moves of this account counted as final and were taken back by a reorganization deeper
+ * than the depth. They were sent again. */
+MUST_CHECK enum status ledger_reopened(struct ledger *ledger, uint64_t *count, struct error *error);
+
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {
@@ -206,6 +210,15 @@ MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_cla
 /* purse: what the account has; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
+/* How old the newest block is, by the clock of this machine; older than a quarter of an hour: the
+ * endpoint is behind, or the chain stands. */
+uint64_t ledger_age_s(const struct ledger_clock *clock);
+bool ledger_is_stale(const struct ledger_clock *clock);
+
+/* For something that the ledger should have and has not: STATUS_NOT_FOUND as it is, but
+ * STATUS_UNREACHABLE where a chain is stale: it may come. */
+enum status ledger_missing(struct ledger *ledger, struct error *error);
+
 MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock,
                                         struct error *error);
 /* The block from which the seeds of commits of that block come; 0: they were not fixed. */
