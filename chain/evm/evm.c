@@ -111,7 +111,8 @@ enum status evm_code_at(struct rpc *rpc, uint8_t *code, size_t room, size_t *siz
     json_t *answer;
     enum status status;
 
-    TRY(poll_majority(rpc, &answer, poll_whole("eth_getCode", account_params(contract)), error));
+    TRY(poll_majority(rpc, &answer, poll_whole("eth_getCode", account_params(contract, "latest")),
+                      error));
     status = rpc_value_data(code, room, size, answer, "eth_getCode", error);
     json_decref(answer);
     return status;
