@@ -80,7 +80,6 @@ static bool is_known(uint8_t *code, size_t size, uint32_t delay)
     return memcmp(code, standing, size) == 0;
 }
 
-/* Where the registry's own answer is none: another contract, or another edition, which reverts. */
 static enum status refuse(const struct address *registry, const char *why, struct error *error)
 {
     char address[ADDRESS_TEXT_SIZE];
@@ -108,7 +107,8 @@ enum status evm_seeds_find(struct evm_seeds *seeds, struct rpc *rpc, const struc
     abi_put_selector(&call, "SEEDS()");
     status = ask(rpc, word, registry, &call, error);
     if (status == STATUS_BAD_FORMAT) {
-        return refuse(registry, "does not answer as a registry does: is the address right?", error);
+        (void)refuse(registry, "does not answer as a registry does: is the address right?", error);
+        return error->status = STATUS_BAD_FORMAT;
     }
     if (status == STATUS_REFUSED) {
         return refuse(registry, "is of another edition than this program plays", error);

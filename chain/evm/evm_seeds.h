@@ -19,7 +19,8 @@ struct evm_seeds {
 MUST_CHECK enum status evm_seeds_delay(uint32_t *delay, uint64_t chain_id, struct error *error);
 
 /* Reads and checks the seeds of a registry. STATUS_REFUSED: they are none that this program knows,
- * or the registry is of an edition that had none. */
+ * or the registry is of an edition that had none. STATUS_BAD_FORMAT: nothing like a registry
+ * answers there. */
 MUST_CHECK enum status evm_seeds_find(struct evm_seeds *seeds, struct rpc *rpc,
                                       const struct address *registry, uint64_t chain_id,
                                       struct error *error);
