@@ -2,9 +2,9 @@
  * local_store.h - the state of the embedded ledger, in one sqlite3 file.
  *
  * Records have a kind and a key and are kept as ABI words, as in the contract's storage; a missing
- * record reads as zeros. Behind its words each has a mark, a hash of kind, key and words, which each
- * reading checks. The caller begins and commits (ledger_local.c). Several processes may
- * share the file.
+ * record reads as zeros. Behind its words each has a mark, a hash of kind, key and words, which
+ * each reading checks. The caller begins and commits (ledger_local.c). Several processes may share
+ * the file.
  */
 #ifndef CHAIN_LOCAL_LOCAL_STORE_H
 #define CHAIN_LOCAL_LOCAL_STORE_H

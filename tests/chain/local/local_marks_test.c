@@ -1,9 +1,9 @@
 /*
  * Goal: no bit of an embedded ledger's file that is not as it was written changes an answer without
  * a word, and what is changed by anything but the ledger is refused by name.
- * Method: a job is played; then single bits of the file are flipped, spread over all of it, and each
- * time the ledger gives the answers of before or is refused, with what to do. A file without sums is
- * taken over.
+ * Method: a job is played; then single bits of the file are flipped, spread over all of it, and
+ * each time the ledger gives the answers of before or is refused, with what to do. A file without
+ * sums is taken over.
  */
 #include "tests/support/test.h"
 
