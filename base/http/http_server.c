@@ -8,11 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hex.h"
+#include "base/http/http_words.h"
 #include "base/steady.h"
 
-#define LOOK_S   0.5 /* how often it is looked who is too slow */
-#define HOST_MAX 256
+#define LOOK_S 0.5 /* how often it is looked who is too slow */
 
 /* A page holds its style, its drawings and its script, and a browser may ask for nothing else. */
 #define POLICY                                                                                     \
@@ -68,29 +67,13 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* The name in a Host header, without the port and the brackets of IPv6. */
-static bool read_host(char name[HOST_MAX], const char *host)
-{
-    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
-    size_t size;
-
-    host += host[0] == '[' && end != NULL;
-    size = end == NULL ? strlen(host) : (size_t)(end - host);
-    if (size == 0 || size >= HOST_MAX) {
-        return false;
-    }
-    memcpy(name, host, size);
-    name[size] = '\0';
-    return true;
-}
-
 /* An address cannot be turned to another machine, a name can. */
 static bool is_our_name(const struct listen_place *place, const char *host)
 {
-    char name[HOST_MAX];
+    char name[HTTP_WORDS_HOST_MAX];
     uint8_t address[16];
 
-    return read_host(name, host) &&
+    return http_words_host(name, host) &&
            (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1 ||
             strcasecmp(name, "localhost") == 0 || listen_place_has_name(place, name));
 }
@@ -221,23 +204,9 @@ static void notice(void *context, struct MHD_Connection *connection, void **sock
 
 static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
 {
-    char *to = text;
-
     (void)context;
     (void)connection;
-    for (const char *from = text; *from != '\0';) {
-        uint8_t byte = 0;
-
-        if (from[0] == '%' && from[1] != '\0' && from[2] != '\0' &&
-            hex_decode(&byte, 1, from + 1, 2) == STATUS_OK && byte != 0) {
-            *to++ = (char)byte;
-            from += 3;
-        } else {
-            *to++ = *from++;
-        }
-    }
-    *to = '\0';
-    return (size_t)(to - text);
+    return http_words_unescape(text);
 }
 
 static void *watch(void *context)

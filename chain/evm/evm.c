@@ -105,6 +105,19 @@ enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *acc
                : error_set(error, STATUS_BAD_FORMAT, "a balance of more money than there is");
 }
 
+enum status evm_code_at(struct rpc *rpc, uint8_t *code, size_t room, size_t *size,
+                        const struct address *contract, struct error *error)
+{
+    json_t *answer;
+    enum status status;
+
+    TRY(poll_majority(rpc, &answer, poll_whole("eth_getCode", account_params(contract, "latest")),
+                      error));
+    status = rpc_value_data(code, room, size, answer, "eth_getCode", error);
+    json_decref(answer);
+    return status;
+}
+
 /* ---- receipts ----------------------------------------------------------------- */
 
 static enum status read_receipt(struct evm_receipt *receipt, const json_t *answer,

@@ -43,6 +43,10 @@ MUST_CHECK enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_
                                 const struct address *from, const struct address *to, wei value,
                                 const uint8_t *data, size_t data_size, struct error *error);
 
+/* The code that stands at an address. STATUS_OVER_LIMIT: more than the room. */
+MUST_CHECK enum status evm_code_at(struct rpc *rpc, uint8_t *code, size_t room, size_t *size,
+                                   const struct address *contract, struct error *error);
+
 /* What a transaction should offer. One endpoint says it, so the caller bounds it. */
 MUST_CHECK enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error);
 

@@ -235,6 +235,12 @@ void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_s
     }
 }
 
+enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
+                             uint64_t time_s, struct error *error)
+{
+    return ledger->backend->get_fixed(ledger->self, source, height, time_s, error);
+}
+
 uint64_t ledger_age_s(const struct ledger_clock *clock)
 {
     uint64_t now_s = (uint64_t)time(NULL);

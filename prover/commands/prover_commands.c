@@ -236,11 +236,12 @@ static enum status begin(struct command_context *context, struct attempt *attemp
                                 .collect = true,
                                 .sign = true,
                                 .allow_list = options_text(context->options, "allow-list"),
-                                .contact = options_text(context->options, "contact")};
+                                .contact = NULL};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status;
 
+    TRY(chain_contact(&plan.contact, context->options, error));
     if (plan.contact == NULL && attempt->beside != NULL) {
         plan.contact = contact_of(context, attempt->beside);
     }

@@ -520,7 +520,7 @@ static void test_chains_without_a_base_fee_get_the_older_kind(void **state)
 
 static void test_a_refusal_of_the_contract_is_kept(void **state)
 {
-    static const struct address nobody;
+    static const struct address nobody[2];
     struct fixture fixture;
     struct address registry;
     struct outbox_status status;
@@ -532,7 +532,7 @@ static void test_a_refusal_of_the_contract_is_kept(void **state)
 
     (void)state;
     set_up(&fixture, NULL, "refusal");
-    registry = anvil_deploy(fixture.rpc, 0, REGISTRY_CODE, &nobody, "0x0");
+    registry = anvil_deploy_with(fixture.rpc, 0, REGISTRY_CODE, nobody, 2, "0x0");
     game_move_encode(data, &size, &move);
     assert_int_equal(
         outbox_add(fixture.outbox, "withdraw", &registry, 0, data, size, 100000, &error),
