@@ -36,7 +36,7 @@ Q := $(if $(V),,@)
 rooms := base engine proofs chain client prover verifier
 # Files for instruction sets that this machine cannot even compile stay out.
 foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c %_shani.c)
-foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)
+foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c %_i8mm.c %_armsha.c)
 find_c = $(sort $(filter-out $(foreign),$(shell find $1 -name '*.c' -not -path '*/node_modules/*')))
 room_sources := $(call find_c,$(rooms))
 test_sources := $(call find_c,tests)
@@ -62,10 +62,12 @@ known = $(filter $(known_$(if $(findstring clang,$1),clang,gcc)),$(call major,$1
 WERROR ?= $(call known,$(CC))
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+ISA_i8mm := -march=armv8.2-a+dotprod+i8mm
+ISA_armsha := -march=armv8-a+crypto
 # What benchmarks are measured against; never for anything of ours.
 ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast \
     $(if $(filter x86_64 amd64,$(MACHINE)),-mprefer-vector-width=512)
-isa = $(foreach set,avx2 avx512 fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
+isa = $(foreach set,avx2 avx512 i8mm armsha fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
 # A function without a prototype should be static; fuzz entry points are the exception.
 prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(CFLAGS) $(variant) \

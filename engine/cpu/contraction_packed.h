@@ -52,6 +52,13 @@
 #define TILE_COLUMNS (TILE_PANELS * PANEL_ROWS)
 #define TILE_SUMS    (TILE_ROWS * TILE_COLUMNS)
 
+/* Where the table says `bytes`: see packed_element(). */
+#define BYTES_BITS  14
+#define BYTE_BITS   7                         /* of l: q = h * 2^7 + l */
+#define BYTES_LINES 4                         /* of a group: eight elements */
+#define BYTES_GROUP (BYTES_LINES * LINE_SIZE) /* bytes */
+#define BYTES_LOW   (BYTES_GROUP / 2)         /* from h to l */
+
 #define NORM_RUN  0 /* places in piece_head.norms */
 #define NORM_HALF 1
 
@@ -185,6 +192,7 @@ struct finish_call {
 
 /* What an instruction set supplies: pure functions with the rules' bits. */
 struct contraction_isa {
+    bool bytes; /* whole groups of lines hold bytes; such a table is for 14 bits alone */
     /* Adds the tile's products to call->sums. */
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
@@ -210,6 +218,30 @@ struct contraction_isa {
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */
     void (*finish_row)(float *out, const int64_t *sums, const int32_t *exponents);
 };
+
+/*
+ * Element k of a row of a packed panel. Where the table says `bytes`, every four lines, eight
+ * elements of 16 rows, hold h of all of them, row by row, and then l; the lines behind the last
+ * whole four are as everywhere else.
+ */
+static inline int32_t packed_element(const struct contraction_isa *isa,
+                                     const struct packed_layout *layout, const char *panel,
+                                     int64_t row, int64_t k)
+{
+    const char *line = panel + k / 2 * LINE_SIZE + row * 4 + (k & 1) * 2;
+    int64_t grouped = (layout->shape.k + 1) / 2 / BYTES_LINES * BYTES_LINES * 2;
+
+    if (isa->bytes && k < grouped) {
+        const int8_t *at = (const int8_t *)panel + k / 8 * BYTES_GROUP + row * 8 + k % 8;
+
+        return at[0] * (1 << BYTE_BITS) + at[BYTES_LOW];
+    }
+    if (layout->planes == 3) {
+        return *(const int16_t *)line * (1 << PLANE_BITS) +
+               *(const int16_t *)(line + layout->plane_size);
+    }
+    return *(const int16_t *)line;
+}
 
 /* The calling thread's number in its team. */
 static inline int contraction_thread(void)
