@@ -48,76 +48,19 @@ test_support := $(patsubst %.c,%.o,$(filter-out %/fuzz_replay.c,$(filter tests/s
 bench_names := $(patsubst %.c,%,$(filter %_bench.c,$(bench_sources)))
 bench_support := $(patsubst %.c,%.o,$(filter bench/support/%,$(bench_sources)))
 
-# ---- how it is compiled -------------------------------------------------------------------
-
-# Numerics are protocol: no contraction, no fast math, whatever CFLAGS says.
-NUMERICS := -ffp-contract=off -fno-fast-math
-WARNINGS = -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla $(if $(WERROR),-Werror)
-# A warning is an error where we know the compiler. What a later one has learnt to say is shown, and
-# stops nobody from building. WERROR=1 or WERROR= decides for any.
-known_gcc := 11 12 13 14
-known_clang := 14 15 16 17 18 19
-major = $(firstword $(subst ., ,$(shell $1 -dumpversion 2>/dev/null)))
-known = $(filter $(known_$(if $(findstring clang,$1),clang,gcc)),$(call major,$1))
-WERROR ?= $(call known,$(CC))
-ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
-ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
-ISA_i8mm := -march=armv8.2-a+dotprod+i8mm
-ISA_armsha := -march=armv8-a+crypto
-# What benchmarks are measured against; never for anything of ours.
-ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast \
-    $(if $(filter x86_64 amd64,$(MACHINE)),-mprefer-vector-width=512)
-isa = $(foreach set,avx2 avx512 i8mm armsha fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
-# A function without a prototype should be static; fuzz entry points are the exception.
-prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(CFLAGS) $(variant) \
-    $(NUMERICS)
-# Debian 13's libscrypt does not say its own version. What was linked by the plain name would want the
-# link of the development package wherever it runs.
-scrypt = $(if $(findstring /,$(shell $(CC) -print-file-name=libscrypt.so.0)),-l:libscrypt.so.0,-lscrypt)
-LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd -lzstd -ldl -lm
-
-# A variant is a folder below build/ and the flags that make it different.
-variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-# At -O1 loops stay loops, whatever a pragma asks for: clang need not say so.
-sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-pass-failed
-# Sanitized code is too twisted for these warnings of gcc, of which clang does not know the first.
-gcc_only := $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized -Wno-format-truncation)
-$(BUILD)/asan/%: variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
-$(BUILD)/fuzz/%: variant := $(sanitized) -fsanitize=fuzzer-no-link,address,undefined
-$(BUILD)/fuzz/%: CC := clang
-
-say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
-define compile
-@mkdir -p $(@D)
-$(call say,CC,$@)
-$(Q)$(CC) $(ALL_CFLAGS) $(library_cflags) $(call isa,$<) -MMD -MP -c -o $@ $<
-endef
-define archive
-@mkdir -p $(@D)
-$(call say,AR,$@)
-@rm -f $@
-$(Q)$(AR) rcs $@ $^
-endef
-define link
-@mkdir -p $(@D)
-$(call say,LINK,$@)
-$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(extra_libs) $(LDLIBS)
-endef
-
 program := $(if $(wildcard lockstep.c),$(BUILD)/lockstep)
 ready := $(BUILD)/setup/build.ok
-include mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk
+include mk/compile.mk mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk
 
 # ---- the program --------------------------------------------------------------------------
 
 all: $(program) $(cuda_here) ## build the program; with it the CUDA plugin, where there is a GPU and nvcc
 
-$(BUILD)/%.o: %.c | $(ready)
+$(BUILD)/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
-$(BUILD)/asan/%.o: %.c | $(ready)
+$(BUILD)/asan/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
-$(BUILD)/fuzz/%.o: %.c | $(ready) $(BUILD)/setup/fuzz.ok
+$(BUILD)/fuzz/%.o: %.c mk/compile.mk | $(ready) $(BUILD)/setup/fuzz.ok
 	$(compile)
 $(BUILD)/liblockstep.a: $(addprefix $(BUILD)/,$(objects))
 	$(archive)

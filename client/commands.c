@@ -1,6 +1,7 @@
 /* commands.c - see commands.h. */
 #include "client/commands.h"
 
+#include "base/web/ports.h"
 #include "client/job_collect.h"
 #include "client/job_deliver.h"
 #include "client/job_fetch.h"
@@ -73,7 +74,7 @@ static const struct command commands[] = {
          "address. With --push-token it also takes in and serves what solvers behind a router "
          "push ('prover publish --push').",
      .arguments = "JOB",
-     .example = "lockstep job serve text.job --data text.u8 --at 0.0.0.0:7572",
+     .example = "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE,
      .options = job_serve_options,
      .option_count = JOB_SERVE_OPTIONS,
      .run = job_serve_run},

@@ -9,6 +9,7 @@
 #include "base/io/file.h"
 #include "base/io/notify.h"
 #include "base/io/stop.h"
+#include "base/web/ports.h"
 #include "proofs/bundle/checkpoint_write.h"
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/depot.h"
@@ -34,8 +35,8 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
     {.name = "at",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
-     .fallback = "127.0.0.1:7572",
-     .help = "where to listen; 0.0.0.0:7572 for everybody"},
+     .fallback = "127.0.0.1:" PORT_JOB_SERVE,
+     .help = "where to listen; 0.0.0.0:" PORT_JOB_SERVE " for everybody"},
     {.name = "folder",
      .kind = OPTION_TEXT,
      .value = "FOLDER",

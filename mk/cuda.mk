@@ -31,11 +31,11 @@ $(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Werror all-warnings \
-	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden,-fstack-protector-strong$(branches:%=$(comma)%) -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
 
 $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 	$(call say,LINK,$@)
-	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL -o $@ $^
+	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL,-z,relro,-z,now -o $@ $^
 
 cuda: $(cuda_plugin) ## the CUDA plugin on any machine with nvcc, for CUDA_ARCHS="75 80 86 89 90"
 ifeq ($(NVCC),)
@@ -66,10 +66,10 @@ gpu_results ?= bench/results
 # A bound for the whole, such as 8m; empty: none.
 gpu_budget ?=
 
-$(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
+$(BUILD)/gpu/%.o: %.c mk/compile.mk | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
 # It is carried to machines that have a driver and the C library, and not gcc's library of threads.
-gpu_check_static := $(wildcard $(shell $(CC) -print-file-name=libgomp.a))
+gpu_check_static = $(wildcard $(shell $(CC) -print-file-name=libgomp.a 2>/dev/null))
 $(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(gpu_check_static) -ldl -lm
@@ -101,19 +101,19 @@ emulated_sources := tests/support/device/emulated_plugin.c tests/support/device/
     engine/ops/scalar.c engine/ops/philox.c engine/ops/contraction.c
 
 $(BUILD)/pic/%.o: variant := -fPIC
-$(BUILD)/pic/%.o: %.c | $(ready)
+$(BUILD)/pic/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
 $(emulated_plugin): $(emulated_sources:%.c=$(BUILD)/pic/%.o)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -o $@ $^ -lm
 
-test check asan soak: $(emulated_plugin)
+test-needs check asan soak: $(emulated_plugin)
 
 -include $(wildcard $(emulated_sources:%.c=$(BUILD)/pic/%.d))
 
 # Without a device it says so: tests/gpu/gpu_check_test.sh.
-test: $(gpu_check)
+test-needs: $(gpu_check)
 
 .PHONY: gpu-check gpu-kit
 
@@ -126,4 +126,4 @@ $(fake_nvml): $(BUILD)/pic/tests/support/device/fake_nvml.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
 
-test check asan soak: $(fake_nvml)
+test-needs check asan soak: $(fake_nvml)

@@ -44,7 +44,7 @@ $(ptx_code)/%.o: $(ptx_code)/%.c tests/ptx/ptx.h
 	$(Q)$(CC) $(ptx_flags) -c -o $@ $<
 
 $(BUILD)/ptx/tests/%.o: variant := -DPTXCHECK
-$(BUILD)/ptx/tests/%.o: tests/%.c | $(ready)
+$(BUILD)/ptx/tests/%.o: tests/%.c mk/compile.mk | $(ready)
 	$(compile)
 $(BUILD)/ptx/tests/%_test: $(BUILD)/tests/%_test.o $(ptx_objects) $(race_others) $(BUILD)/liblockstep.a
 	$(link)
@@ -85,7 +85,7 @@ $(ptx_code)/left_out.c: mk/ptx.mk
 $(BUILD)/ptx/ptx-share: $(BUILD)/ptx/tests/ptx/ptx_proof.o $(addprefix $(ptx_code)/,$(addsuffix .o,$(ptx_shared) left_out)) \
     $(filter $(BUILD)/ptx/tests/%,$(ptx_objects)) $(BUILD)/tests/support/device/coroutine.o $(BUILD)/liblockstep.a
 	$(link)
-test: $(if $(NVCC),$(BUILD)/ptx/ptx-share)
+test-needs: $(if $(NVCC),$(BUILD)/ptx/ptx-share)
 
 .PHONY: ptxcheck kernel-loops
 

@@ -19,7 +19,7 @@ RACE_SECONDS ?= 1800
 $(BUILD)/race/%.o: variant := -DRACECHECK
 # Little is optimized: an access is one that the source has.
 $(race_watched:%.c=$(BUILD)/race/%.o): variant := -O1 -DRACECHECK $(gcc_only) -fsanitize=thread
-$(BUILD)/race/%.o: %.c | $(ready)
+$(BUILD)/race/%.o: %.c mk/compile.mk | $(ready)
 	$(compile)
 $(BUILD)/race/tests/%_test: $(BUILD)/tests/%_test.o $(race_objects) $(race_others) \
     $(BUILD)/liblockstep.a

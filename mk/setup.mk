@@ -6,9 +6,9 @@ setup_mode := $(if $(installing),--install,--check)
 
 # All that the goals will want is told and installed at once and first, not in the midst of the build.
 wanted_all := build
-wanted_judges := build test judges
+wanted_judges := build test judges node
 wanted_demo := build $(if $(filter anvil,$(LEDGER)),node)
-wanted_test := build test node
+wanted_test := build test
 wanted_check := build test
 wanted_asan := $(wanted_test)
 wanted_soak := $(wanted_test)
@@ -33,7 +33,7 @@ $(BUILD)/setup/evm.ok: tests/evm/package.json tests/evm/package-lock.json
 
 # Programs and libraries that judge our results and are too heavy for every newcomer. "make test"
 # asks those that are here and says which it skipped.
-judges: $(BUILD)/setup/judges.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, zsh, fish, lintian
+judges: $(BUILD)/setup/judges.ok $(BUILD)/setup/evm.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, EVM nodes, zsh, fish, lintian
 	@echo "judges: all are here; make test asks them"
 
 .PHONY: judges

@@ -27,7 +27,7 @@ $(BUILD)/tests/%_test $(BUILD)/asan/tests/%_test: extra_libs := -lcmocka
 # fault_test makes these fail in turn.
 comma := ,
 faults := malloc calloc realloc free open read pread write close fsync fchmod fstat lstat rename \
-    renameat2 link mkdir realpath flock opendir ZSTD_createCCtx ZSTD_createDCtx \
+    renameat2 link mkdir realpath __realpath_chk flock opendir ZSTD_createCCtx ZSTD_createDCtx \
     EVP_CIPHER_CTX_new
 $(BUILD)/tests/proofs/bundle/fault_test $(BUILD)/asan/tests/proofs/bundle/fault_test: extra_libs := -lcmocka \
     $(addprefix -Wl$(comma)--wrap=,$(faults))
@@ -63,7 +63,7 @@ $(sudden_death): $(BUILD)/pic/tests/whole/sudden_death.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
-test check asan soak: $(sudden_death)
+test-needs check asan soak: $(sudden_death)
 
 # The whole program, but a solver in it that lies about a sum; and the program of a long one.
 liars := $(BUILD)/tests/lying_solver $(BUILD)/tests/long_sum_tape
@@ -73,20 +73,49 @@ $(liars): $(BUILD)/tests/%: $(BUILD)/tests/whole/%.o $(BUILD)/tests/libsupport.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
-test check asan soak: $(liars)
+test-needs check asan soak: $(liars)
 
-evm_ready := $(BUILD)/setup/evm.ok
+# npm alone is some 400 packages of Debian: where it is not, its packages belong to the judges.
+evm_ready := $(if $(shell command -v npm),$(BUILD)/setup/evm.ok,no-npm)
+no-npm:
+	@echo "test: skipped: tests with an EVM node or a Solidity compiler; make judges installs them"
 
 # Benchmarks are tried where their peer is: tests/bench/bench_test.sh.
-test soak: $(if $(shell pkg-config --exists openblas 2>/dev/null && echo yes),$(addprefix $(BUILD)/,$(bench_names)))
+test-needs soak: $(if $(shell pkg-config --exists openblas 2>/dev/null && echo yes),$(addprefix $(BUILD)/,$(bench_names)))
 
-# What takes minutes by itself begins first: at the end all cores have something to do. In
-# BUILD/results/times one sees what belongs here.
-begins := $(filter tests/contracts/current_test.sh %/cuda/kernels/kernels_test tests/prover/commands/probe_test.py, \
-    $(host_tests))
+# Each test runs as soon as it is built. A few light ones come first, so that results are seen while
+# most is not yet compiled; then the dearest, which take minutes by themselves, so that at the end all
+# cores have something to do; beside the first of them the others are compiled. BUILD/results/times
+# shows what belongs here.
+light := $(filter tests/base/hex_test tests/base/reader_test tests/proofs/hash/% tests/chain/codec/%, \
+    $(test_names))
+dearest := $(filter tests/contracts/current_test.sh,$(scripted))
+dear := $(filter %/cuda/kernels/kernels_test,$(test_names)) \
+    $(filter tests/prover/commands/probe_test.py,$(scripted))
+others := $(filter-out $(light) $(dearest) $(dear),$(scripted) $(host_names))
+runs := $(foreach name,$(light) $(dearest) $(dear) $(others),$(if \
+    $(filter $(scripted),$(name)),,$(BUILD)/)$(name))
+run_part = scripts/run-tests -a -m $1 -b $(BUILD) -j $(JOBS) -t $(TEST_SECONDS)
+# No file is made by this name, so each runs each time.
+ran := $(BUILD)/ran
+$(host_names:%=$(ran)/%): $(ran)/%: $(BUILD)/%
+	$(Q)$(call run_part,one) $<
+$(scripted:%=$(ran)/%): $(ran)/%: %
+	$(Q)$(call run_part,one) $<
+$(addprefix $(ran)/,$(dear) $(others)): | test-needs
+$(addprefix $(ran)/,$(light)): | test-begins
+test-begins:
+	$(Q)$(call run_part,begin) $(runs)
 
-test: $(host_tests) $(program) $(evm_ready) ## run all tests; installs what is missing first
-	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) -a $(begins) $(filter-out $(begins),$(host_tests))
+# All that is missing is installed before. Make starts whatever it can before it looks at what has
+# become possible: so the light ones are a make of their own.
+test: | $(BUILD)/setup/test.ok $(evm_ready) ## run all tests; installs what is missing first
+	+$(Q)$(MAKE) --no-print-directory test-light
+	+$(Q)$(MAKE) --no-print-directory test-rest
+test-light: $(addprefix $(ran)/,$(light))
+test-needs: $(program)
+test-rest: $(addprefix $(ran)/,$(dearest)) $(host_names:%=$(BUILD)/%) $(addprefix $(ran)/,$(dear) $(others))
+	$(Q)$(call run_part,end) $(runs)
 
 quick_tests := $(filter-out %_slow_test %_slow_test.sh %_slow_test.py %_slow_test.mjs,$(host_tests))
 check: $(quick_tests) $(program) ## run the fast tests only, for the inner loop
@@ -112,4 +141,4 @@ FRESH_GOALS ?= demo test
 fresh: ## the two commands in bare systems of RELEASES (as root, by debootstrap)
 	$(Q)for release in $(RELEASES); do scripts/fresh $(BUILD)/fresh $$release $(FRESH_GOALS) || exit 1; done
 
-.PHONY: test check asan soak fuzz fresh
+.PHONY: test test-begins test-light test-needs test-rest no-npm check asan soak fuzz fresh

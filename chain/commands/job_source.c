@@ -122,28 +122,27 @@ static enum status take_job(void *context, const char *path, struct error *error
 
 enum status job_source_get(struct job_source *source, const char *path, struct error *error)
 {
-    char id[HEX_SIZE(DIGEST_SIZE)];
-    char name[160];
-    const struct mirror_wanted wanted = {.name = name,
-                                         .what = "job file",
+    const struct mirror_wanted wanted = {.kind = MIRROR_JOB,
+                                         .root = source->record.terms.job_id,
+                                         .job = source->record.terms.job_id,
                                          .size_max = JOB_FILE_SIZE_MAX,
                                          .check = take_job,
                                          .context = source};
+    char file[FILE_PATH_MAX];
 
-    hex_encode(id, source->record.terms.job_id.bytes, DIGEST_SIZE);
-    (void)snprintf(name, sizeof(name), "v1/jobs/%s/job", id);
     if (source->mirrors.count == 0 && !file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND,
                         "nobody has announced on the ledger where this job is served");
         error_advise(error, "name a mirror with --mirror URL");
         return STATUS_NOT_FOUND;
     }
-    return mirror_set_get(&source->mirrors, &wanted, path, error);
+    if (snprintf(file, sizeof(file), "%s", path) >= (int)sizeof(file)) {
+        return error_set(error, STATUS_USAGE, "the path %.80s... is too long", path);
+    }
+    return mirror_set_get(file, &source->mirrors, &wanted, error);
 }
 
 /* ---- the data ---------------------------------------------------------------- */
-
-#define NPY_ENDING ".npy" /* by which a dataset is known */
 
 struct source_data {
     const struct tensor *tensor;
@@ -161,40 +160,6 @@ static enum status take_data(void *context, const char *path, struct error *erro
     return digest_equal(&root, wanted->root)
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT, "it has another root");
-}
-
-static bool is_npy(const char *path)
-{
-    static const char magic[] = "\x93NUMPY";
-    char start[sizeof(magic) - 1];
-    FILE *file = fopen(path, "rb");
-    bool found = file != NULL && fread(start, 1, sizeof(start), file) == sizeof(start) &&
-                 memcmp(start, magic, sizeof(start)) == 0;
-
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return found;
-}
-
-/* What came from a mirror has no ending of its own: a .npy is looked at under a second name. */
-static enum status take_fetched(void *context, const char *path, struct error *error)
-{
-    char named[FILE_PATH_MAX];
-    enum status status;
-
-    if (!is_npy(path)) {
-        return take_data(context, path, error);
-    }
-    if (snprintf(named, sizeof(named), "%s" NPY_ENDING, path) >= (int)sizeof(named)) {
-        return error_set(error, STATUS_USAGE, "the path %.80s... is too long", path);
-    }
-    if (link(path, named) != 0) {
-        return error_set_errno(error, "cannot name %s", named);
-    }
-    status = take_data(context, named, error);
-    (void)unlink(named);
-    return status;
 }
 
 static const struct tensor *data_tensor(const struct tape *tape, uint32_t at)
@@ -250,30 +215,19 @@ enum status job_source_get_data(char *path, struct job_source *source, uint32_t 
                                 const char *prefix, struct error *error)
 {
     const struct job *job = source->job;
-    struct source_data data = {.root = &job->data_roots[at]};
-    char root[HEX_SIZE(DIGEST_SIZE)];
-    char name[160];
-    struct mirror_wanted wanted = {
-        .name = name, .what = "data", .check = take_fetched, .context = &data};
-    char plain[FILE_PATH_MAX];
+    struct source_data data = {.tensor = data_tensor(job->tape, at), .root = &job->data_roots[at]};
+    const struct mirror_wanted wanted = {.kind = MIRROR_DATA,
+                                         .root = *data.root,
+                                         .job = job->id,
+                                         .size_max =
+                                             commit_tensor_size(data.tensor) + DATA_HEADER_MAX,
+                                         .check = take_data,
+                                         .context = &data};
 
-    data.tensor = data_tensor(job->tape, at);
-    wanted.size_max = commit_tensor_size(data.tensor) + DATA_HEADER_MAX;
-    hex_encode(root, data.root->bytes, DIGEST_SIZE);
-    (void)snprintf(name, sizeof(name), "v1/roots/%s", root);
-    if (!job_source_name(path, prefix, data.root, NPY_ENDING)) {
+    if (!job_source_name(path, prefix, data.root, "")) {
         return error_set(error, STATUS_USAGE, "the path %.80s... is too long", prefix);
     }
-    if (file_exists(path)) {
-        return take_data(&data, path, error);
-    }
-    (void)snprintf(plain, sizeof(plain), "%.*s", (int)(strlen(path) - strlen(NPY_ENDING)), path);
-    TRY(mirror_set_get(&source->mirrors, &wanted, plain, error));
-    if (!is_npy(plain)) {
-        (void)snprintf(path, FILE_PATH_MAX, "%s", plain);
-        return STATUS_OK;
-    }
-    return rename(plain, path) == 0 ? STATUS_OK : error_set_errno(error, "cannot keep %s", path);
+    return mirror_set_get(path, &source->mirrors, &wanted, error);
 }
 
 /* ---- the first state --------------------------------------------------------- */
@@ -304,12 +258,12 @@ void job_source_report(const struct job_source *source, json_t *json)
 
         if (list != NULL) {
             (void)json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:s}", "url", mirror->url,
-                                                        "bytes", (json_int_t)mirror->bytes,
+                                                        "bytes", (json_int_t)mirror->note.bytes,
                                                         "dropped", (int)mirror->dropped, "trouble",
-                                                        mirror->trouble));
-        } else if (mirror->trouble[0] != '\0') {
+                                                        mirror->note.trouble));
+        } else if (mirror->note.trouble[0] != '\0') {
             fprintf(stderr, "mirror %s%s: %s\n", mirror->url, mirror->dropped ? " (dropped)" : "",
-                    mirror->trouble);
+                    mirror->note.trouble);
         }
     }
     if (list != NULL) {

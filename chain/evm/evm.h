@@ -1,27 +1,13 @@
 /*
- * evm.h - a chain, by the majority of its endpoints.
- *
- * Every request goes to all endpoints. An answer counts if more than half of all of them, not only
- * of those that answered, give it: with three, one that lies or lags changes nothing. A single
- * endpoint is believed. Of numbers that grow (head, nonce) the largest that more than half have
- * reached counts. A reply about something else than the query does not count: another transaction,
- * block or contract, a removed log, the same log twice.
+ * evm.h - what a chain says, by the majority of its endpoints: see rpc/poll.h.
  */
 #ifndef CHAIN_EVM_EVM_H
 #define CHAIN_EVM_EVM_H
 
 #include "base/error.h"
-#include "chain/evm/rpc.h"
+#include "chain/evm/evm_blocks.h"
+#include "chain/evm/rpc/rpc.h"
 #include "chain/game/game.h"
-
-#define EVM_LOGS_MAX 10000 /* of one block */
-
-struct evm_block {
-    uint64_t height;
-    struct hash32 hash;
-    struct hash32 parent;
-    uint64_t time_s;
-};
 
 struct evm_receipt {
     struct hash32 block;
@@ -42,27 +28,8 @@ MUST_CHECK enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct 
 MUST_CHECK enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error);
 
 /* STATUS_NOT_FOUND: they agree that there is none. */
-MUST_CHECK enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
-                                    struct error *error);
-/* Its header, which hashes to its hash: see block_header.h. */
-MUST_CHECK enum status evm_header_at(struct rpc *rpc, uint8_t header[GAME_HEADER_MAX], size_t *size,
-                                     uint64_t height, struct error *error);
 MUST_CHECK enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
                                       const struct hash32 *transaction, struct error *error);
-
-/* The logs of contracts in one block, by the block's hash. The caller releases them, also after a
- * failure. */
-struct evm_logs {
-    struct game_log *logs; /* their data are in bytes */
-    uint32_t *places;      /* within the block */
-    size_t count;
-    uint8_t *bytes;
-};
-
-MUST_CHECK enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs,
-                                   const struct hash32 *block, const struct address *contracts,
-                                   size_t contract_count, struct error *error);
-void evm_logs_release(struct evm_logs *logs);
 
 /* Runs a call at the newest block. STATUS_REFUSED: it reverts, with the bytes in result. */
 MUST_CHECK enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_t *size,

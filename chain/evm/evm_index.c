@@ -1,10 +1,15 @@
 /* evm_index.c - see evm_index.h. */
 #include "chain/evm/evm_index.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "chain/evm/evm.h"
 #include "chain/game/event_log.h"
+
+enum {
+    RANGES_GOOD = 8, /* in a row, until a range may be larger */
+};
 
 static struct event_log_block log_block_of(const struct evm_block *block)
 {
@@ -13,23 +18,45 @@ static struct event_log_block log_block_of(const struct evm_block *block)
     return made;
 }
 
-static enum status add_block(struct evm_index *index, const struct evm_block *block,
-                             struct error *error)
+/* Blocks that continue what is there, with all their logs, at once. */
+static enum status add_blocks(struct evm_index *index, const struct evm_block *blocks, size_t count,
+                              struct error *error)
 {
-    struct event_log_block kept = log_block_of(block);
     struct evm_logs logs;
+    size_t next = 0;
     enum status status;
 
-    TRY_OUT(evm_logs_of(index->rpc, &logs, &block->hash, index->contracts, index->contract_count,
+    TRY_OUT(evm_logs_of(index->rpc, &logs, blocks, count, index->contracts, index->contract_count,
                         error));
     TRY_OUT(database_begin(index->sql, error));
-    status = event_log_add_block(index->sql, &kept, error);
-    for (size_t i = 0; i < logs.count && status == STATUS_OK; i++) {
-        status = event_log_add_log(index->sql, &kept, logs.places[i], &logs.logs[i], error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct event_log_block kept = log_block_of(&blocks[i]);
+
+        status = event_log_add_block(index->sql, &kept, error);
+        for (; next < logs.count && logs.blocks[next] == i && status == STATUS_OK; next++) {
+            status =
+                event_log_add_log(index->sql, &kept, logs.places[next], &logs.logs[next], error);
+        }
     }
     status = database_end(index->sql, status, error);
 out:
     evm_logs_release(&logs);
+    return status;
+}
+
+/* In one request where that is possible. */
+static enum status read_blocks(struct evm_index *index, struct evm_block *blocks, uint64_t first,
+                               size_t count, struct error *error)
+{
+    enum status status;
+
+    if (index->range >= count) {
+        return evm_blocks_at(index->rpc, blocks, first, count, error);
+    }
+    status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = evm_block_at(index->rpc, &blocks[i], first + i, error);
+    }
     return status;
 }
 
@@ -78,39 +105,57 @@ static enum status drop_orphans(struct evm_index *index, struct error *error)
     return keep == top.height ? STATUS_OK : rewind_to(index, keep, error);
 }
 
-/* Fetches the logs of the newest blocks again, in case an endpoint left some out. */
+/* Are the logs of this block those that are kept? A block that is another now is left to the next
+ * round. */
+static enum status compare_block(bool *same, struct evm_index *index, const struct evm_block *block,
+                                 struct error *error)
+{
+    struct event_log_block kept;
+    struct evm_logs logs;
+    struct hash32 ours;
+    struct hash32 theirs = {{0}};
+    enum status status = event_log_block_at(index->sql, &kept, block->height, error);
+
+    *same = true;
+    if (status != STATUS_OK || !hash32_equal(&kept.hash, &block->hash)) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    status =
+        evm_logs_of(index->rpc, &logs, block, 1, index->contracts, index->contract_count, error);
+    if (status == STATUS_OK) {
+        theirs = event_log_hash_of(logs.logs, logs.places, logs.count);
+    }
+    evm_logs_release(&logs);
+    TRY(status);
+    TRY(event_log_logs_hash(index->sql, &ours, &kept, error));
+    *same = hash32_equal(&ours, &theirs);
+    return STATUS_OK;
+}
+
+/* Fetches the logs of the newest blocks again, in case an endpoint gave others. */
 static enum status compare_again(struct evm_index *index, struct error *error)
 {
+    struct evm_block blocks[EVM_INDEX_AGAIN];
     struct event_log_block top;
+    size_t count;
+    bool same = true;
     enum status status = event_log_top(index->sql, &top, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    for (uint64_t back = 0; back < EVM_INDEX_AGAIN && back < top.height; back++) {
-        struct event_log_block block;
-        struct evm_logs logs;
-        struct hash32 ours;
-        struct hash32 theirs = {{0}};
-
-        status = event_log_block_at(index->sql, &block, top.height - back, error);
-        if (status != STATUS_OK) {
-            return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-        }
-        status = evm_logs_of(index->rpc, &logs, &block.hash, index->contracts,
-                             index->contract_count, error);
-        if (status == STATUS_OK) {
-            theirs = event_log_hash_of(logs.logs, logs.places, logs.count);
-        }
-        evm_logs_release(&logs);
-        if (status == STATUS_OK) {
-            status = event_log_logs_hash(index->sql, &ours, &block, error);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
-        if (!hash32_equal(&ours, &theirs)) {
-            return rewind_to(index, block.height - 1, error);
+    count = top.height < EVM_INDEX_AGAIN ? (size_t)top.height : EVM_INDEX_AGAIN;
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    status = read_blocks(index, blocks, top.height - count + 1, count, error);
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    for (size_t i = count; i > 0; i--) {
+        TRY(compare_block(&same, index, &blocks[i - 1], error));
+        if (!same) {
+            return rewind_to(index, blocks[i - 1].height - 1, error);
         }
     }
     return STATUS_OK;
@@ -124,45 +169,106 @@ static time_t steady_s(void)
     return now.tv_sec;
 }
 
-/* Adds the block after *top to the event log. STATUS_NOT_FOUND: there is none yet, or it does not
- * continue *top, and the next round drops the orphans. */
-static enum status take_next(struct evm_index *index, struct event_log_block *top, bool *empty,
+/* Where the event log stands. */
+struct place {
+    struct event_log_block top;
+    bool empty;
+};
+
+static uint64_t next_height(const struct evm_index *index, const struct place *place)
+{
+    return place->empty ? index->first_height : place->top.height + 1;
+}
+
+/* How many blocks come next at once: more than one only where none of them is ever taken back. */
+static size_t next_count(const struct evm_index *index, uint64_t first)
+{
+    uint64_t left = first > index->finalized ? 0 : index->finalized - first + 1;
+
+    return left < 2 ? 1 : left < index->range ? (size_t)left : index->range;
+}
+
+/* Adds the next blocks to the event log. STATUS_NOT_FOUND: there are none yet, or they do not
+ * continue it, and the next round drops the orphans. */
+static enum status take_next(struct evm_index *index, struct place *place,
+                             struct evm_block blocks[EVM_BLOCKS_MAX], size_t count,
                              struct error *error)
 {
-    struct evm_block block;
-
-    TRY(evm_block_at(index->rpc, &block, *empty ? index->first_height : top->height + 1, error));
-    if (!*empty && !hash32_equal(&block.parent, &top->hash)) {
+    TRY(evm_blocks_at(index->rpc, blocks, next_height(index, place), count, error));
+    if (!place->empty && !hash32_equal(&blocks[0].parent, &place->top.hash)) {
         return STATUS_NOT_FOUND;
     }
-    TRY(add_block(index, &block, error));
-    *top = log_block_of(&block);
-    *empty = false;
+    TRY(add_blocks(index, blocks, count, error));
+    place->top = log_block_of(&blocks[count - 1]);
+    place->empty = false;
     return STATUS_OK;
 }
 
-static enum status catch_up(struct evm_index *index, struct error *error)
+/* An endpoint may refuse, or not manage, so many blocks. True: try again with fewer. */
+static bool learn_range(struct evm_index *index, size_t count, enum status status)
+{
+    if (status == STATUS_OK) {
+        if (++index->good >= RANGES_GOOD && index->range < EVM_BLOCKS_MAX) {
+            index->range *= 2;
+            index->good = 0;
+        }
+        return false;
+    }
+    if (status != STATUS_UNREACHABLE || count < 2) {
+        return false;
+    }
+    index->good = 0;
+    index->range = count / 2;
+    return true;
+}
+
+/* Finds out up to where blocks are never taken back, if that matters. */
+static void find_finalized(struct evm_index *index, const struct place *place)
+{
+    uint64_t deep = index->head > EVM_INDEX_DEEP ? index->head - EVM_INDEX_DEEP : 0;
+    struct error unknown;
+
+    error_init(&unknown);
+    if (next_height(index, place) + 1 < deep && index->finalized + EVM_INDEX_DEEP < deep &&
+        (evm_finalized(index->rpc, &index->finalized, &unknown) != STATUS_OK ||
+         index->finalized > index->head)) {
+        index->finalized = deep;
+    }
+}
+
+static enum status catch_up(struct evm_index *index, struct evm_block blocks[EVM_BLOCKS_MAX],
+                            struct error *error)
 {
     time_t end_s = steady_s() + EVM_INDEX_ROUND_S;
-    struct event_log_block top;
+    struct place place;
     uint32_t added = 0;
-    enum status status = event_log_top(index->sql, &top, error);
-    bool empty = status == STATUS_NOT_FOUND;
+    uint32_t singles = 0;
+    enum status failed = STATUS_OK;
+    enum status status = event_log_top(index->sql, &place.top, error);
 
-    if (status != STATUS_OK && !empty) {
+    place.empty = status == STATUS_NOT_FOUND;
+    if (status != STATUS_OK && !place.empty) {
         return status;
     }
+    find_finalized(index, &place);
     status = STATUS_OK;
-    while (status == STATUS_OK && added < EVM_INDEX_BLOCKS_MAX &&
-           (empty ? index->first_height : top.height + 1) <= index->head) {
+    while (status == STATUS_OK && added < EVM_INDEX_BLOCKS_MAX && singles < EVM_INDEX_SINGLES_MAX &&
+           next_height(index, &place) <= index->head) {
+        size_t count = next_count(index, next_height(index, &place));
+
         if (rpc_is_stopped(index->rpc)) {
             return error_set(error, STATUS_STOPPED, "stopped while reading the ledger");
         }
         if (steady_s() > end_s) { /* the caller has a watchdog */
-            return STATUS_OK;
+            return added > 0 ? STATUS_OK : failed;
         }
-        status = take_next(index, &top, &empty, error);
-        added += status == STATUS_OK;
+        status = take_next(index, &place, blocks, count, error);
+        added += status == STATUS_OK ? (uint32_t)count : 0;
+        singles += count == 1;
+        if (learn_range(index, count, status)) {
+            failed = status;
+            status = STATUS_OK;
+        }
     }
     if (status == STATUS_NOT_FOUND || (status == STATUS_UNREACHABLE && added > 0)) {
         return STATUS_OK;
@@ -172,8 +278,18 @@ static enum status catch_up(struct evm_index *index, struct error *error)
 
 enum status evm_index_work(struct evm_index *index, struct error *error)
 {
-    TRY(evm_head(index->rpc, &index->head, error));
-    TRY(drop_orphans(index, error));
-    TRY(compare_again(index, error));
-    return catch_up(index, error);
+    struct evm_block *blocks = calloc(EVM_BLOCKS_MAX, sizeof(*blocks));
+    enum status status;
+
+    if (blocks == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for blocks");
+    }
+    index->range = index->range == 0 ? EVM_BLOCKS_MAX : index->range;
+    TRY_OUT(evm_head(index->rpc, &index->head, error));
+    TRY_OUT(drop_orphans(index, error));
+    TRY_OUT(compare_again(index, error));
+    TRY_OUT(catch_up(index, blocks, error));
+out:
+    free(blocks);
+    return status;
 }

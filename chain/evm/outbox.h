@@ -16,7 +16,7 @@
 #include "chain/codec/address.h"
 #include "chain/codec/keccak.h"
 #include "chain/codec/wei.h"
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 #include "chain/keys/signer.h"
 
 #define OUTBOX_NAME_MAX   250

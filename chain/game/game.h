@@ -423,6 +423,9 @@ MUST_CHECK enum status game_move_decode(struct game_move *move, const uint8_t *b
 /* Is it a move of the referee's contract? */
 bool game_move_is_of_referee(enum game_move_kind kind);
 
+/* The first topic of the logs of an event. */
+struct hash32 game_event_topic(enum game_event_kind kind);
+
 /* The log's data go to bytes, which has GAME_LOG_SIZE_MAX. */
 void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event);
 

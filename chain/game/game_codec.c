@@ -89,6 +89,13 @@ static struct fields data_of(const struct codec *codec)
     return (struct fields){topics.fields + topics.count, codec->fields.count - topics.count};
 }
 
+struct hash32 game_event_topic(enum game_event_kind kind)
+{
+    const char *signature = game_event_codecs[kind].signature;
+
+    return keccak256(signature, strlen(signature));
+}
+
 void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event)
 {
     const struct codec *codec = &game_event_codecs[event->kind];
@@ -98,7 +105,7 @@ void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_e
 
     assert(topics.count < GAME_TOPICS_MAX);
     memset(log, 0, sizeof(*log));
-    log->topics[0] = keccak256(codec->signature, strlen(codec->signature));
+    log->topics[0] = game_event_topic(event->kind);
     for (size_t i = 0; i < topics.count; i++) {
         abi_writer_init(&writer, log->topics[1 + i].bytes, HASH32_SIZE);
         fields_encode(&writer, event, &(struct fields){&topics.fields[i], 1});

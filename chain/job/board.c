@@ -7,6 +7,7 @@
 #include "chain/job/job_event.h"
 
 #define PLACES_FIRST 1024u
+#define CLAIMS_FIRST 64u
 
 void board_release(struct board *board)
 {
@@ -15,6 +16,7 @@ void board_release(struct board *board)
     }
     free(board->jobs);
     free(board->places);
+    free(board->claims);
     memset(board, 0, sizeof(*board));
 }
 
@@ -90,16 +92,67 @@ static enum status add(struct board *board, const struct ledger_entry *entry, st
     return job_record_take(&board->jobs[board->count++], entry, error);
 }
 
-/* An event that names a claim alone is for the jobs that have one. */
-static enum status take_of_claim(struct board *board, const struct ledger_entry *entry,
-                                 struct error *error)
+/* Where the claim is, or would be. */
+static struct board_claim *claim_of(struct board_claim *claims, uint32_t room,
+                                    const struct hash32 *id)
 {
-    for (uint32_t i = 0; i < board->count; i++) {
-        if (board->jobs[i].claim_count > 0) {
-            TRY(job_record_take(&board->jobs[i], entry, error));
+    uint32_t at;
+
+    memcpy(&at, id->bytes, sizeof(at));
+    for (at &= room - 1; claims[at].place != 0 && !hash32_equal(&claims[at].id, id);) {
+        at = (at + 1) & (room - 1);
+    }
+    return &claims[at];
+}
+
+static enum status make_claim_room(struct board *board, struct error *error)
+{
+    uint32_t room = board->claim_room == 0 ? CLAIMS_FIRST : 2 * board->claim_room;
+    struct board_claim *claims;
+
+    if (2 * board->claim_count < board->claim_room) {
+        return STATUS_OK;
+    }
+    claims = calloc(room, sizeof(*claims));
+    if (claims == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the claims of the ledger");
+    }
+    for (uint32_t i = 0; i < board->claim_room; i++) {
+        if (board->claims[i].place != 0) {
+            *claim_of(claims, room, &board->claims[i].id) = board->claims[i];
         }
     }
+    free(board->claims);
+    board->claims = claims;
+    board->claim_room = room;
     return STATUS_OK;
+}
+
+static enum status add_claim(struct board *board, const struct ledger_entry *entry,
+                             const struct job_record *job, struct error *error)
+{
+    struct board_claim *claim;
+
+    TRY(make_claim_room(board, error));
+    claim = claim_of(board->claims, board->claim_room, &entry->event.claim);
+    board->claim_count += claim->place == 0;
+    claim->id = entry->event.claim;
+    claim->place = (uint32_t)(job - board->jobs) + 1;
+    return STATUS_OK;
+}
+
+/* The job that an event is about; NULL: the board does not have it. */
+static struct job_record *find_of(const struct board *board, const struct game_event *event)
+{
+    uint32_t place = 0;
+
+    if (!job_event_is_of_claim(event->kind)) {
+        return find(board, &event->job);
+    }
+    if (board->claim_room > 0) {
+        place = claim_of(board->claims, board->claim_room, &event->claim)->place;
+    }
+    return place == 0 ? NULL : &board->jobs[place - 1];
 }
 
 enum status board_take(struct board *board, const struct ledger_entry *entry, struct error *error)
@@ -119,11 +172,14 @@ enum status board_take(struct board *board, const struct ledger_entry *entry, st
     if (entry->event.kind == GAME_OPENED) {
         return add(board, entry, error);
     }
-    if (job_event_is_of_claim(entry->event.kind)) {
-        return take_of_claim(board, entry, error);
+    job = find_of(board, &entry->event);
+    if (job == NULL) {
+        return STATUS_OK;
     }
-    job = find(board, &entry->event.job);
-    return job == NULL ? STATUS_OK : job_record_take(job, entry, error);
+    if (entry->event.kind == GAME_CLAIMED) {
+        TRY(add_claim(board, entry, job, error));
+    }
+    return job_record_take(job, entry, error);
 }
 
 enum status board_follow(struct board *board, struct ledger *ledger, struct error *error)

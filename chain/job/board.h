@@ -11,6 +11,11 @@
 
 #define BOARD_JOBS_MAX 100000u
 
+struct board_claim {
+    struct hash32 id;
+    uint32_t place; /* the number of its job and one; 0: nothing is here */
+};
+
 struct board {
     struct job_record *jobs; /* in the order of their opening */
     uint32_t count;
@@ -19,6 +24,9 @@ struct board {
     uint32_t left_out; /* opened beyond them, and only counted */
     uint32_t *places;  /* by key: the number of a job and one, or 0 */
     uint32_t place_count;
+    struct board_claim *claims; /* whose job each claim is about, by its id */
+    uint32_t claim_room;
+    uint32_t claim_count;
     uint64_t read;    /* the number of the last entry */
     uint64_t rewound; /* the number of the last rewind of the log */
 };

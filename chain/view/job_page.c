@@ -238,8 +238,8 @@ static void add_copies(struct buffer *page, const struct job_view *view)
         buffer_add_text(page, "<code>");
         web_page_text(page, mirror->url);
         buffer_add_format(page, "</code> <span class=\"dim\">%.1f MB fetched. ",
-                          (double)mirror->bytes / 1e6);
-        web_page_text(page, mirror->trouble);
+                          (double)mirror->note.bytes / 1e6);
+        web_page_text(page, mirror->note.trouble);
         buffer_add_text(page, "</span>");
         web_parts_value_end(page);
     }

@@ -170,9 +170,9 @@ static void add_mirrors(struct buffer *text, const struct job_view *view, unsign
     for (uint32_t i = 0; i < view->mirrors.count; i++) {
         const struct mirror *mirror = &view->mirrors.mirrors[i];
 
-        if (mirror->trouble[0] != '\0') {
+        if (mirror->note.trouble[0] != '\0') {
             (void)snprintf(line, sizeof(line), "%.200s%s: %s", mirror->url,
-                           mirror->dropped ? " (dropped)" : "", mirror->trouble);
+                           mirror->dropped ? " (dropped)" : "", mirror->note.trouble);
             add_wrapped(text, "mirror", line, columns);
         }
     }
@@ -342,8 +342,8 @@ static json_t *mirrors_json(const struct job_view *view)
 
         (void)json_array_append_new(list,
                                     json_pack("{s:s, s:I, s:b, s:s}", "url", mirror->url, "bytes",
-                                              (json_int_t)mirror->bytes, "dropped",
-                                              (int)mirror->dropped, "trouble", mirror->trouble));
+                                              (json_int_t)mirror->note.bytes, "dropped",
+                                              (int)mirror->dropped, "trouble", mirror->note.trouble));
     }
     return list;
 }

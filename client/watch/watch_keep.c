@@ -99,7 +99,7 @@ static void name_dropped(struct watch_keep *keep)
 
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->mirrors[i].dropped) {
-            note(keep, keep->dropped, set->mirrors[i].url, set->mirrors[i].trouble);
+            note(keep, keep->dropped, set->mirrors[i].url, set->mirrors[i].note.trouble);
         }
     }
 }

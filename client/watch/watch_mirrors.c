@@ -76,7 +76,7 @@ static enum status get_losses_from(struct watch_mirrors *mirrors, struct fetch_h
     (void)snprintf(name, sizeof(name), "v1/jobs/%s/segments/%" PRIu32 ".losses", job, segment);
     TRY(fetch_http_range(http, bytes, &came, mirror->url, name, 0, count * LOSS_CURVE_STEP_SIZE,
                          &mirrors->ending_now, error));
-    mirror->bytes += came;
+    mirror->note.bytes += came;
     (void)pthread_mutex_lock(&sight->lock);
     loss_curve_read(&sight->view.curve, first, bytes, count);
     sight->view.curve_pace = loss_curve_pace(&sight->view.curve);
@@ -99,7 +99,7 @@ static bool get_losses(struct watch_mirrors *mirrors, struct fetch_http *http, u
         error_init(&why);
         if (get_losses_from(mirrors, http, mirror, segment, &why) == STATUS_OK) {
             (void)snprintf(mirrors->from, sizeof(mirrors->from), "%s", mirror->url);
-            mirror->trouble[0] = '\0';
+            mirror->note.trouble[0] = '\0';
             return true;
         }
         mirror_note(mirror, why.text);

@@ -9,20 +9,18 @@ RULE struct contraction_shape contraction_shape_of(const struct op *op)
 {
     const int64_t *a = op->attributes;
 
-    switch ((int)op->kind) {
-    case OP_QUANTIZE:
+    if (op->kind == OP_QUANTIZE) {
         return contraction_shape(a[QUANTIZE_DIMS + 4] * a[QUANTIZE_DIMS + 5], a[QUANTIZE_BITS],
                                  a[QUANTIZE_BLOCK]);
-    case OP_CONTRACT:
-        return contraction_shape(a[CONTRACT_K], a[CONTRACT_BITS], a[CONTRACT_BLOCK]);
-    case OP_CONTRACT_ONES:
-        return contraction_shape(a[ONES_K], a[ONES_BITS], a[ONES_BLOCK]);
-    case OP_CONTRACT_ONEHOT:
-        return contraction_shape(a[ONEHOT_K], a[ONEHOT_BITS], a[ONEHOT_BLOCK]);
-    default:
-        assert(!"not a contraction");
-        __builtin_unreachable();
     }
+    if (op->kind == OP_CONTRACT) {
+        return contraction_shape(a[CONTRACT_K], a[CONTRACT_BITS], a[CONTRACT_BLOCK]);
+    }
+    if (op->kind == OP_CONTRACT_ONES) {
+        return contraction_shape(a[ONES_K], a[ONES_BITS], a[ONES_BLOCK]);
+    }
+    assert(op->kind == OP_CONTRACT_ONEHOT);
+    return contraction_shape(a[ONEHOT_K], a[ONEHOT_BITS], a[ONEHOT_BLOCK]);
 }
 
 RULE uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k)

@@ -182,41 +182,15 @@ static uint64_t reach_sharers(const struct slice *slice)
     return (uint64_t)op->attributes[ROWS] / slice->tensors[slot].count;
 }
 
-/* What each tensor has per row: 'a' all columns, 'p' parts of a fold, 'r' one number, 'h' a reach;
- * 'c': no rows. */
-static const char *row_tensors(const struct slice *slice)
-{
-    const bool reach = reach_sharers(slice) > 0;
+#define OP_PLAN(cut, launch, ...)                                 NULL
+#define OP_PLAN_ROWS(tensors, launch, ...)                        (tensors)
+#define ROW_TENSORS(NAME, text, spec, rules, gradient, plan, ...) [OP_##NAME] = plan,
 
-    switch ((int)slice->op.kind) {
-    case OP_ROW_SUM:
-        return "apr";
-    case OP_LAYER_NORM:
-        return "accprpra";
-    case OP_LAYER_NORM_GRAD:
-        return "aacrrpprraa";
-    case OP_RMS_NORM:
-        return "acpra";
-    case OP_RMS_NORM_GRAD:
-        return "aacrpraa";
-    case OP_SOFTMAX:
-        return reach ? "ahprapra" : "aprapra";
-    case OP_SOFTMAX_GRAD:
-        return reach ? "aahpra" : "aapra";
-    case OP_CROSS_ENTROPY:
-        return "arpraprr";
-    case OP_CROSS_ENTROPY_GRAD:
-        return "arrrra";
-    case OP_REDUCE:
-        return "apprr";
-    case OP_GATHER_ELEMENTS:
-        return "arr";
-    case OP_GATHER_ELEMENTS_GRAD:
-        return "rra";
-    default:
-        return NULL;
-    }
-}
+/* Of kinds with rows what each tensor has per row: 'a' all columns, 'p' parts of a fold, 'r' one
+ * number, 'h' a reach, which need not be there; 'c': no rows. */
+static const char *const row_tensors[OP_KIND_COUNT] = {OP_LIST(ROW_TENSORS)};
+#undef OP_PLAN
+#undef OP_PLAN_ROWS
 
 /* Rows per unit. A causal softmax is cut at whole periods, since row r sees r % causal columns;
  * with a reach, at whole turns of it. */
@@ -233,7 +207,7 @@ static uint64_t row_unit(const struct slice *slice)
 static void take_rows(struct cut *cut)
 {
     const struct op *op = &cut->whole->op;
-    const char *tensors = row_tensors(cut->whole);
+    const char *tensors = row_tensors[op->kind];
     const uint64_t unit = row_unit(cut->whole);
     const uint64_t sharers = reach_sharers(cut->whole);
     const uint64_t rows = (uint64_t)op->attributes[ROWS];
@@ -241,16 +215,20 @@ static void take_rows(struct cut *cut)
     const uint64_t first = cut->first * unit;
     const uint64_t end = least(cut->last * unit, rows);
 
-    for (uint32_t i = 0; tensors[i] != '\0'; i++) {
-        const uint64_t width = tensors[i] == 'a'   ? columns
-                               : tensors[i] == 'p' ? fold_chunks(columns)
-                                                   : 1;
+    for (uint32_t i = 0; *tensors != '\0'; tensors++) {
+        const uint64_t width = *tensors == 'a'   ? columns
+                               : *tensors == 'p' ? fold_chunks(columns)
+                                                 : 1;
 
-        if (tensors[i] == 'h') {
+        if (*tensors == 'h' && sharers == 0) {
+            continue;
+        }
+        if (*tensors == 'h') {
             view_run(cut, i, first / sharers, end / sharers);
-        } else if (tensors[i] != 'c') {
+        } else if (*tensors != 'c') {
             view_run(cut, i, first * width, end * width);
         }
+        i++;
     }
     cut->part->op.attributes[ROWS] = (int64_t)(end - first);
 }
@@ -457,72 +435,15 @@ enum family {
     FAMILY_MOVE,
 };
 
+#define OP_PLAN(cut, launch, ...)                         FAMILY_##cut
+#define OP_PLAN_ROWS(tensors, launch, ...)                FAMILY_ROWS
+#define CUT(NAME, text, spec, rules, gradient, plan, ...) [OP_##NAME] = plan,
+
 static enum family family_of(enum op_kind kind)
 {
-    switch ((int)kind) {
-    case OP_ADD:
-    case OP_MUL:
-    case OP_EXPAND:
-        return FAMILY_BROADCAST;
-    case OP_FILL:
-    case OP_SCALE:
-    case OP_RELU:
-    case OP_RELU_GRAD:
-    case OP_GELU:
-    case OP_GELU_GRAD:
-    case OP_SILU:
-    case OP_SILU_GRAD:
-    case OP_SQUARED_ERROR:
-    case OP_SQUARED_ERROR_GRAD:
-    case OP_SGD:
-    case OP_ADAMW:
-    case OP_MAP:
-    case OP_CAST:
-        return FAMILY_ELEMENTS;
-    case OP_ROW_SUM:
-    case OP_LAYER_NORM:
-    case OP_LAYER_NORM_GRAD:
-    case OP_RMS_NORM:
-    case OP_RMS_NORM_GRAD:
-    case OP_SOFTMAX:
-    case OP_SOFTMAX_GRAD:
-    case OP_CROSS_ENTROPY:
-    case OP_CROSS_ENTROPY_GRAD:
-    case OP_REDUCE:
-    case OP_GATHER_ELEMENTS:
-    case OP_GATHER_ELEMENTS_GRAD:
-        return FAMILY_ROWS;
-    case OP_GATHER:
-        return FAMILY_GATHER;
-    case OP_SPLIT:
-    case OP_CONCAT:
-    case OP_EQUILIBRATE:
-        return FAMILY_PARTS;
-    case OP_IM2COL:
-    case OP_COL2IM:
-    case OP_MAX_POOL:
-    case OP_MAX_POOL_GRAD:
-    case OP_MEAN_POOL:
-    case OP_MEAN_POOL_GRAD:
-        return FAMILY_PICTURES;
-    case OP_ROTARY:
-        return FAMILY_ROTARY;
-    case OP_QUANTIZE:
-        return FAMILY_QUANTIZE;
-    case OP_CONTRACT:
-        return FAMILY_CONTRACT;
-    case OP_CONTRACT_ONES:
-        return FAMILY_ONES;
-    case OP_CONTRACT_ONEHOT:
-        return FAMILY_ONEHOT;
-    case OP_BINARY:
-    case OP_SELECT:
-        return FAMILY_GENERAL;
-    case OP_MOVE:
-        return FAMILY_MOVE;
-    default:
-        return FAMILY_NONE;
-    }
+    static const enum family families[OP_KIND_COUNT] = {OP_LIST(CUT)};
+
+    return families[kind];
 }
 
 uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)

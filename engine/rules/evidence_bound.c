@@ -5,7 +5,7 @@
 
 #include "engine/ops/contraction.h"
 #include "engine/ops/image.h"
-#include "engine/ops/op_spec.h"
+#include "engine/ops/spec/op_spec.h"
 #include "engine/rules/rule.h"
 
 enum {
@@ -92,7 +92,21 @@ static void contraction_reads(struct reads *reads, const struct op *op, uint32_t
     }
 }
 
-/* Inputs before outputs. A rule that folds a row reads one chunk of it, or one part of each. */
+enum reads_family {
+    READS_ONE,       /* one element of each input */
+    READS_PAIR,      /* a pair, perhaps half a head apart, and its angle */
+    READS_WINDOW,    /* of pictures */
+    READS_PRODUCT,   /* a part of a contraction, or of a row that is quantized */
+    READS_EXPONENTS, /* rows of them */
+    READS_CHUNK,     /* one chunk of a row, or one part of each */
+};
+
+#define OP_LEDGER(reads, contract)                             READS_##reads
+#define READS(NAME, text, spec, rules, gradient, plan, ledger) [OP_##NAME] = (ledger),
+
+static const uint8_t families[OP_KIND_COUNT] = {OP_LIST(READS)};
+
+/* Inputs before outputs. */
 static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const struct op *op,
                      uint32_t output)
 {
@@ -100,41 +114,25 @@ static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const s
 
     all_read(reads, op->input_count, 1, 1);
     all_read(reads + op->input_count, op->output_count, 0, 0);
-    switch ((int)op->kind) {
-    case OP_ROTARY:
-        reads[0] = (struct reads){2, 1}; /* a pair, perhaps half a head apart */
+    switch ((enum reads_family)families[op->kind]) {
+    case READS_ONE:
+        break;
+    case READS_PAIR:
+        reads[0] = (struct reads){2, 1};
         reads[1] = (struct reads){1, 2};
         break;
-    case OP_COL2IM:
-    case OP_MAX_POOL:
-    case OP_MAX_POOL_GRAD:
-    case OP_MEAN_POOL:
-    case OP_MEAN_POOL_GRAD:
+    case READS_WINDOW:
         all_read(reads, op->input_count, window_reads(op), 1);
         break;
-    case OP_QUANTIZE:
-    case OP_CONTRACT:
-    case OP_CONTRACT_ONES:
-    case OP_CONTRACT_ONEHOT:
+    case READS_PRODUCT:
         contraction_reads(reads, op, output);
         break;
-    case OP_EQUILIBRATE:
+    case READS_EXPONENTS:
         reads[0] = (struct reads){1, (uint64_t)op->attributes[EQUILIBRATE_E]};
         reads[1] = (struct reads){op->input_count - 1, (uint64_t)op->attributes[EQUILIBRATE_F]};
         break;
-    case OP_ROW_SUM:
-    case OP_LAYER_NORM:
-    case OP_LAYER_NORM_GRAD:
-    case OP_RMS_NORM:
-    case OP_RMS_NORM_GRAD:
-    case OP_SOFTMAX:
-    case OP_SOFTMAX_GRAD:
-    case OP_CROSS_ENTROPY:
-    case OP_CROSS_ENTROPY_GRAD:
-    case OP_REDUCE:
+    case READS_CHUNK:
         all_read(reads, before, 1, FOLD_CHUNK);
-        break;
-    default: /* one element of each input */
         break;
     }
 }

@@ -7,12 +7,11 @@
 #include "engine/ops/contraction.h"
 #include "engine/ops/float_control.h"
 #include "engine/ops/kernel.h"
-#include "engine/rules/rule_list.h"
 #include "engine/rules/rules.h"
 
-#define TABLE_ENTRY(kind, output, rule) [kind][output] = (rule),
+#define RULE_ENTRY(kind, output, rule) [kind][output] = (rule),
 
-static rule_function *const rules[OP_KIND_COUNT][OP_OUTPUTS_MAX] = {RULE_LIST(TABLE_ENTRY)};
+static rule_function *const rules[OP_KIND_COUNT][OP_OUTPUTS_MAX] = {RULE_LIST};
 
 static uint32_t element(const struct rule_call *call, uint32_t output, uint64_t index)
 {
@@ -109,16 +108,12 @@ void rule_element_base(struct rule_base *base, const struct rule_call *call, uin
 
 static rule_part_function *part_rule(enum op_kind kind, uint32_t output)
 {
-    switch ((int)kind) {
-    case OP_QUANTIZE:
+    if (kind == OP_QUANTIZE) {
         return output == 0 ? rule_quantize_peak_part : rule_quantize_exponent_part;
-    case OP_CONTRACT:
-        return rule_contract_part;
-    case OP_CONTRACT_ONES:
-        return rule_contract_ones_part;
-    default:
-        return rule_contract_onehot_part;
     }
+    return kind == OP_CONTRACT        ? rule_contract_part
+           : kind == OP_CONTRACT_ONES ? rule_contract_ones_part
+                                      : rule_contract_onehot_part;
 }
 
 bool rule_element_is_edge(const struct rule_call *call, uint32_t output, uint64_t index)

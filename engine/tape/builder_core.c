@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/op_spec.h"
+#include "engine/ops/spec/op_spec.h"
 #include "engine/tape/builder_core.h"
 #include "engine/tape/repeat.h"
 

@@ -54,7 +54,7 @@ static void build_with_attributes(struct reverse *reverse, struct op *op, uint32
 
 /* ---- moving data -------------------------------------------------------- */
 
-static void grad_dropout(struct reverse *reverse, uint32_t dy)
+void grad_dropout(struct reverse *reverse, uint32_t dy)
 {
     uint32_t inputs[2] = {dy, reverse->op->inputs[1]};
     struct op op = op_begin(OP_DROPOUT, 2, inputs);
@@ -64,7 +64,7 @@ static void grad_dropout(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 0, op.outputs[0]);
 }
 
-static void grad_gather(struct reverse *reverse, uint32_t dy)
+void grad_gather(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
     uint64_t width = attribute(reverse, GATHER_WIDTH);
@@ -116,7 +116,7 @@ static void grad_split(struct reverse *reverse)
     reverse_add(reverse, 0, op.outputs[0]);
 }
 
-static void grad_concat(struct reverse *reverse, uint32_t dy)
+void grad_concat(struct reverse *reverse, uint32_t dy)
 {
     struct op op = op_begin(OP_SPLIT, 1, &dy);
     struct output_shape shapes[OP_OUTPUTS_MAX];
@@ -147,12 +147,12 @@ static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uin
     reverse_add(reverse, slot, build_reduce(builder, dy, div, mod));
 }
 
-static void grad_expand(struct reverse *reverse, uint32_t dy)
+void grad_expand(struct reverse *reverse, uint32_t dy)
 {
     add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV), attribute(reverse, EXPAND_MOD));
 }
 
-static void grad_image(struct reverse *reverse, uint32_t dy)
+void grad_image(struct reverse *reverse, uint32_t dy)
 {
     bool max = reverse->op->kind == OP_MAX_POOL;
     uint32_t inputs[2] = {max ? reverse->op->outputs[1] : dy, dy};
@@ -169,7 +169,7 @@ static void grad_image(struct reverse *reverse, uint32_t dy)
 
 /* ---- element by element ------------------------------------------------- */
 
-static void grad_add(struct reverse *reverse, uint32_t dy)
+void grad_add(struct reverse *reverse, uint32_t dy)
 {
     if (reverse_wants(reverse, 0)) {
         reverse_add(reverse, 0, dy);
@@ -180,7 +180,7 @@ static void grad_add(struct reverse *reverse, uint32_t dy)
     }
 }
 
-static void grad_mul(struct reverse *reverse, uint32_t dy)
+void grad_mul(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
     uint64_t div = attribute(reverse, BROADCAST_DIV);
@@ -195,7 +195,7 @@ static void grad_mul(struct reverse *reverse, uint32_t dy)
     }
 }
 
-static void grad_scale(struct reverse *reverse, uint32_t dy)
+void grad_scale(struct reverse *reverse, uint32_t dy)
 {
     struct op op = op_begin(OP_SCALE, 1, &dy);
     struct output_shape shape = shape_like(reverse->builder, dy);
@@ -204,7 +204,7 @@ static void grad_scale(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 0, op.outputs[0]);
 }
 
-static void grad_unary(struct reverse *reverse, uint32_t dy)
+void grad_unary(struct reverse *reverse, uint32_t dy)
 {
     enum op_kind kind = reverse->op->kind == OP_RELU   ? OP_RELU_GRAD
                         : reverse->op->kind == OP_GELU ? OP_GELU_GRAD
@@ -213,7 +213,7 @@ static void grad_unary(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 0, build_unary_grad(reverse->builder, kind, reverse->op->inputs[0], dy));
 }
 
-static void grad_rotary(struct reverse *reverse, uint32_t dy)
+void grad_rotary(struct reverse *reverse, uint32_t dy)
 {
     uint32_t inputs[2] = {dy, reverse->op->inputs[1]};
     struct op op = op_begin(OP_ROTARY, 2, inputs);
@@ -229,7 +229,7 @@ static void grad_rotary(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 0, op.outputs[0]);
 }
 
-static void grad_squared_error(struct reverse *reverse, uint32_t dy)
+void grad_squared_error(struct reverse *reverse, uint32_t dy)
 {
     uint32_t inputs[3] = {reverse->op->inputs[0], reverse->op->inputs[1], dy};
     struct output_shape shape = shape_like(reverse->builder, inputs[0]);
@@ -377,7 +377,7 @@ static struct shifts token_shifts(struct reverse *reverse, uint32_t dy, uint32_t
  * Each is stored through the view that read its operand, so it has the operand's layout. Behind a
  * causal softmax only the visible part of da is read, and only that part is computed.
  */
-static void grad_contract(struct reverse *reverse, uint32_t dy)
+void grad_contract(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
     struct view a_view;
@@ -431,7 +431,7 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
  * i has the index (i / stride) % length along an axis; rows of more than one axis have no short
  * form.
  */
-static void grad_contract_ones(struct reverse *reverse, uint32_t dy)
+void grad_contract_ones(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
     struct view view;
@@ -461,7 +461,7 @@ static void grad_contract_ones(struct reverse *reverse, uint32_t dy)
     }
 }
 
-static void grad_row_sum(struct reverse *reverse, uint32_t dy)
+void grad_row_sum(struct reverse *reverse, uint32_t dy)
 {
     const struct tensor shape = *input_tensor(reverse, 0);
 
@@ -472,7 +472,7 @@ static void grad_row_sum(struct reverse *reverse, uint32_t dy)
 
 /* ---- rows --------------------------------------------------------------- */
 
-static void grad_norm(struct reverse *reverse, uint32_t dy)
+void grad_norm(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
     const struct op *norm = reverse->op;
@@ -505,7 +505,7 @@ static void grad_norm(struct reverse *reverse, uint32_t dy)
 }
 
 /* A row's gradient goes to one element: the extreme, or the one that was gathered. */
-static void grad_one_of_row(struct reverse *reverse, uint32_t dy)
+void grad_one_of_row(struct reverse *reverse, uint32_t dy)
 {
     const struct op *forward = reverse->op;
     bool reduce = forward->kind == OP_REDUCE;
@@ -517,7 +517,7 @@ static void grad_one_of_row(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 0, op.outputs[0]);
 }
 
-static void grad_gather_elements_grad(struct reverse *reverse, uint32_t dy)
+void grad_gather_elements_grad(struct reverse *reverse, uint32_t dy)
 {
     uint32_t inputs[2] = {dy, reverse->op->inputs[0]};
     struct op op = op_begin(OP_GATHER_ELEMENTS, 2, inputs);
@@ -527,7 +527,7 @@ static void grad_gather_elements_grad(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 1, op.outputs[0]);
 }
 
-static void grad_softmax(struct reverse *reverse, uint32_t dy)
+void grad_softmax(struct reverse *reverse, uint32_t dy)
 {
     const bool reach = reverse->op->input_count > 1;
     uint32_t inputs[3] = {reverse->op->outputs[5], dy, reach ? reverse->op->inputs[1] : 0};
@@ -541,7 +541,7 @@ static void grad_softmax(struct reverse *reverse, uint32_t dy)
     reverse_add(reverse, 0, op.outputs[2]);
 }
 
-static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
+void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
 {
     const struct op *forward = reverse->op;
     uint32_t inputs[5] = {forward->inputs[0], forward->inputs[1], forward->outputs[1],
@@ -556,45 +556,21 @@ static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
 /* ---- the pass ----------------------------------------------------------- */
 
 struct gradient_rule {
-    void (*apply)(struct reverse *reverse, uint32_t dy);
-    uint32_t main_output; /* the output that carries the gradient */
+    gradient_function *apply; /* NULL: none */
+    uint32_t main_output;     /* the output that carries the gradient */
 };
 
-/* Kinds without a rule carry integers, draw batches, or belong to the reverse pass. */
-static const struct gradient_rule rules[OP_KIND_COUNT] = {
-    [OP_DROPOUT] = {grad_dropout, 0},
-    [OP_GATHER] = {grad_gather, 0},
-    [OP_CONCAT] = {grad_concat, 0},
-    [OP_EXPAND] = {grad_expand, 0},
-    [OP_IM2COL] = {grad_image, 0},
-    [OP_COL2IM] = {grad_image, 0},
-    [OP_MAX_POOL] = {grad_image, 0},
-    [OP_MEAN_POOL] = {grad_image, 0},
-    [OP_ADD] = {grad_add, 0},
-    [OP_MUL] = {grad_mul, 0},
-    [OP_SCALE] = {grad_scale, 0},
-    [OP_RELU] = {grad_unary, 0},
-    [OP_GELU] = {grad_unary, 0},
-    [OP_SILU] = {grad_unary, 0},
-    [OP_ROTARY] = {grad_rotary, 0},
-    [OP_SQUARED_ERROR] = {grad_squared_error, 0},
-    [OP_CONTRACT] = {grad_contract, 0},
-    [OP_CONTRACT_ONES] = {grad_contract_ones, 0},
-    [OP_ROW_SUM] = {grad_row_sum, 1},
-    [OP_LAYER_NORM] = {grad_norm, 4},
-    [OP_RMS_NORM] = {grad_norm, 2},
-    [OP_SOFTMAX] = {grad_softmax, 5},
-    [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
-    [OP_MAP] = {grad_map, 0},
-    [OP_BINARY] = {grad_binary, 0},
-    [OP_SELECT] = {grad_select, 0},
-    [OP_MOVE] = {grad_move, 0},
-    [OP_PLACE] = {grad_place, 0},
-    [OP_REDUCE] = {grad_one_of_row, 2},
-    [OP_GATHER_ELEMENTS] = {grad_one_of_row, 0},
-    [OP_GATHER_ELEMENTS_GRAD] = {grad_gather_elements_grad, 0},
-    [OP_CAST] = {grad_cast, 0},
-};
+#define OP_GRADIENT(rule, output)                                                                  \
+    {                                                                                              \
+        grad_##rule, output                                                                        \
+    }
+#define OP_NO_GRADIENT                                                                             \
+    {                                                                                              \
+        NULL, 0                                                                                    \
+    }
+#define GRADIENT(NAME, text, spec, rules, gradient, ...) [OP_##NAME] = gradient,
+
+static const struct gradient_rule rules[OP_KIND_COUNT] = {OP_LIST(GRADIENT)};
 
 /* Marks every tensor of the forward tape that depends on one of `of`. */
 static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t count)

@@ -23,12 +23,14 @@ bool reverse_wants(const struct reverse *reverse, uint32_t slot);
 /* Adds to the gradient of the input in this slot. */
 void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient);
 
-/* The gradient rules of reverse_general.c: dy is the gradient of the operation's output. */
-void grad_map(struct reverse *reverse, uint32_t dy);
-void grad_binary(struct reverse *reverse, uint32_t dy);
-void grad_select(struct reverse *reverse, uint32_t dy);
-void grad_move(struct reverse *reverse, uint32_t dy);
-void grad_place(struct reverse *reverse, uint32_t dy);
-void grad_cast(struct reverse *reverse, uint32_t dy);
+/* The gradient rule of each row of op_list.h: dy is the gradient of the operation's main output. */
+typedef void gradient_function(struct reverse *reverse, uint32_t dy);
+#define OP_GRADIENT(rule, output) gradient_function grad_##rule;
+#define OP_NO_GRADIENT
+#define GRADIENT(NAME, text, spec, rules, gradient, ...) gradient
+OP_LIST(GRADIENT)
+#undef GRADIENT
+#undef OP_GRADIENT
+#undef OP_NO_GRADIENT
 
 #endif /* ENGINE_TAPE_REVERSE_CORE_H */

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/op_spec.h"
 #include "engine/ops/real.h"
+#include "engine/ops/spec/op_spec.h"
 #include "engine/tape/tape.h"
 
 #define NAME_MAX_SHOWN 64

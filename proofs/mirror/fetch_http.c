@@ -30,6 +30,7 @@ struct fetch_http {
     uint32_t timeout_s;
     struct curl_slist *headers;
     struct stop *stop; /* borrowed */
+    bool stalled;      /* the last transfer timed out: do not wait for it again */
     char curl_error[CURL_ERROR_SIZE];
 };
 
@@ -44,7 +45,6 @@ struct transfer {
     bool over;
     bool not_content; /* an error page: its body is not the file */
     bool disk_failed;
-    bool stalled; /* it timed out: do not wait for it again */
 };
 
 enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, uint32_t timeout_s,
@@ -67,6 +67,16 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s)
 {
     http->timeout_s = timeout_s == 0 ? 1 : timeout_s;
+}
+
+void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max)
+{
+    http->bandwidth_max = bandwidth_max;
+}
+
+bool fetch_http_stalled(const struct fetch_http *http)
+{
+    return http->stalled;
 }
 
 void fetch_http_set_stop(struct fetch_http *http, struct stop *stop)
@@ -230,7 +240,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     }
     result = curl_easy_perform(http->curl);
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
-    transfer->stalled = result == CURLE_OPERATION_TIMEDOUT;
+    http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     if (result == CURLE_ABORTED_BY_CALLBACK) {
         return error_set(error, STATUS_STOPPED, "stopped");
     }
@@ -293,7 +303,7 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
         *bytes += transfer.came;
         barren = transfer.have >= best + FETCH_TRICKLE ? 0 : barren + 1;
         best = transfer.have > best ? transfer.have : best;
-        if (transfer.stalled || (transfer.came == 0 && (transfer.have != 0 || end == 0))) {
+        if (http->stalled || (transfer.came == 0 && (transfer.have != 0 || end == 0))) {
             break; /* it gives nothing more: the next mirror */
         }
     }
@@ -382,6 +392,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
                          base);
     }
     result = curl_easy_perform(http->curl);
+    http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;
     if (part.came == size && !part.whole) {

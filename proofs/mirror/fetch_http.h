@@ -21,6 +21,7 @@ MUST_CHECK enum status fetch_http_open(struct fetch_http **http, uint64_t bandwi
                                        uint32_t timeout_s, struct error *error);
 /* For the calls that follow; at least a second. */
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s);
+void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max); /* 0: any */
 /* A header, "NAME: VALUE", for the calls that follow. NULL: none. */
 void fetch_http_set_header(struct fetch_http *http, const char *header);
 /* Ends fetch_http_get() early, as STATUS_STOPPED. Borrows stop; NULL: nothing does. */
@@ -47,6 +48,9 @@ MUST_CHECK enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes,
                                         const char *base, const char *name, uint64_t first,
                                         size_t size, const atomic_bool *cancel,
                                         struct error *error);
+
+/* Did the last transfer end because nothing came for the whole timeout? */
+bool fetch_http_stalled(const struct fetch_http *http);
 
 bool fetch_http_is_url(const char *mirror);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@ enum {
     LOOK_MS = 100,    /* how often waiting threads look around */
     TAKERS_MAX = 2,   /* threads that fetch the same piece */
     PAUSE_LOOKS = 10, /* looks between two tries at a mirror that failed */
+    NPY_LENGTH_AT = 8, /* in a .npy: the length of the rest of its header, in 2 bytes, or in 4 */
+    NPY_START_SIZE = 12,
 };
 
 /* What the threads share; the lock covers all of it, and the pieces' takers and done. */
@@ -34,6 +37,7 @@ struct crew_member {
     struct mirror *mirror;
     struct fetch_http *http;
     uint8_t *bytes;
+    uint64_t start; /* of the pieces in its mirror's file */
     uint64_t first; /* its run */
     uint64_t count;
     uint32_t run; /* how many pieces it asks for at a time */
@@ -176,8 +180,8 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
         }
         piece_hash(&hash, bytes, piece->size);
         if (!digest_equal(&hash, piece->hash)) {
-            (void)snprintf(trouble, sizeof(trouble), "gives false bytes of the tensor '%.100s'",
-                           piece->tensor);
+            (void)snprintf(trouble, sizeof(trouble), "gives false bytes of the %s '%.100s'",
+                           shared->crew->is_data ? "data" : "tensor", piece->tensor);
             mirror_drop(worker->mirror, trouble);
             return false;
         }
@@ -189,7 +193,7 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
         if (!piece->done) {
             piece->done = true;
             shared->crew->done++;
-            worker->mirror->bytes += piece->size;
+            worker->mirror->note.bytes += piece->size;
         }
         (void)pthread_mutex_unlock(&shared->lock);
         bytes += piece->size;
@@ -198,35 +202,107 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
     return true;
 }
 
+/* What a request that failed says of the mirror. */
+static void judge(struct crew_member *worker, enum status status, const struct error *why)
+{
+    struct crew_shared *shared = worker->shared;
+
+    if (status == STATUS_BAD_FORMAT) {
+        mirror_drop(worker->mirror, why->text);
+    } else if (status == STATUS_UNREACHABLE) {
+        mirror_tire(worker->mirror, why->text);
+    } else {
+        mirror_note(worker->mirror, why->text);
+    }
+    if (status == STATUS_REFUSED) {
+        (void)pthread_mutex_lock(&shared->lock);
+        shared->crew->gives_whole = true;
+        (void)pthread_mutex_unlock(&shared->lock);
+    }
+}
+
+/* Bytes of the file, with the worker's part of the bandwidth. What breaks off is gone on with, while
+ * something comes. */
+static enum status get_bytes(struct crew_member *worker, size_t *came, uint64_t first, size_t size,
+                             struct error *error)
+{
+    struct crew_shared *shared = worker->shared;
+    uint64_t bandwidth = shared->crew->mirrors->bandwidth_max;
+    enum status status;
+    size_t more;
+
+    (void)pthread_mutex_lock(&shared->lock);
+    fetch_http_set_bandwidth(worker->http, bandwidth == 0 ? 0 : bandwidth / shared->working + 1);
+    (void)pthread_mutex_unlock(&shared->lock);
+    *came = 0;
+    do {
+        status = fetch_http_range(worker->http, worker->bytes + *came, &more, worker->mirror->url,
+                                  shared->crew->name, first + *came, size - *came, &shared->over,
+                                  error);
+        *came += more;
+    } while (status == STATUS_UNREACHABLE && more >= FETCH_TRICKLE &&
+             !fetch_http_stalled(worker->http));
+    return status;
+}
+
 /* One request. False: nothing more of this mirror. *failures: in a row. */
 static bool fetch_run(struct crew_member *worker, uint32_t *failures)
 {
-    const struct piece_crew *crew = worker->shared->crew;
-    const struct piece *first = &crew->pieces[worker->first];
+    const struct piece *first = &worker->shared->crew->pieces[worker->first];
     const struct piece *last = &first[worker->count - 1];
-    size_t size = (size_t)(last->remote + last->size - first->remote);
     struct error error;
     enum status status;
     size_t came;
 
     error_init(&error);
-    status = fetch_http_range(worker->http, worker->bytes, &came, worker->mirror->url, crew->name,
-                              first->remote, size, &worker->shared->over, &error);
+    status = get_bytes(worker, &came, worker->start + first->remote,
+                       (size_t)(last->remote + last->size - first->remote), &error);
     if (!keep_pieces(worker, came) || status == STATUS_STOPPED) {
         return false;
     }
     if (status == STATUS_OK) {
         *failures = 0;
+        worker->mirror->note.good++;
+        worker->mirror->tired = false;
         worker->run = worker->run < RUN_MAX ? 2 * worker->run : RUN_MAX;
         return true;
     }
     *failures = came >= first->size ? 0 : *failures + 1;
-    if (status != STATUS_UNREACHABLE || *failures >= FAILURES_MAX) {
-        mirror_drop(worker->mirror, error.text);
+    if (status != STATUS_UNREACHABLE || *failures >= FAILURES_MAX ||
+        fetch_http_stalled(worker->http)) {
+        judge(worker, status, &error);
         return false;
     }
     mirror_note(worker->mirror, error.text);
     worker->run = 1;
+    return true;
+}
+
+/* Where the elements begin in the mirror's file: behind the header of a .npy, if it has one. */
+static bool find_start(struct crew_member *worker)
+{
+    const uint8_t *bytes = worker->bytes;
+    const uint8_t *length = bytes + NPY_LENGTH_AT;
+    struct error error;
+    enum status status = STATUS_UNREACHABLE;
+    size_t came = 1;
+
+    for (int i = 0; i < FAILURES_MAX && status == STATUS_UNREACHABLE && came > 0; i++) {
+        error_init(&error);
+        status = get_bytes(worker, &came, 0, NPY_START_SIZE, &error);
+    }
+    if (status != STATUS_OK) {
+        if (status != STATUS_STOPPED) {
+            judge(worker, status, &error);
+        }
+        return false;
+    }
+    if (memcmp(bytes, MIRROR_NPY_MAGIC, MIRROR_NPY_MAGIC_SIZE) == 0) {
+        worker->start = bytes[MIRROR_NPY_MAGIC_SIZE] == 1
+                            ? 10 + (uint64_t)(length[0] | length[1] << 8)
+                            : 12 + ((uint64_t)(length[0] | length[1] << 8 | length[2] << 16) |
+                                    (uint64_t)length[3] << 24);
+    }
     return true;
 }
 
@@ -247,7 +323,7 @@ static void *work(void *context)
     struct crew_member *worker = context;
     struct crew_shared *shared = worker->shared;
     uint32_t failures = 0;
-    bool goes_on = true;
+    bool goes_on = !shared->crew->is_data || find_start(worker);
 
     while (goes_on && take_or_wait(worker)) {
         goes_on = fetch_run(worker, &failures);
@@ -298,15 +374,16 @@ static void watch(struct crew_shared *shared)
     (void)pthread_mutex_unlock(&shared->lock);
 }
 
+/* A thread for each mirror among those that are to be asked now. */
 static enum status start(struct crew_member *workers, struct crew_shared *shared,
-                         struct error *error)
+                         const bool *among, struct error *error)
 {
     struct mirror_set *mirrors = shared->crew->mirrors;
 
     for (uint32_t i = 0; i < mirrors->count; i++) {
         struct crew_member *worker = &workers[i];
 
-        if (mirrors->mirrors[i].dropped) {
+        if (mirrors->mirrors[i].dropped || !among[i]) {
             continue;
         }
         *worker = (struct crew_member){.shared = shared, .mirror = &mirrors->mirrors[i], .run = 1};
@@ -314,7 +391,8 @@ static enum status start(struct crew_member *workers, struct crew_shared *shared
         if (worker->bytes == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory to fetch");
         }
-        TRY(fetch_http_open(&worker->http, 0, mirrors->timeout_s, error));
+        TRY(fetch_http_open(&worker->http, mirrors->bandwidth_max,
+                            mirror_timeout(mirrors, worker->mirror), error));
         (void)pthread_mutex_lock(&shared->lock);
         worker->started = pthread_create(&worker->thread, NULL, work, worker) == 0;
         shared->working += worker->started;
@@ -347,28 +425,45 @@ static enum status verdict_of(const struct crew_shared *shared, struct error *er
     return STATUS_UNREACHABLE;
 }
 
-enum status piece_crew_run(struct piece_crew *crew, struct error *error)
+static enum status run(struct crew_shared *shared, const bool *among, struct error *error)
 {
     struct crew_member workers[MIRROR_SET_MAX] = {{0}};
-    struct crew_shared shared = {.crew = crew, .error = error};
-    enum status status;
+    enum status status = start(workers, shared, among, error);
 
-    if (pthread_mutex_init(&shared.lock, NULL) != 0) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a lock");
-    }
-    (void)pthread_cond_init(&shared.news, NULL);
-    atomic_init(&shared.over, false);
-    status = start(workers, &shared, error);
     if (status != STATUS_OK) {
-        atomic_store(&shared.over, true);
+        atomic_store(&shared->over, true);
     }
-    watch(&shared);
+    watch(shared);
     for (uint32_t i = 0; i < MIRROR_SET_MAX; i++) {
         if (workers[i].started) {
             (void)pthread_join(workers[i].thread, NULL);
         }
         fetch_http_close(workers[i].http);
         free(workers[i].bytes);
+    }
+    return status;
+}
+
+enum status piece_crew_run(struct piece_crew *crew, struct error *error)
+{
+    struct crew_shared shared = {.crew = crew, .error = error};
+    bool among[MIRROR_SET_MAX] = {false};
+    enum status status = STATUS_OK;
+
+    if (pthread_mutex_init(&shared.lock, NULL) != 0) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a lock");
+    }
+    (void)pthread_cond_init(&shared.news, NULL);
+    atomic_init(&shared.over, false);
+    for (uint32_t i = 0; i < crew->mirrors->count; i++) {
+        among[i] = !crew->mirrors->mirrors[i].tired;
+    }
+    /* Those that were silent lately are asked for what the others do not give. */
+    for (int pass = 0; pass < 2 && status == STATUS_OK && !atomic_load(&shared.over); pass++) {
+        status = run(&shared, among, error);
+        for (uint32_t i = 0; i < MIRROR_SET_MAX; i++) {
+            among[i] = !among[i];
+        }
     }
     (void)pthread_cond_destroy(&shared.news);
     (void)pthread_mutex_destroy(&shared.lock);

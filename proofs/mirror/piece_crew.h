@@ -11,8 +11,6 @@
 #include "proofs/commit/piece.h"
 #include "proofs/mirror/mirror_set.h"
 
-#define PIECE_CREW_NAME_MAX 160 /* of a file at the mirrors */
-
 struct piece {
     uint64_t remote; /* where it stands in the mirrors' file */
     uint64_t local;  /* and in ours */
@@ -25,7 +23,9 @@ struct piece {
 
 struct piece_crew {
     struct mirror_set *mirrors;
-    char name[PIECE_CREW_NAME_MAX]; /* of the file, at every mirror */
+    char name[MIRROR_NAME_MAX]; /* of the file, at every mirror */
+    bool is_data; /* the pieces count from its elements, which in a .npy begin behind a header */
+    bool gives_whole; /* set: some mirror has the file and gives no parts of it */
     struct piece *pieces;
     uint64_t count;
     uint64_t done; /* of them */
@@ -35,7 +35,7 @@ struct piece_crew {
     void *context;
 };
 
-/* STATUS_OK: all pieces are done. STATUS_UNREACHABLE: all mirrors were dropped before.
+/* STATUS_OK: all pieces are done. STATUS_UNREACHABLE: no mirror gives the rest.
  * STATUS_STOPPED: by mirrors->stop. */
 MUST_CHECK enum status piece_crew_run(struct piece_crew *crew, struct error *error);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
 #include "base/io/file.h"
 #include "base/io/whole_file.h"
 #include "proofs/bundle/checkpoint_file.h"
 #include "proofs/commit/commit.h"
 #include "proofs/mirror/piece_crew.h"
-
-/* Of a checkpoint, or its list of hashes, in the tree of a mirror. */
-static void name_of(char text[PIECE_CREW_NAME_MAX], const struct digest *job, uint64_t step,
-                    const char *ending)
-{
-    char id[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(id, job->bytes, DIGEST_SIZE);
-    (void)snprintf(text, PIECE_CREW_NAME_MAX, "v1/jobs/%s/checkpoints/%012" PRIu64 ".%s", id, step,
-                   ending);
-}
 
 /* A fetch under way. */
 struct fetch_work {
@@ -69,17 +56,17 @@ out:
 static enum status get_hashes(struct fetch_work *work, struct error *error)
 {
     struct piece_fetch *fetch = work->fetch;
-    char name[PIECE_CREW_NAME_MAX];
     char path[FILE_PATH_MAX];
-    const struct mirror_wanted wanted = {.name = name,
-                                         .what = "list of hashes",
+    const struct mirror_wanted wanted = {.kind = MIRROR_STATE_PIECES,
+                                         .root = fetch->root,
+                                         .job = fetch->job->id,
+                                         .number = fetch->step,
                                          .size_max = work->hash_count * DIGEST_SIZE,
                                          .check = take_hashes,
                                          .context = work};
     struct error none;
     enum status status;
 
-    name_of(name, &fetch->job->id, fetch->step, "pieces");
     if (snprintf(path, sizeof(path), "%.4080s.pieces", work->file.part_path) >= (int)sizeof(path)) {
         return error_set(error, STATUS_USAGE, "the path of the file is too long");
     }
@@ -87,7 +74,8 @@ static enum status get_hashes(struct fetch_work *work, struct error *error)
     if (file_exists(path) && take_hashes(work, path, &none) != STATUS_OK) {
         (void)unlink(path); /* of another state, or cut short */
     }
-    status = mirror_set_get(fetch->mirrors, &wanted, path, error);
+    status = mirror_set_get(path, fetch->mirrors, &wanted, error);
+    fetch->listed = status == STATUS_OK;
     if (status == STATUS_UNREACHABLE) {
         error_advise(error, "does a mirror have this state? 'lockstep prover serve' and 'publish' "
                             "show the checkpoints that a bundle keeps");
@@ -287,7 +275,8 @@ static enum status keep_hashes(const struct fetch_work *work, struct error *erro
 static enum status keep(struct fetch_work *work, struct error *error)
 {
     char hashes[FILE_PATH_MAX];
-    enum status status = check_file(work, work->file.part_path, error);
+    enum status status =
+        work->fetch->judged ? STATUS_OK : check_file(work, work->file.part_path, error);
 
     if (status == STATUS_BAD_FORMAT) { /* every piece was right when it came */
         error_advise(error, "the disk gives back other bytes than were written, or another "
@@ -322,6 +311,11 @@ static enum status keep_old(struct fetch_work *work, const char *path, struct er
 static enum status fetch_file(struct fetch_work *work, struct error *error)
 {
     struct piece_fetch *fetch = work->fetch;
+    const struct mirror_wanted state = {.kind = MIRROR_STATE,
+                                        .root = fetch->root,
+                                        .job = fetch->job->id,
+                                        .number = fetch->step};
+    enum status status;
 
     TRY(open_part(work, error));
     TRY(get_hashes(work, error));
@@ -330,11 +324,12 @@ static enum status fetch_file(struct fetch_work *work, struct error *error)
     work->crew.mirrors = fetch->mirrors;
     work->crew.descriptor = work->file.descriptor;
     work->crew.path = work->file.part_path;
-    name_of(work->crew.name, &fetch->job->id, fetch->step, "safetensors");
+    mirror_name(work->crew.name, &state, false);
     work->crew.progress = fetch->progress;
     work->crew.context = fetch->context;
-    TRY(piece_crew_run(&work->crew, error));
-    return keep(work, error);
+    status = piece_crew_run(&work->crew, error);
+    fetch->gives_whole = work->crew.gives_whole;
+    return status == STATUS_OK ? keep(work, error) : status;
 }
 
 enum status piece_fetch_run(struct piece_fetch *fetch, const char *path, struct error *error)

@@ -18,13 +18,16 @@ struct piece_fetch {
     const struct job *job;
     uint64_t step; /* the state before it */
     struct digest root;
-    bool whole; /* with what only the training needs */
+    bool whole;  /* with what only the training needs */
+    bool judged; /* the caller reads and checks the file itself: it is not done here once more */
     /* NULL, or where the list of hashes appears before the file does; whoever serves both is a
      * mirror. It replaces what is there; beside a file of before it appears where it is missing. */
     const char *hashes;
     /* May be NULL. The caller's thread calls it several times a second. */
     void (*progress)(void *context, uint64_t bytes, uint64_t total);
     void *context;
+    bool listed;      /* set: a mirror gave the list of hashes */
+    bool gives_whole; /* set: and one has the state, but gives no parts of it */
     uint64_t total;   /* set: bytes of the tensors in the file */
     uint64_t resumed; /* set: of them, those that were there already */
 };

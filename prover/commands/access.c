@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/shared_lock.h"
+#include "base/sandbox/sandbox.h"
 #include "chain/keys/passphrase.h"
 #include "proofs/format/key_file.h"
 #include "proofs/run/data_paths.h"
@@ -163,6 +165,29 @@ enum status access_run(struct run *run, const struct job *job, struct bundle *bu
 
     TRY_OUT(find_data(&paths, job, bundle, options, error));
     TRY_OUT(run_open(run, job, (const char *const *)paths.of, paths.count, machine, error));
+out:
+    data_paths_close(&paths);
+    return status;
+}
+
+enum status access_confine(struct bundle *bundle, const char *folder,
+                           const struct machine_options *machine, const struct options *options,
+                           struct error *error)
+{
+    struct sandbox_plan plan = {.network = false};
+    struct data_paths paths = {0};
+    enum status status;
+
+    if (machine->backend != &backend_cpu) {
+        return STATUS_OK;
+    }
+    TRY_OUT(find_data(&paths, bundle_job(bundle), bundle, options, error));
+    for (uint32_t i = 0; i < paths.count; i++) {
+        sandbox_add_read(&plan, paths.of[i]);
+    }
+    sandbox_add_write(&plan, folder);
+    sandbox_add_write(&plan, shared_lock_folder());
+    sandbox_begin(&plan);
 out:
     data_paths_close(&paths);
     return status;

@@ -69,6 +69,15 @@ MUST_CHECK enum status access_run(struct run *run, const struct job *job, struct
                                   const struct machine_options *machine,
                                   const struct options *options, struct error *error);
 
+/*
+ * Keeps this process, which trains a stranger's program, from the system (base/sandbox/sandbox.h):
+ * it reads the data, writes to the bundle in this folder, and opens no socket. Call it before the
+ * run is opened, which makes threads. On a GPU it does nothing: its drivers want more.
+ */
+MUST_CHECK enum status access_confine(struct bundle *bundle, const char *folder,
+                                      const struct machine_options *machine,
+                                      const struct options *options, struct error *error);
+
 /* Makes the bundle remember the data that the options name, once a run was opened on it. */
 MUST_CHECK enum status access_remember(struct bundle *bundle, const struct options *options,
                                        struct error *error);

@@ -86,7 +86,8 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
     {.name = "serve",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
-     .help = "serve the bundles there, as 'prover serve' does (default: not at all)"},
+     .help = "serve the bundles there, as 'prover serve' does; without --contact the ledger names "
+             "this place (default: not at all, and then no job that has seats is taken)"},
     {.name = "status",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
@@ -112,6 +113,7 @@ struct running {
     char folder[FILE_PATH_MAX];
     char jobs[FILE_PATH_MAX];
     char view[FILE_PATH_MAX];
+    char contact[LISTEN_URL_MAX]; /* of --serve */
     uint64_t started_s;
     uint64_t viewed_ms;
 };
@@ -170,6 +172,52 @@ static enum status read_slots(struct solver_node_options *options, const struct 
         (void)snprintf(options->devices[i], SOLVER_NODE_DEVICE_MAX, "%s", device);
         TRY(machine_options_default(machine, error));
         TRY(machine_options_device(machine, device, log, error));
+    }
+    return STATUS_OK;
+}
+
+/* What the ledger names: --contact, else the place of --serve. Why nobody could fetch from there;
+ * NULL: verifiers can. */
+static const char *find_contact(const char **contact, char url[LISTEN_URL_MAX],
+                                const struct options *given, struct error *error)
+{
+    const char *serve = options_text(given, "serve");
+    struct listen_place place;
+
+    *contact = options_text(given, "contact");
+    if (*contact != NULL) {
+        return NULL;
+    }
+    if (serve == NULL) {
+        return "verifiers could not fetch what this node commits: name a place with --serve "
+               "ADDRESS:PORT, or with --contact URL where it is published";
+    }
+    if (listen_place_read(&place, serve, error) != STATUS_OK) {
+        return NULL; /* the error says it */
+    }
+    if (listen_place_is_any(&place) || place.port == 0) {
+        return "verifiers could not know where this node serves: name its address and port with "
+               "--contact http://HOST:PORT, or in --serve";
+    }
+    listen_place_url(url, &place, false);
+    *contact = url;
+    return NULL;
+}
+
+static enum status read_contact(struct running *running, struct error *error)
+{
+    struct solver_node_options *options = &running->node.options;
+
+    options->nobody_fetches =
+        find_contact(&options->terms.contact, running->contact, running->context->options, error);
+    if (error->status != STATUS_OK) {
+        return error->status;
+    }
+    if (options->nobody_fetches != NULL) {
+        log_warn(running->context->log, "serve", "takes no job that has seats: %s",
+                 options->nobody_fetches);
+    } else {
+        log_info(running->context->log, "serve", "the ledger names %s", options->terms.contact);
     }
     return STATUS_OK;
 }
@@ -270,12 +318,13 @@ static enum status open_node(struct running *running, struct error *error)
     TRY(open_ledger(running, error));
     node->log = running->context->log;
     node->options.folder = running->folder;
+    TRY(read_contact(running, error));
     node->options.terms = (struct held_terms){.account = &running->account,
                                               .ledger = node->ledger,
                                               .jobs = running->jobs,
                                               .policy = &running->policy,
                                               .allow_list = options_text(given, "allow-list"),
-                                              .contact = options_text(given, "contact"),
+                                              .contact = node->options.terms.contact,
                                               .machine = &node->options.machines[0],
                                               .log = node->log};
     running->started_s = (uint64_t)time(NULL);
@@ -393,13 +442,20 @@ static void describe(struct doctor_finding *finding, const struct options *optio
 static void look_at_node(struct doctor_finding *finding, const struct command_context *context)
 {
     const struct option_table table = {node_commands_node_options, NODE_COMMANDS_NODE_OPTIONS};
+    const char *nobody_fetches;
+    const char *contact;
+    char url[LISTEN_URL_MAX];
     struct options options;
     struct error error;
 
     error_init(&error);
     if (doctor_options(&options, context, &table, &error) == STATUS_OK) {
-        finding->grade = DOCTOR_GOOD;
+        nobody_fetches = find_contact(&contact, url, &options, &error);
+        finding->grade = nobody_fetches == NULL ? DOCTOR_GOOD : DOCTOR_NOTE;
         describe(finding, &options);
+        (void)snprintf(finding->advice, sizeof(finding->advice), "%s%s",
+                       nobody_fetches == NULL ? "" : "only jobs without seats: ",
+                       nobody_fetches == NULL ? "" : nobody_fetches);
         options_release(&options);
         return;
     }

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/io/file.h"
+#include "base/sandbox/sandbox.h"
 #include "chain/codec/wei.h"
 #include "chain/commands/job_source.h"
 #include "engine/cuda/device/loader.h"
@@ -319,6 +321,30 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
     return time_job(probe, given, error);
 }
 
+/* Before there are threads: a stranger's program runs in this process, and needs no more than its
+ * files. The drivers of a GPU want more. */
+static enum status confine(const struct probe *probe, const struct options *given,
+                           struct error *error)
+{
+    struct sandbox_plan plan = {.network = false};
+    const char *files[OPTION_LIST_MAX];
+    size_t count = options_list(files, given, "data");
+    char paces[FILE_PATH_MAX];
+
+    if (given->argument_count == 0 || probe->machine.backend != &backend_cpu) {
+        return STATUS_OK;
+    }
+    TRY(file_place(paces, sizeof(paces), error, FILE_PLACE_STATE, "paces"));
+    TRY(file_make_folder(paces, error, 0700));
+    sandbox_add_read(&plan, given->arguments[0]);
+    for (size_t i = 0; i < count; i++) {
+        sandbox_add_read(&plan, files[i]);
+    }
+    sandbox_add_write(&plan, paces);
+    sandbox_begin(&plan);
+    return STATUS_OK;
+}
+
 static enum status look(struct probe *probe, const struct command_context *context,
                         struct error *error)
 {
@@ -336,6 +362,7 @@ static enum status look(struct probe *probe, const struct command_context *conte
     run_describe(probe->device, sizeof(probe->device), &probe->machine);
     look_by_plugin(probe);
     look_by_nvml(probe);
+    TRY(confine(probe, given, error));
     TRY(requirements_measure(&probe->rate, &unlimited, error));
     if (given->argument_count == 0 && options_text(given, "devices") != NULL) {
         return error_set(error, STATUS_USAGE, "--devices: what job is split?");

@@ -14,6 +14,7 @@
 #include "base/io/file.h"
 #include "base/io/listen.h"
 #include "base/io/log.h"
+#include "base/web/ports.h"
 #include "chain/commands/job_source.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
@@ -532,6 +533,13 @@ static enum status find_again(struct attempt *attempt, struct command_context *c
     return steps > 0 ? STATUS_OK : session_check_purse(&attempt->session, true, error);
 }
 
+/* It holds no key, serves nothing, and needs no ledger: so it is where a node trains. */
+static bool trains_alone(const struct attempt *attempt, const struct command_context *context)
+{
+    return !attempt->with_ledger && options_text(context->options, "serve") == NULL &&
+           options_text(context->options, "status") == NULL;
+}
+
 static int run_resume(struct command_context *context)
 {
     const char *folder = context->options->arguments[0];
@@ -547,6 +555,9 @@ static int run_resume(struct command_context *context)
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(require_first_state(context, attempt.bundle, &error));
     TRY_OUT(find_again(&attempt, context, &error));
+    if (trains_alone(&attempt, context)) {
+        TRY_OUT(access_confine(attempt.bundle, folder, &attempt.machine, context->options, &error));
+    }
     TRY_OUT(access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle, &attempt.machine,
                        context->options, &error));
 out:
@@ -570,8 +581,9 @@ static const struct command commands[] = {
      .arguments = "JOB",
      .example = "lockstep prover run text.job --data text.u8\n"
                 "lockstep prover run text.job --data text.u8 --ledger local:try.ledger "
-                "--serve 127.0.0.1:7570\n"
-                "lockstep prover run 0x51dc0a7f --ledger local:try.ledger --serve 127.0.0.1:7570\n"
+                "--serve 127.0.0.1:" PORT_SOLVER_BUNDLES "\n"
+                "lockstep prover run 0x51dc0a7f --ledger local:try.ledger --serve "
+                "127.0.0.1:" PORT_SOLVER_BUNDLES "\n"
                 "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,
@@ -596,7 +608,7 @@ static const struct command commands[] = {
          "jobs' shows what it does and why it refuses a job.",
      .example = "lockstep prover node --hour-least 0.0005eth\n"
                 "lockstep prover node --jobs jobs --data text.u8 --slot cuda:0 --slot cuda:1 "
-                "--price 0.0004eth --serve 0.0.0.0:7570",
+                "--price 0.0004eth --serve 0.0.0.0:" PORT_SOLVER_BUNDLES,
      .options = node_commands_node_options,
      .option_count = NODE_COMMANDS_NODE_OPTIONS,
      .run = node_commands_node},

@@ -11,6 +11,7 @@
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "base/web/ports.h"
 #include "proofs/mirror/push_http.h"
 #include "proofs/mirror/serve.h"
 #include "prover/commands/access.h"
@@ -35,7 +36,7 @@ const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIO
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 65535,
-     .fallback = "7570",
+     .fallback = PORT_PROVER_SERVE,
      .help = "the port; 0: any that is free"},
     SERVE_OPTIONS,
     {.name = "idle-timeout",

@@ -116,6 +116,16 @@ static bool has_money(struct offer *offer, const struct solver_node *node, wei s
     return !offer->refused;
 }
 
+/* Where seats judge a segment, what they cannot fetch is void, and the work is for nothing. */
+static bool can_be_fetched(struct offer *offer, const struct solver_node *node,
+                           const struct game_terms *terms)
+{
+    if (terms->seats > 0 && node->options.nobody_fetches != NULL) {
+        refuse(offer, node->options.nobody_fetches);
+    }
+    return !offer->refused;
+}
+
 static bool is_admitted(struct offer *offer, const struct solver_node *node,
                         const struct game_terms *terms)
 {
@@ -146,14 +156,17 @@ static void set_pace(struct offer *offer, uint32_t slot, const struct known_pace
     offer->measured |= 1u << slot;
 }
 
-enum status node_offers_read_pace(struct solver_node *node, uint32_t slot, uint32_t number,
-                                  struct error *error)
+enum status node_offers_read_pace(struct solver_node *node, uint32_t slot,
+                                  const struct digest *job_id, struct error *error)
 {
-    const struct game_terms *terms = &node->board.jobs[number].terms;
     struct known_pace known;
 
-    TRY(known_pace_find(&known, &terms->job_id, node->options.devices[slot], error));
-    set_pace(&node->offers[number], slot, &known, terms);
+    TRY(known_pace_find(&known, job_id, node->options.devices[slot], error));
+    for (uint32_t i = 0; i < node->board.count && i < node->offer_room; i++) {
+        if (digest_equal(&node->board.jobs[i].terms.job_id, job_id)) {
+            set_pace(&node->offers[i], slot, &known, &node->board.jobs[i].terms);
+        }
+    }
     return STATUS_OK;
 }
 
@@ -176,14 +189,14 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
         return;
     }
     if (!has_files(offer, node, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
-        !is_admitted(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
+        !is_admitted(offer, node, &job->terms) || !can_be_fetched(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
         return;
     }
     error_init(&none);
     if ((offer->looked & 1u << slot) == 0 &&
         shelf_find(&node->options.shelf, &job->terms.job_id) != NULL) {
         offer->looked |= 1u << slot;
-        (void)!node_offers_read_pace(node, slot, number, &none);
+        (void)!node_offers_read_pace(node, slot, &job->terms.job_id, &none);
     }
     if (!policy_solve(&refusal, policy, &job->terms, reward, node->purse, &offer->pace[slot],
                       node->clock.time_s)) {
@@ -238,6 +251,12 @@ bool node_offers_choose(const struct solver_node *node, uint32_t slot, uint32_t 
     return found;
 }
 
+static void put_off(struct offer *offer, uint64_t wait_ms, const char *why)
+{
+    refuse(offer, why);
+    offer->again_ms = node_now_ms() + wait_ms;
+}
+
 void node_offers_put_off(struct solver_node *node, const struct hash32 *key, uint64_t wait_ms,
                          const char *why)
 {
@@ -245,7 +264,16 @@ void node_offers_put_off(struct solver_node *node, const struct hash32 *key, uin
     uint32_t number = job == NULL ? 0 : (uint32_t)(job - node->board.jobs);
 
     if (job != NULL && number < node->offer_room) {
-        refuse(&node->offers[number], why);
-        node->offers[number].again_ms = node_now_ms() + wait_ms;
+        put_off(&node->offers[number], wait_ms, why);
+    }
+}
+
+void node_offers_put_off_all(struct solver_node *node, const struct digest *job_id,
+                             uint64_t wait_ms, const char *why)
+{
+    for (uint32_t i = 0; i < node->board.count && i < node->offer_room; i++) {
+        if (digest_equal(&node->board.jobs[i].terms.job_id, job_id)) {
+            put_off(&node->offers[i], wait_ms, why);
+        }
     }
 }

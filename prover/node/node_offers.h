@@ -15,13 +15,18 @@ MUST_CHECK enum status node_offers_weigh(struct solver_node *node, uint32_t slot
 bool node_offers_choose(const struct solver_node *node, uint32_t slot, uint32_t *number,
                         bool *measure);
 
-/* The pace that is remembered after a measurement. */
+/* The pace that is remembered after a measurement, for every opening of this job: all of them are
+ * the same work. */
 MUST_CHECK enum status node_offers_read_pace(struct solver_node *node, uint32_t slot,
-                                             uint32_t number, struct error *error);
+                                             const struct digest *job_id, struct error *error);
 
 /* Not again for so long, for that reason. */
 void node_offers_put_off(struct solver_node *node, const struct hash32 *key, uint64_t wait_ms,
                          const char *why);
+
+/* The same, for every opening of the job. */
+void node_offers_put_off_all(struct solver_node *node, const struct digest *job_id,
+                             uint64_t wait_ms, const char *why);
 
 uint64_t node_now_ms(void); /* of a steady clock */
 

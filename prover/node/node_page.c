@@ -69,7 +69,14 @@ static void add_top(struct buffer *page, const struct node_page *shown)
                       trouble == NULL ? "well" : "ill", trouble == NULL ? "Well" : "Not well",
                       trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
     web_page_text(page, text_of(shown->view, "trouble"));
-    buffer_add_text(page, " <span class=\"dim\">Started ");
+    if (text_of(shown->view, "nobody_fetches")[0] != '\0') {
+        buffer_add_text(page, " Takes only jobs without seats: ");
+        web_page_text(page, text_of(shown->view, "nobody_fetches"));
+    } else {
+        buffer_add_text(page, " The ledger names ");
+        web_page_text(page, text_of(shown->view, "contact"));
+    }
+    buffer_add_text(page, ". <span class=\"dim\">Started ");
     web_page_when(page, (uint64_t)number_of(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
     web_parts_count(page, (uint64_t)number_of(shown->view, "paid"), "jobs paid");

@@ -30,7 +30,8 @@ struct solver_node_options {
     char fetched[FILE_PATH_MAX]; /* the folder, which the shelf looks into too */
     const char *const *mirrors;  /* borrowed; asked before those that the ledger tells */
     size_t mirror_count;
-    const char *serve; /* ADDRESS:PORT; NULL: it serves nothing */
+    const char *serve;          /* ADDRESS:PORT; NULL: it serves nothing */
+    const char *nobody_fetches; /* why no verifier could fetch what it commits; NULL: they can */
     struct held_terms terms;
     struct shelf shelf; /* places and data */
 };
@@ -47,7 +48,8 @@ struct node_slot {
     struct device_lock lock;
     struct child_process child;
     struct hash32 job; /* unless it is idle */
-    char why[200];     /* it is idle */
+    char why[256];     /* it is idle, or not alone */
+    bool holds_up;     /* a job that is begun waits for its device */
 };
 
 /* What the node thinks of a job of the board, which has the same number there. */

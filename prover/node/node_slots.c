@@ -55,6 +55,7 @@ static void set_free(struct node_slot *slot)
     device_lock_drop(&slot->lock);
     slot->task = SLOT_IDLE;
     slot->why[0] = '\0';
+    slot->holds_up = false;
 }
 
 /* ---- children ----------------------------------------------------------------------- */
@@ -160,6 +161,8 @@ static enum status measure(struct solver_node *node, uint32_t number, const stru
     TRY(child_start(&slot->child, &words, &options, error));
     slot->task = SLOT_MEASURING;
     slot->job = job->key;
+    log_info(node->log, "solver", "measures job %.14s on %s", fetched.key,
+             node->options.devices[number]);
     return STATUS_OK;
 }
 
@@ -214,13 +217,15 @@ static enum status end_measuring(struct solver_node *node, uint32_t number, int 
     struct error error;
 
     error_init(&error);
+    if (job == NULL) { /* a reorganization took it away */
+        set_free(slot);
+        return shelf_look_again(&node->options.shelf, failure);
+    }
     if (code == COMMAND_REFUSED) {
         read_why_not(why, node, number);
-        node_offers_put_off(node, &slot->job, UNFIT_MS, why);
-    } else if (job != NULL &&
-               (code != COMMAND_OK ||
-                node_offers_read_pace(node, number, (uint32_t)(job - node->board.jobs), &error) !=
-                    STATUS_OK)) {
+        node_offers_put_off_all(node, &job->terms.job_id, UNFIT_MS, why);
+    } else if (code != COMMAND_OK ||
+               node_offers_read_pace(node, number, &job->terms.job_id, &error) != STATUS_OK) {
         read_why_not(why, node, number);
         node_offers_put_off(node, &slot->job, PUT_OFF_MS, why);
     }
@@ -360,6 +365,32 @@ static void try_offer(struct solver_node *node, uint32_t number, uint32_t which,
     }
 }
 
+/* A stake is lost where its job stands still, and any user can hold a lock. So a job that is begun
+ * waits for the processes of this user alone. */
+static bool lock_device(struct solver_node *node, uint32_t number, const struct held_job *begun)
+{
+    struct node_slot *slot = &node->slots[number];
+    const char *what = begun == NULL ? "" : "; a job that is begun waits for it";
+    char why[sizeof(slot->why)];
+    bool goes_on = true;
+    struct error error;
+
+    error_init(&error);
+    slot->holds_up = false;
+    why[0] = '\0';
+    if (device_lock_take(&slot->lock, &node->options.machines[number], &error) != STATUS_OK) {
+        goes_on = begun != NULL && slot->lock.foreign;
+        slot->holds_up = begun != NULL && !goes_on;
+        what = goes_on ? "; a job that is begun trains beside it" : what;
+        (void)snprintf(why, sizeof(why), "%.200s%s", error.text, what);
+    }
+    if (begun != NULL && why[0] != '\0' && strcmp(why, slot->why) != 0) {
+        log_warn(node->log, "device", "%s", why);
+    }
+    memcpy(slot->why, why, sizeof(why));
+    return goes_on;
+}
+
 static enum status give_work(struct solver_node *node, uint32_t number, struct error *error)
 {
     struct node_slot *slot = &node->slots[number];
@@ -367,26 +398,23 @@ static enum status give_work(struct solver_node *node, uint32_t number, struct e
     uint32_t which = 0;
     bool measuring = false;
     const char *busy;
-    struct error none;
 
     TRY(node_offers_weigh(node, number, error));
     if (waiting == NULL && (node->held_count >= node->options.held_max ||
                             !node_offers_choose(node, number, &which, &measuring))) {
         slot->why[0] = '\0';
+        slot->holds_up = false;
         return STATUS_OK;
     }
-    error_init(&none);
     busy = waiting == NULL && node->options.when_idle ? is_busy(&node->options.machines[number])
                                                       : NULL;
     if (busy != NULL) {
         (void)snprintf(slot->why, sizeof(slot->why), "%s", busy);
         return STATUS_OK;
     }
-    if (device_lock_take(&slot->lock, &node->options.machines[number], &none) != STATUS_OK) {
-        (void)snprintf(slot->why, sizeof(slot->why), "%.190s", none.text);
+    if (!lock_device(node, number, waiting)) {
         return STATUS_OK;
     }
-    slot->why[0] = '\0';
     if (waiting != NULL) {
         slot->task = SLOT_TAKING; /* and trained as soon as it is seen to be ours */
         slot->job = waiting->key;

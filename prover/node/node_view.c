@@ -41,10 +41,10 @@ static json_t *slots_json(const struct solver_node *node)
         const struct node_slot *slot = &node->slots[i];
 
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:s}", "device", node->options.devices[i], "does",
+            list, json_pack("{s:s, s:s, s:o, s:s, s:b}", "device", node->options.devices[i], "does",
                             words[slot->task], "job",
                             slot->task == SLOT_IDLE ? json_null() : key_json(&slot->job), "why",
-                            slot->why));
+                            slot->why, "holds_up", (int)slot->holds_up));
     }
     return list;
 }
@@ -110,6 +110,8 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
                             uint64_t now_s, struct error *error)
 {
     json_t *held = json_array();
+    const char *contact = node->options.terms.contact;
+    const char *nobody = node->options.nobody_fetches;
     char account[ADDRESS_TEXT_SIZE];
     struct buffer text;
     json_t *view;
@@ -119,12 +121,14 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
         (void)json_array_append_new(held, held_json(node->held[i]));
     }
     address_print(account, ledger_get_own(node->ledger));
-    view = json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "account",
-                     account, "started", (json_int_t)started_s, "alive", (json_int_t)now_s,
-                     "trouble", node->trouble, "purse_wei", amount_json(node->purse), "owed_wei",
-                     amount_json(node->owed), "earned_wei", amount_json(node->earned), "paid",
-                     (int)node->paid, "lost", (int)node->lost, "slots", slots_json(node), "jobs",
-                     held, "offers", offers_json(node));
+    view =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
+                  "account", account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
+                  nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
+                  (json_int_t)now_s, "trouble", node->trouble, "purse_wei",
+                  amount_json(node->purse), "owed_wei", amount_json(node->owed), "earned_wei",
+                  amount_json(node->earned), "paid", (int)node->paid, "lost", (int)node->lost,
+                  "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
     buffer_init(&text, NODE_VIEW_SIZE_MAX);
     TRY_OUT(view == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the node's view")
                          : strict_json_write(&text, error, view, JSON_COMPACT));
@@ -166,11 +170,26 @@ void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, co
     }
 }
 
+/* Why a job that is begun stands still; NULL: none does. */
+static const char *holds_up(const json_t *view)
+{
+    const json_t *slot;
+    size_t at;
+
+    json_array_foreach(json_object_get(view, "slots"), at, slot)
+    {
+        if (json_is_true(json_object_get(slot, "holds_up"))) {
+            return text_of(slot, "why");
+        }
+    }
+    return NULL;
+}
+
 const char *node_view_trouble(const json_t *view, uint64_t now_s)
 {
     return (uint64_t)number_of(view, "alive") + SILENT_S < now_s ? "the node is silent"
            : text_of(view, "trouble")[0] != '\0'                 ? "the ledger cannot be read"
-                                                                 : NULL;
+                                                                 : holds_up(view);
 }
 
 static void print_jobs(FILE *out, const json_t *jobs)
@@ -205,6 +224,11 @@ void node_view_print(FILE *out, const json_t *view)
             text_of(view, "account"), amounts[0], amounts[1], number_of(view, "paid"), amounts[2],
             number_of(view, "lost"), text_of(view, "trouble")[0] == '\0' ? "" : "; ",
             text_of(view, "trouble"));
+    if (text_of(view, "nobody_fetches")[0] != '\0') {
+        fprintf(out, "only jobs without seats: %s\n", text_of(view, "nobody_fetches"));
+    } else {
+        fprintf(out, "the ledger names %s\n", text_of(view, "contact"));
+    }
     json_array_foreach(json_object_get(view, "slots"), at, item)
     {
         fprintf(out, "%-14s  %s %.14s%s\n", text_of(item, "device"), text_of(item, "does"),

@@ -19,6 +19,7 @@ enum status device_lock_take(struct device_lock *lock, const struct machine_opti
     uint32_t count =
         machine->backend == &backend_cuda && machine->device_count > 1 ? machine->device_count : 1;
 
+    lock->foreign = false;
     for (lock->count = 0; lock->count < count; lock->count++) {
         char name[16];
         enum status status;
@@ -26,6 +27,7 @@ enum status device_lock_take(struct device_lock *lock, const struct machine_opti
         name_of(name, machine, lock->count);
         status = shared_lock_take(&lock->locks[lock->count], name, error);
         if (status != STATUS_OK) {
+            lock->foreign = lock->locks[lock->count].foreign;
             device_lock_drop(lock);
             return status;
         }

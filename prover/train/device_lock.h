@@ -11,6 +11,7 @@
 struct device_lock {
     struct shared_lock locks[MACHINE_DEVICES_MAX];
     uint32_t count;
+    bool foreign; /* the last take was refused by what another user, or nobody known, runs */
 };
 
 /* All of them or none; STATUS_REFUSED names the device that another process computes on. */

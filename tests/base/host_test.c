@@ -1,8 +1,8 @@
 /*
- * host_test.c - an instruction set is claimed only where every feature is there that the Makefile
+ * host_test.c - an instruction set is claimed only where every feature is there that mk/compile.mk
  * compiles its files with.
  *
- * Method: the flags are read from the Makefile; for each, a processor that has everything but that
+ * Method: the flags are read from mk/compile.mk; for each, a processor that has everything but that
  * feature is asked.
  */
 #include "base/host.h"
@@ -37,7 +37,7 @@ static const struct feature *feature_of(const char *flag)
             return &features[i];
         }
     }
-    fail_msg("the Makefile compiles with %s, and this test does not know its bit", flag);
+    fail_msg("mk/compile.mk compiles with %s, and this test does not know its bit", flag);
     return NULL;
 }
 
@@ -50,10 +50,10 @@ static struct host_cpuid without(const struct feature *feature)
     return cpuid;
 }
 
-/* Asks has() without each -m flag of the Makefile's line `name :=`; returns how many there were. */
+/* Asks has() without each -m flag of the line `name :=`; returns how many there were. */
 static int check_flags(const char *name, bool (*has)(const struct host_cpuid *))
 {
-    FILE *file = fopen("Makefile", "re");
+    FILE *file = fopen("mk/compile.mk", "re");
     char line[512];
     char *rest = NULL;
     int count = 0;

@@ -134,7 +134,14 @@ fi
 # As "make deb" does it, in folders of the test's own.
 run_make install DESTDIR="$dir/deb" PREFIX=/usr && scripts/deb "$dir/deb" "$dir" 9.9 >"$dir/told" 2>&1
 result $? "the package is packed"
-package=$(echo "$dir"/lockstep_9.9_*.deb)
+package=$(echo "$dir"/lockstep_9.9~*.deb)
+release=$(. /etc/os-release && echo "$ID$VERSION_ID")
+dpkg-deb --info "$package" >"$dir/told" 2>&1 && grep -q "^ Version: 9.9~$release$" "$dir/told" &&
+    case $package in *"/lockstep_9.9~${release}_"*) true ;; *) false ;; esac
+result $? "its name and version say the release that it is for"
+base=$(dpkg-query -W -f '${Version}' base-files | sed 's/[^0-9].*//')
+grep -q "^ Depends: .*base-files (>= $base), base-files (<< $((base + 1)))" "$dir/told"
+result $? "so that apt names the reason on another release"
 dpkg-deb --info "$package" >"$dir/told" 2>&1 && grep -q "^ Depends: .*libsqlite3" "$dir/told" &&
     grep -q "^ Depends: .*libscrypt" "$dir/told" && grep -q "^ Version: 9.9" "$dir/told"
 result $? "it says what it needs"

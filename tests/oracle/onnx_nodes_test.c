@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/op_spec.h"
+#include "engine/ops/spec/op_spec.h"
 #include "engine/plan/backend.h"
 #include "proofs/commit/element.h"
 #include "tests/support/test.h"

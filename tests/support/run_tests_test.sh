@@ -91,4 +91,28 @@ awk -v dir="$dir" '
     NR == 1 && $3 == "spins" && $1 >= 0.05 && $1 < 60 { good++ }
     NR == 2 && $3 == "rests" && $1 < $2 && $2 >= 1 { good++ }
     END { exit good != 2 || NR != 2 }' "$dir/results/times" || bad=1
+
+# Each line says how many are done, and about how long the rest takes, by what it took the last time.
+rm -f "$dir"/times
+mkdir -p "$dir/tests"
+printf '1.00 300.00 good\n1.00 600.00 rests\n' >"$dir/tests/times.txt"
+check count_and_forecast_are_shown 0 "3 passed, 0 failed" "$dir/good" "$dir/rests"
+grep -q "good: 2 in .* (1 of 2, about 5 min more)$" "$dir/told" && grep -q "rests: 1 in .* (2 of 2)$" "$dir/told" || bad=1
+check what_a_test_took_last_is_the_forecast 0 "3 passed, 0 failed" "$dir/good" "$dir/rests"
+grep -q "good: 2 in .* (1 of 2)$" "$dir/told" || bad=1
+
+# In parts, as make calls it.
+part() { # PART PROGRAM...
+    part=$1
+    shift
+    (cd "$dir" && "$runner" -m "$part" -b "$dir" -j 2 -t 300 "$@") >"$dir/told" 2>&1
+}
+part begin "$dir/good" "$dir/wrong" "$dir/silentskip" && part one "$dir/silentskip" &&
+    part one "$dir/good" && grep -q "good: 2 in .* (2 of 3)$" "$dir/told"
+result $? "programs run one by one are counted"
+part end "$dir/good" "$dir/silentskip" && [ "$(tail -n 1 "$dir/told")" = "2 passed, 0 failed, 1 skipped" ]
+result $? "the end reports what was run"
+part end "$dir/good" "$dir/wrong" "$dir/silentskip"
+[ $? = 1 ] && [ "$(tail -n 1 "$dir/told")" = "2 passed, 1 failed, 1 skipped" ]
+result $? "what was not run fails"
 finish

@@ -140,6 +140,20 @@ if command -v make >/dev/null 2>&1; then
     strict gcc 12 WERROR=
     [ $? = 1 ]
     result $? "nor any when they are not to be"
+
+    # The first minutes: make is silent about a compiler that is not there, counts what it compiles, and
+    # installs no npm, which is hundreds of packages, for the sake of a test.
+    make -n NVCC= BUILD="$dir/new" CC="$dir/bin/not-there" demo >"$dir/told" 2>&1 && ! told 'not-there: No such file'
+    result $? "nothing is said about a compiler before it is installed"
+    rm "$dir/bin/sh" && ln -s "$(command -v sh)" "$dir/bin/sh" && ln -s "$(command -v make)" "$dir/bin/make"
+    for tool in find sort grep head cut nproc; do ln -s "$(command -v $tool)" "$dir/bin/$tool"; done
+    PATH=$dir/bin make -n NVCC= BUILD="$dir/new" test >"$dir/told" 2>&1
+    ! told 'scripts/setup .*\(node\|evm\)' && told 'make judges installs them'
+    result $? "without npm the tests install none, and say so"
+    mkdir -p "$dir/new/setup" && touch "$dir/new/setup/build.ok"
+    make -j1 CC=true NVCC= WERROR= BUILD="$dir/new" "$dir/new/base/hex.o" "$dir/new/base/error.o" >"$dir/told" 2>&1 &&
+        told 'CC  *1 of 2 .*hex.o$' && told 'CC  *2 of 2 .*error.o$'
+    result $? "each file that is compiled has its number of how many"
 fi
 
 finish

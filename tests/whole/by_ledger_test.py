@@ -104,10 +104,11 @@ def test_a_solvers_node_gets_a_given_first_state():
         plain = serve_job(here, job)
         key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S))
         os.makedirs(here.path("locks"))
+        place = "127.0.0.1:%d" % town.free_port()
 
         def start(*more):
             return here.start("solver", "prover", "node", "--threads", "1", "--measure", "0.05",
-                              "--poll", "1s", *more,
+                              "--poll", "1s", "--serve", place, *more,
                               more={"LOCKSTEP_LOCKS": here.path("locks")})
 
         def why():
@@ -128,7 +129,7 @@ def test_a_solvers_node_gets_a_given_first_state():
         url = serve_job(here, job, "--first-state", state)
         here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
                  "--folder", here.path("served"), "--at", "256.0.0.1:1", wanted=3)
-        node = start("--jobs", job, "--data", town.DATA, "--mirror", url, "--serve", "127.0.0.1:0")
+        node = start("--jobs", job, "--data", town.DATA, "--mirror", url)
         here.until_count_at_least(3, "committed", key)
         assert here.count("accepted", key, "solver") == 1
         checks = here.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import shutil
-import socket
 import sqlite3
 import struct
 import subprocess
@@ -20,19 +19,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import town  # noqa: E402
-from town import PERIOD_S, Town, main, processes  # noqa: E402
+from town import PERIOD_S, Town, free_port, main, processes  # noqa: E402
 
 MIRROR = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../verifier/check/hostile_mirror.py")
 WIDTH = "256"  # so that tensors have several pieces
 FALSE = ("wrong", "foreign", "old", "other")
 BROKEN = ("truncate", "cut", "slow", "silent", "loris", "error", "redirect", "huge", "norange")
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def read_tensors(path):

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -47,6 +48,12 @@ STAKE = 5 * ETHER
 FEE = REWARD // SEGMENTS // 10
 BOND = 10 * FEE  # of a seat, and the least of a claim
 PRIZE = STAKE // 4  # of a conviction, to who proves it and to the client each; half is burned
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 class Process:

@@ -49,15 +49,15 @@ static enum status take_job(void *context, const char *path, struct error *error
 enum status check_get_job(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
-    const struct fetch_request wanted = {
-        .kind = FETCH_JOB,
+    const struct mirror_wanted wanted = {
+        .kind = MIRROR_JOB,
         .root = request->job_id,
         .job = request->job_id,
         .size_max = request->file_max < JOB_FILE_SIZE_MAX ? request->file_max : JOB_FILE_SIZE_MAX,
         .check = take_job,
         .context = checker};
     char path[FILE_PATH_MAX];
-    enum status status = fetch_get(path, checker->fetch, &wanted, error);
+    enum status status = fetch_get(path, checker->fetch, &wanted, NULL, error);
 
     for (uint32_t i = 0; status == STATUS_NOT_FOUND && i < checker->result->mirror_count; i++) {
         if (checker->result->mirrors[i].bad > 0) {
@@ -174,7 +174,7 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
                             struct error *error)
 {
     struct wanted_data about = {checker->request->cache, tensor, &checker->job->data_roots[place]};
-    const struct fetch_request wanted = {.kind = FETCH_DATA,
+    const struct mirror_wanted wanted = {.kind = MIRROR_DATA,
                                          .root = *about.root,
                                          .job = checker->job->id,
                                          .size_max = commit_tensor_size(tensor) + 65536,
@@ -202,7 +202,7 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
         if (status != STATUS_NOT_FOUND) {
             return status;
         }
-        status = fetch_get(path, checker->fetch, &wanted, error);
+        status = fetch_get(path, checker->fetch, &wanted, NULL, error);
     }
     TRY(status);
     return data_paths_set(&checker->data, place, path, error);
@@ -339,7 +339,7 @@ enum status check_begin_at(struct checker *checker, struct machine *machine, uin
     const struct tape *tape = checker->job->tape;
     struct digest root;
     struct wanted_state about = {machine, &root};
-    struct fetch_request wanted = {.kind = FETCH_CHECKPOINT,
+    struct mirror_wanted wanted = {.kind = MIRROR_STATE,
                                    .job = checker->request->job_id,
                                    .number = check_first_step_at(checker, place),
                                    .size_max = SAFETENSORS_HEADER_MAX + 8,
@@ -361,7 +361,7 @@ enum status check_begin_at(struct checker *checker, struct machine *machine, uin
         return error_set(error, STATUS_OVER_LIMIT, "a checkpoint is larger than a file may be");
     }
     wanted.root = root;
-    return fetch_get(path, checker->fetch, &wanted, error);
+    return fetch_get(path, checker->fetch, &wanted, checker->job, error);
 }
 
 enum status check_find_start(struct checker *checker, struct error *error)

@@ -404,7 +404,7 @@ json_t *check_result_json(const struct check_result *result)
 
     write_fields(object, result, result_fields, COUNT(result_fields));
     for (uint32_t i = 0; i < result->mirror_count; i++) {
-        const struct check_mirror_note *note = &result->mirrors[i];
+        const struct mirror_note *note = &result->mirrors[i];
 
         (void)json_array_append_new(
             mirrors, json_pack("{s:I, s:I, s:I, s:o, s:o}", "good", (json_int_t)note->good, "bad",
@@ -434,7 +434,7 @@ static enum status read_notes(struct check_result *result, const json_t *object,
 
     TRY(strict_json_array(object, error, &array, "mirrors", CHECK_MIRRORS_MAX));
     for (size_t i = 0; i < json_array_size(array); i++) {
-        struct check_mirror_note *note = &result->mirrors[i];
+        struct mirror_note *note = &result->mirrors[i];
         const json_t *item = json_array_get(array, i);
         const char *trouble = "";
         uint64_t good = 0;
@@ -449,7 +449,7 @@ static enum status read_notes(struct check_result *result, const json_t *object,
         note->good = (uint32_t)good;
         note->bad = (uint32_t)bad;
         note->silent = (uint32_t)silent;
-        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", CHECK_NOTE_MAX - 1, trouble);
+        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", MIRROR_SET_TROUBLE_MAX - 1, trouble);
         result->mirror_count = (uint32_t)i + 1;
     }
     return STATUS_OK;

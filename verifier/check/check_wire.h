@@ -12,9 +12,10 @@
 #include "base/io/file.h"
 #include "chain/game/ask.h"
 #include "proofs/commit/leaf_proof.h"
+#include "proofs/mirror/mirror_set.h"
 
 #define CHECK_REACH_MAX   64 /* segments before the one to check that may be replayed on the way */
-#define CHECK_MIRRORS_MAX 32
+#define CHECK_MIRRORS_MAX MIRROR_SET_MAX
 #define CHECK_DATA_MAX    32
 #define CHECK_NOTE_MAX    160
 #define CHECK_DEVICE_MAX  120
@@ -79,14 +80,6 @@ enum check_flaw {
     CHECK_FLAW_NOT_DIVERGED, /* the solver says that the job diverged there; it did not */
 };
 
-struct check_mirror_note {
-    uint32_t good;   /* replies with the content of the root */
-    uint32_t bad;    /* replies with other content */
-    uint32_t silent; /* requests without a whole reply */
-    uint64_t bytes;
-    char trouble[CHECK_NOTE_MAX]; /* the last */
-};
-
 struct check_result {
     enum check_outcome outcome;
     bool permanent;
@@ -116,7 +109,7 @@ struct check_result {
     uint64_t steps_run;
     uint64_t compute_ns;
     uint32_t mirror_count;
-    struct check_mirror_note mirrors[CHECK_MIRRORS_MAX];
+    struct mirror_note mirrors[CHECK_MIRRORS_MAX];
 };
 
 const char *check_outcome_name(enum check_outcome outcome); /* "cannot-tell" */

@@ -115,7 +115,7 @@ enum status data_rows_begin(struct data_rows *rows, uint32_t place, struct fetch
                             const struct job *job, const struct tensor *tensor, struct error *error)
 {
     struct data_rows_part *part = &rows->parts[place];
-    const struct fetch_request wanted = {.kind = FETCH_PIECES,
+    const struct mirror_wanted wanted = {.kind = MIRROR_DATA_PIECES,
                                          .root = job->data_roots[place],
                                          .job = job->id,
                                          .size_max = piece_data_count(tensor) * DIGEST_SIZE,
@@ -134,7 +134,7 @@ enum status data_rows_begin(struct data_rows *rows, uint32_t place, struct fetch
         goto out;
     }
     TRY_OUT(fetch_cache_path(part->path, fetch, &part->root, ".rows", error));
-    TRY_OUT(fetch_get(path, fetch, &wanted, error));
+    TRY_OUT(fetch_get(path, fetch, &wanted, NULL, error));
     TRY_OUT(make_file(part, error));
     rows->compared[place] = true;
 out:
@@ -232,78 +232,36 @@ enum status data_rows_bind(struct data_rows *rows, struct run *run, struct error
 
 /* ---- fetching ----------------------------------------------------------- */
 
-struct filling {
-    struct data_rows_part *part;
-    int descriptor;
-};
-
-static enum status take(void *context, const struct fetch_part *range, const uint8_t *bytes,
-                        struct error *error)
+static void list_missing(struct piece_crew *crew, const struct data_rows_part *part)
 {
-    const struct filling *filling = context;
-    const struct data_rows_part *part = filling->part;
-    uint64_t piece = range->first / PIECE_DATA_SIZE;
-
-    for (uint32_t at = 0; at < range->size; at += PIECE_DATA_SIZE, piece++) {
-        if (!is_piece(part, piece, bytes + at)) {
-            return error_set(error, STATUS_BAD_FORMAT,
-                             "gives false bytes of the data '%s', from byte %" PRIu64,
-                             part->tensor->name, range->first + at);
-        }
-    }
-    for (uint32_t done = 0; done < range->size;) {
-        ssize_t wrote = pwrite(filling->descriptor, bytes + done, range->size - done,
-                               (off_t)(range->first + done));
-
-        if (wrote <= 0) {
-            return error_set_errno(error, "cannot write %s", part->path);
-        }
-        done += (uint32_t)wrote;
-    }
-    return STATUS_OK;
-}
-
-/* Pieces that follow each other are asked for together. */
-static uint64_t list_missing(struct fetch_part *list, const struct data_rows_part *part)
-{
-    uint64_t count = 0;
-
     for (uint64_t i = 0; i < part->count; i++) {
-        struct fetch_part *last = &list[count == 0 ? 0 : count - 1];
-        const uint64_t first = i * PIECE_DATA_SIZE;
-
-        if (part->pieces[i] != PIECE_WANTED) {
-            continue;
-        }
-        if (count > 0 && last->first + last->size == first &&
-            last->size + PIECE_DATA_SIZE <= FETCH_PART_MAX) {
-            last->size += piece_size(part, i);
-        } else {
-            list[count++] = (struct fetch_part){first, piece_size(part, i)};
+        if (part->pieces[i] == PIECE_WANTED) {
+            crew->pieces[crew->count++] = (struct piece){.remote = i * PIECE_DATA_SIZE,
+                                                         .local = i * PIECE_DATA_SIZE,
+                                                         .size = piece_size(part, i),
+                                                         .hash = &part->hashes[i],
+                                                         .tensor = part->tensor->name};
         }
     }
-    return count;
 }
 
 static enum status fill(struct data_rows_part *part, struct fetch *fetch, uint64_t missing,
                         struct error *error)
 {
-    struct filling filling = {part, -1};
-    struct fetch_part *list = calloc(missing, sizeof(*list));
-    struct fetch_parts wanted = {.root = part->root, .of = list, .take = take, .context = &filling};
+    struct piece_crew crew = {.pieces = calloc(missing, sizeof(*crew.pieces)), .path = part->path};
     enum status status;
 
-    if (list == NULL) {
+    if (crew.pieces == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the pieces of the data");
     }
-    wanted.count = list_missing(list, part);
-    filling.descriptor = open(part->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    status = filling.descriptor < 0 ? error_set_errno(error, "cannot write %s", part->path)
-                                    : fetch_parts(fetch, &wanted, error);
-    if (filling.descriptor >= 0) {
-        (void)close(filling.descriptor);
+    list_missing(&crew, part);
+    crew.descriptor = open(part->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    status = crew.descriptor < 0 ? error_set_errno(error, "cannot write %s", part->path)
+                                 : fetch_parts(fetch, &crew, &part->root, error);
+    if (crew.descriptor >= 0) {
+        (void)close(crew.descriptor);
     }
-    free(list);
+    free(crew.pieces);
     return status;
 }
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/sandbox/sandbox.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/plan/backend.h"
@@ -432,7 +433,6 @@ static bool limit_all(const struct check_request *request)
     limit(RLIMIT_NOFILE, FILES_MAX);
     limit(RLIMIT_FSIZE, request->file_max);
     limit(RLIMIT_CPU, request->processor_s);
-    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     /* A file at its limit is then an error with a sentence, not the end of the process. */
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -489,7 +489,7 @@ int workers_serve(const struct check_visitor *visitor)
     if (request != NULL && result != NULL && read_request(&bytes) &&
         check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
         confined = limit_all(request);
-        check_run(result, request, visitor, confined ? confine_network : NULL);
+        check_run(result, request, visitor, confined ? sandbox_network : NULL);
         code = write_result(result) ? 0 : 1;
     }
     buffer_release(&bytes);

@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "base/io/notify.h"
 #include "base/io/stop.h"
+#include "base/web/ports.h"
 #include "chain/commands/commands.h"
 #include "chain/job/job_status.h"
 #include "proofs/run/run.h"
@@ -495,7 +496,7 @@ static const struct command commands[] = {
          "it begins and when it ends, with --json as one object on each line.",
      .example = "lockstep watch --ledger local:try.ledger --once\n"
                 "lockstep watch --json --warn 6h\n"
-                "lockstep watch --status 7573 --ledger local:try.ledger",
+                "lockstep watch --status " PORT_WATCH_PAGE " --ledger local:try.ledger",
      .options = watch_options,
      .option_count = sizeof(watch_options) / sizeof(watch_options[0]),
      .run = run_watch},

@@ -29,7 +29,7 @@ static enum status fetch_reply(const struct trace_source *source, const struct t
 {
     char text[TRACE_QUERY_TEXT_MAX];
     char path[FILE_PATH_MAX];
-    const struct fetch_request wish = {.kind = FETCH_TRACE,
+    const struct mirror_wanted wish = {.kind = MIRROR_TRACE,
                                        .root = *known,
                                        .job = source->job,
                                        .number = source->step,
@@ -39,7 +39,7 @@ static enum status fetch_reply(const struct trace_source *source, const struct t
                                        .context = context};
 
     trace_query_text(text, query);
-    return fetch_get(path, source->fetch, &wish, error);
+    return fetch_get(path, source->fetch, &wish, NULL, error);
 }
 
 /* ---- roots that nobody committed to ------------------------------------------ */

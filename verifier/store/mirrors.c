@@ -97,7 +97,7 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
 }
 
 static void log_change(const struct log *log, const char *name,
-                       const struct check_mirror_note *note, const struct mirrors_health *before,
+                       const struct mirror_note *note, const struct mirrors_health *before,
                        const struct mirrors_health *after, uint64_t now_ms)
 {
     if (mirrors_rests(before, now_ms) && mirrors_rests(after, now_ms)) {
@@ -112,7 +112,7 @@ static void log_change(const struct log *log, const char *name,
 }
 
 static enum status note_one(struct store *store, const char *name,
-                            const struct check_mirror_note *note, uint64_t now_ms,
+                            const struct mirror_note *note, uint64_t now_ms,
                             const struct log *log, struct error *error)
 {
     struct mirrors_health before;
@@ -145,7 +145,7 @@ enum status mirrors_note(struct store *store, const struct check_request *reques
                          struct error *error)
 {
     for (uint32_t i = 0; i < result->mirror_count && i < request->mirror_count; i++) {
-        const struct check_mirror_note *note = &result->mirrors[i];
+        const struct mirror_note *note = &result->mirrors[i];
 
         if ((note->good | note->bad | note->silent) != 0) {
             TRY(note_one(store, request->mirrors[i], note, now_ms, log, error));

@@ -33,14 +33,14 @@
 #include "engine/rules/rules_image.c"
 
 #define RULE_KEY(kind, output) ((uint32_t)(kind)*OP_OUTPUTS_MAX + (uint32_t)(output))
-#define RULE_CASE(kind, output, rule)                                                              \
+#define RULE_ENTRY(kind, output, rule)                                                             \
     case RULE_KEY(kind, output):                                                                   \
         return rule(call, index);
 
 RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index)
 {
     switch (RULE_KEY(call->op->kind, output)) {
-        RULE_LIST(RULE_CASE)
+        RULE_LIST
     default:
         return rule_split(call, output, index);
     }

@@ -68,7 +68,7 @@ static RULE inline struct rule_call elements_call(const struct elements_args *ar
 
 /*
  * An element's inputs are read before its outputs are written, so an output may lie over an input
- * that is read at its own index only. The kinds are those of launch_is_elementwise().
+ * that is read at its own index only. The kinds are those of LAUNCH_ELEMENTS (op_list.h).
  */
 KERNEL(kernel_elements, struct elements_args)
 {

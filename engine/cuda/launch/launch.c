@@ -15,31 +15,49 @@ bool launch_takes(const struct op *op)
     return !launch_is_contraction(op->kind) || (uint64_t)contraction_shape_of(op).k <= ROW_MAX;
 }
 
+/* What launches a kind. */
+enum launch_family {
+    LAUNCH_RULES,    /* its rules, output after output */
+    LAUNCH_ELEMENTS, /* each element depends on inputs of one index, or few */
+    LAUNCH_ROWS,
+    LAUNCH_QUANTIZE,
+    LAUNCH_CONTRACT,
+    LAUNCH_ONES,
+    LAUNCH_ONEHOT,
+};
+
+#define OP_PLAN(cut, launch, ...)                            LAUNCH_##launch
+#define OP_PLAN_ROWS(tensors, launch, ...)                   LAUNCH_##launch
+#define LAUNCH(NAME, text, spec, rules, gradient, plan, ...) [OP_##NAME] = plan,
+
+static enum launch_family family_of(enum op_kind kind)
+{
+    static const enum launch_family families[OP_KIND_COUNT] = {OP_LIST(LAUNCH)};
+
+    return families[kind];
+}
+
 enum device_result launch_op(const struct launcher *launcher, uint32_t at)
 {
     const struct op *op = &launcher->tape->ops[at];
 
-    if (launcher->rules_only) {
-        return launch_rules(launcher, at);
-    }
-    if (launch_is_elementwise(op->kind)) {
+    switch (launcher->rules_only ? LAUNCH_RULES : family_of(op->kind)) {
+    case LAUNCH_RULES:
+        break;
+    case LAUNCH_ELEMENTS:
         return launch_elements(launcher, at);
-    }
-    if (launch_is_rows(op->kind)) {
+    case LAUNCH_ROWS:
         return launch_rows(launcher, op);
-    }
-    switch ((int)op->kind) {
-    case OP_QUANTIZE:
+    case LAUNCH_QUANTIZE:
         return launch_quantize(launcher, op);
-    case OP_CONTRACT:
+    case LAUNCH_CONTRACT:
         return launch_contract(launcher, op, output_memory(launcher, op, 0), NULL);
-    case OP_CONTRACT_ONES:
+    case LAUNCH_ONES:
         return launch_ones(launcher, op);
-    case OP_CONTRACT_ONEHOT:
+    case LAUNCH_ONEHOT:
         return launch_onehot(launcher, op);
-    default:
-        return launch_rules(launcher, at);
     }
+    return launch_rules(launcher, at);
 }
 
 uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, bool packed)
@@ -71,11 +89,12 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
 
 bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input)
 {
-    return (launch_is_elementwise(kind) || launch_is_rows(kind)) &&
-           op_in_place(kind, output, input);
+    const enum launch_family family = family_of(kind);
+
+    return (family == LAUNCH_ELEMENTS || family == LAUNCH_ROWS) && op_in_place(kind, output, input);
 }
 
 bool launch_may_omit(enum op_kind kind)
 {
-    return kind == OP_QUANTIZE || kind == OP_CROSS_ENTROPY_GRAD || launch_is_rows(kind);
+    return kind == OP_QUANTIZE || kind == OP_CROSS_ENTROPY_GRAD || family_of(kind) == LAUNCH_ROWS;
 }

@@ -37,36 +37,6 @@ enum device_result launch_rules(const struct launcher *launcher, uint32_t at)
 
 /* ---- one number a lane ---------------------------------------------------------------- */
 
-bool launch_is_elementwise(enum op_kind kind)
-{
-    switch ((int)kind) {
-    case OP_EXPAND:
-    case OP_FILL:
-    case OP_ADD:
-    case OP_MUL:
-    case OP_SCALE:
-    case OP_RELU:
-    case OP_RELU_GRAD:
-    case OP_GELU:
-    case OP_GELU_GRAD:
-    case OP_SILU:
-    case OP_SILU_GRAD:
-    case OP_SQUARED_ERROR:
-    case OP_SQUARED_ERROR_GRAD:
-    case OP_CROSS_ENTROPY_GRAD:
-    case OP_SGD:
-    case OP_ADAMW:
-    case OP_MAP:
-    case OP_BINARY:
-    case OP_SELECT:
-    case OP_MOVE:
-    case OP_PLACE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool all_words(const struct op *op, const struct tensor *tensors)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {

@@ -4,10 +4,8 @@
 
 #include "engine/cuda/launch/launcher.h"
 
-/* The kinds that a kernel knows; each element depends on inputs of one index. */
-bool launch_is_elementwise(enum op_kind kind);
-
-/* Four numbers a lane where the tensors allow it, else one; by the rules where a word is short. */
+/* A kind of LAUNCH_ELEMENTS: four numbers a lane where the tensors allow it, else one; by the rules
+ * where a word is short. */
 enum device_result launch_elements(const struct launcher *launcher, uint32_t at);
 
 /* Any operation, output after output. */

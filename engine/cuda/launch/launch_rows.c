@@ -1,38 +1,15 @@
 /* launch_rows.c - see launch_rows.h. */
 #include "engine/cuda/launch/launch_rows.h"
 
-bool launch_is_rows(enum op_kind kind)
-{
-    switch ((int)kind) {
-    case OP_ROW_SUM:
-    case OP_LAYER_NORM:
-    case OP_LAYER_NORM_GRAD:
-    case OP_RMS_NORM:
-    case OP_RMS_NORM_GRAD:
-    case OP_SOFTMAX:
-    case OP_SOFTMAX_GRAD:
-    case OP_CROSS_ENTROPY:
-        return true;
-    default:
-        return false;
-    }
-}
-
 uint32_t launch_rows_result(const struct op *op)
 {
-    switch ((int)op->kind) {
-    case OP_LAYER_NORM:
-    case OP_LAYER_NORM_GRAD:
+    if (op->kind == OP_LAYER_NORM || op->kind == OP_LAYER_NORM_GRAD) {
         return 4;
-    case OP_RMS_NORM:
-    case OP_RMS_NORM_GRAD:
-    case OP_SOFTMAX_GRAD:
-        return 2;
-    case OP_SOFTMAX:
-        return 5;
-    default:
-        return ROWS_NO_RESULT;
     }
+    if (op->kind == OP_RMS_NORM || op->kind == OP_RMS_NORM_GRAD || op->kind == OP_SOFTMAX_GRAD) {
+        return 2;
+    }
+    return op->kind == OP_SOFTMAX ? 5 : ROWS_NO_RESULT;
 }
 
 bool launch_has_reach(const struct op *op)

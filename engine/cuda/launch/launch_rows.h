@@ -6,8 +6,6 @@
 
 #define ROWS_NO_RESULT UINT32_MAX
 
-bool launch_is_rows(enum op_kind kind);
-
 /* The output that is the rows' result: the normed rows, p, or the gradient of x. */
 uint32_t launch_rows_result(const struct op *op);
 

@@ -250,8 +250,12 @@ static void test_clients_that_do_not_read_hold_little_memory(void **state)
     (void)state;
     come(&crowd, READERS, port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_true(ask(port, "/") > PAGE_SIZE);
+#ifdef __SANITIZE_ADDRESS__ /* what is freed stays resident there for a while */
+    (void)before;
+#else
     /* Not an answer for each place, which would be four times as much. */
     assert_true(resident() < before + 2 * WEB_CLIENTS_BYTES_MAX / 1024);
+#endif
     leave(&crowd);
     web_server_close(server);
 }

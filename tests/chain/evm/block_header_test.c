@@ -1,17 +1,21 @@
 /*
- * Goal: the header of a block is what the chain hashes, on every fork; and an endpoint that lies
- * about it is not believed.
+ * Goal: the header of a block is what the chain hashes, on every fork, also on one that this program
+ * does not know; and an endpoint that lies about it is not believed.
  * Method: the first block of Ethereum, whose hash is well known; blocks of anvil with the rules of
- * each fork; every item changed, left out or made malformed; an endpoint that changes the random
- * number, alone and beside two that do not.
+ * each fork; made-up blocks of Amsterdam, and with an item that no fork has, with and without the
+ * header's own bytes; every item changed, left out or made malformed; an endpoint that changes the
+ * random number, alone and beside two that do not.
  */
 #include "tests/support/test.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "chain/codec/hex_data.h"
 #include "chain/evm/block_header.h"
 #include "chain/evm/evm.h"
+#include "tests/support/chain/made_block.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/rpc_server.h"
 
@@ -42,10 +46,11 @@ static enum status encode(const json_t *block)
 {
     uint8_t header[GAME_HEADER_MAX];
     struct error error;
+    bool unknown;
     size_t size;
 
     error_init(&error);
-    return block_header_encode(header, &size, block, &error);
+    return block_header_encode(header, &size, &unknown, block, &error);
 }
 
 static void test_the_first_block_of_ethereum_has_its_hash(void **state)
@@ -121,8 +126,13 @@ static int tell_another_random(char *reply, int reply_size, const char *request,
 {
     json_t *queried = json_loads(request, 0, NULL);
     const char *method = json_string_value(json_object_get(queried, "method"));
-    json_t *result = anvil_call(context, method, json_incref(json_object_get(queried, "params")));
+    json_t *result = NULL;
+    enum status status =
+        rpc_call(context, &result, method, json_incref(json_object_get(queried, "params")), NULL);
     int size;
+
+    assert(status == STATUS_OK || strcmp(method, "debug_getRawHeader") == 0);
+    (void)status;
 
     if (json_object_get(result, "mixHash") != NULL) {
         json_object_set_new(result, "mixHash", json_string(EMPTY_TREE));
@@ -178,6 +188,96 @@ static void test_a_lying_endpoint_is_refused(void **state)
     anvil_stop(anvil);
 }
 
+/* An endpoint on a chain of one made-up block. */
+struct made {
+    struct made_block block;
+    bool serves_raw;
+    bool other_number; /* says another timestamp than the header has */
+};
+
+static int tell_made(char *reply, int reply_size, const char *request, void *context)
+{
+    const struct made *made = context;
+    json_t *queried = json_loads(request, 0, NULL);
+    const char *method = json_string_value(json_object_get(queried, "method"));
+    char raw[2 * GAME_HEADER_MAX + 3];
+    struct hash32 hash;
+    json_t *block = made_block(&made->block, &hash, raw);
+    json_t *result = NULL;
+    int size;
+
+    if (made->other_number) {
+        json_object_set_new(block, "timestamp", json_string("0x77"));
+    }
+    if (strcmp(method, "debug_getRawHeader") != 0) {
+        result = json_incref(block);
+    } else if (made->serves_raw) {
+        result = json_string(raw);
+    }
+    size = rpc_server_write(reply, reply_size, queried, result);
+    json_decref(block);
+    json_decref(queried);
+    return size;
+}
+
+static enum status read_made(struct made *made, struct error *error)
+{
+    struct rpc_server *server = rpc_server_start_answering(tell_made, made);
+    const char *url = rpc_server_url(server);
+    struct rpc *rpc = client_of(&url, 1);
+    uint8_t header[GAME_HEADER_MAX];
+    char raw[2 * GAME_HEADER_MAX + 3];
+    char text[2 * GAME_HEADER_MAX + 3];
+    struct hash32 hash;
+    enum status status;
+    size_t size;
+
+    error_init(error);
+    status = evm_header_at(rpc, header, &size, made->block.height, error);
+    if (status == STATUS_OK) {
+        json_decref(made_block(&made->block, &hash, raw));
+        hex_write(text, header, size, true);
+        assert_string_equal(text, raw);
+    }
+    rpc_free(rpc);
+    rpc_server_stop(server);
+    return status;
+}
+
+static void test_a_block_of_amsterdam_needs_no_raw_header(void **state)
+{
+    struct made made = {.block = {.height = 5, .time_s = 99}};
+    struct error error;
+
+    (void)state;
+    assert_int_equal(read_made(&made, &error), STATUS_OK);
+}
+
+static void test_an_item_that_no_fork_has_is_taken_from_the_raw_header(void **state)
+{
+    struct made made = {.block = {.height = 5, .time_s = 99, .stranger = "weather"},
+                        .serves_raw = true};
+    struct error error;
+
+    (void)state;
+    assert_int_equal(read_made(&made, &error), STATUS_OK);
+    made.other_number = true;
+    assert_int_equal(read_made(&made, &error), STATUS_UNREACHABLE);
+    assert_non_null(strstr(error.text, "is not in the block's raw header"));
+}
+
+static void test_where_there_is_no_raw_header_the_fork_is_named(void **state)
+{
+    struct made made = {.block = {.height = 5, .time_s = 99, .stranger = "weather"}};
+    struct error error;
+
+    (void)state;
+    assert_int_equal(read_made(&made, &error), STATUS_UNREACHABLE);
+    assert_non_null(strstr(error.text, "a fork after Amsterdam (with 'weather')"));
+    assert_non_null(strstr(error.text, "debug_getRawHeader"));
+    assert_non_null(strstr(error.advice, "debug_getRawHeader"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +285,9 @@ int main(void)
         cmocka_unit_test(test_every_other_item_is_refused),
         cmocka_unit_test(test_blocks_of_every_fork_hash_to_their_hash),
         cmocka_unit_test(test_a_lying_endpoint_is_refused),
+        cmocka_unit_test(test_a_block_of_amsterdam_needs_no_raw_header),
+        cmocka_unit_test(test_an_item_that_no_fork_has_is_taken_from_the_raw_header),
+        cmocka_unit_test(test_where_there_is_no_raw_header_the_fork_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/contract_call.h"
 

@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 #include "tests/contracts/fuzz_code.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/contract_call.h"

@@ -1,8 +1,9 @@
-/* Any bytes as an endpoint's reply: a result, a refusal in plain text, or its fault. */
+/* Any bytes as an endpoint's reply, to one request and to a batch: results, a refusal in plain text,
+ * or its fault. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/evm/rpc_reply.h"
+#include "chain/evm/rpc/rpc_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,6 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             count > sizeof(bytes)) {
             abort();
         }
+    }
+    json_decref(result);
+    status = rpc_reply_read_batch(&result, &failure, (const char *)data, size, 1, 2, NULL);
+    if ((status == STATUS_OK) != (json_array_size(result) == 2) ||
+        (status != STATUS_OK && status != STATUS_REFUSED && status != STATUS_BAD_FORMAT)) {
+        abort();
     }
     json_decref(result);
     return 0;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "chain/codec/address.h"
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 #include "chain/game/game.h"
 
 struct anvil;

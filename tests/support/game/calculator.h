@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "chain/codec/address.h"
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 #include "tests/support/numeric/float_operands.h"
 
 struct calculator_difference {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "chain/codec/address.h"
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 
 struct contract_call {
     uint8_t *data; /* calldata: owned */

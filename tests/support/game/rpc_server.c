@@ -15,11 +15,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 
 #define ZEROS    "0000000000000000000000000000000000000000000000000000000000000000"
 #define REVERTED "{\"code\":3,\"message\":\"execution reverted\\u001b[2J\",\"data\":\"0x08c379a0\"}"
 #define LIMITED  "{\"code\":-32005,\"message\":\"limit exceeded\"}"
+
+#define BATCH_REFUSED                                                                              \
+    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"batch too "         \
+    "large\"}}"
 
 enum {
     REQUEST_SIZE = 1 << 20,
@@ -37,6 +41,9 @@ struct rpc_server {
     rpc_answer *answer;
     void *context;
     atomic_uint requests;
+    atomic_uint batch_max; /* 0: any */
+    atomic_uint period;    /* of these requests, */
+    atomic_uint failing;   /* ... this many, the first, fail */
     atomic_bool stopping;
     pthread_t acceptor;
     pthread_t workers[CONNECTIONS_MAX];
@@ -247,6 +254,45 @@ static bool misbehave(const struct rpc_server *server, int connection, enum rpc_
     }
 }
 
+/* Of a batch each request is answered by itself. */
+static int answer_batch(const struct rpc_server *server, char *body, const json_t *batch)
+{
+    char *one = malloc(REPLY_SIZE);
+    int used = snprintf(body, REPLY_SIZE, "[");
+
+    assert(one != NULL);
+    for (size_t i = 0; i < json_array_size(batch); i++) {
+        char *request = json_dumps(json_array_get(batch, i), JSON_COMPACT);
+        int size = server->answer(one, REPLY_SIZE, request, server->context);
+
+        free(request);
+        assert(size >= 0 && size < REPLY_SIZE - used - 2);
+        used += snprintf(body + used, (size_t)(REPLY_SIZE - used), "%s%s", i == 0 ? "" : ",", one);
+    }
+    free(one);
+    return used + snprintf(body + used, (size_t)(REPLY_SIZE - used), "]");
+}
+
+static int answer_request(const struct rpc_server *server, char *body, const char *request)
+{
+    json_t *batch = json_loads(request, 0, NULL);
+    uint32_t most = atomic_load(&server->batch_max);
+    int size = json_is_array(batch) && most > 0 && json_array_size(batch) > most
+                   ? snprintf(body, REPLY_SIZE, "%s", BATCH_REFUSED)
+               : json_is_array(batch) ? answer_batch(server, body, batch)
+                                      : server->answer(body, REPLY_SIZE, request, server->context);
+
+    json_decref(batch);
+    return size;
+}
+
+static bool fails(const struct rpc_server *server, uint32_t count)
+{
+    uint32_t period = atomic_load(&server->period);
+
+    return period > 0 && count % period < atomic_load(&server->failing);
+}
+
 static void *serve(void *argument)
 {
     struct worker worker = *(struct worker *)argument;
@@ -260,8 +306,10 @@ static void *serve(void *argument)
     while (open && read_request(server, worker.connection, request)) {
         uint32_t count = atomic_fetch_add(&server->requests, 1);
 
-        if (server->answer != NULL) {
-            int size = server->answer(body, REPLY_SIZE, request, server->context);
+        if (fails(server, count)) {
+            open = send_reply(server, worker.connection, "200 OK", "", "<html>try again</html>");
+        } else if (server->answer != NULL) {
+            int size = answer_request(server, body, request);
 
             assert(size >= 0 && size < REPLY_SIZE);
             open = send_reply(server, worker.connection, "200 OK", "", body);
@@ -367,6 +415,17 @@ int rpc_server_pass_on(char *reply, int reply_size, const char *request, void *c
 
     json_decref(queried);
     return size;
+}
+
+void rpc_server_fail_some(struct rpc_server *server, uint32_t period, uint32_t failing)
+{
+    atomic_store(&server->failing, failing);
+    atomic_store(&server->period, period);
+}
+
+void rpc_server_limit_batches(struct rpc_server *server, uint32_t most)
+{
+    atomic_store(&server->batch_max, most);
 }
 
 void rpc_server_stop(struct rpc_server *server)

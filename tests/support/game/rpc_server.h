@@ -49,7 +49,7 @@ enum rpc_behaviour {
 struct rpc_server;
 
 /* Answers with a function of its own instead of a script: writes a whole JSON reply for the
- * request body into reply, returns its length. */
+ * request body into reply, returns its length. Of a batch it gets each request by itself. */
 typedef int rpc_answer(char *reply, int reply_size, const char *request, void *context);
 
 /* An answer whose context is a client (struct rpc) of a chain: passes its answers on. */
@@ -60,6 +60,11 @@ int rpc_server_write(char *reply, int reply_size, const json_t *queried, json_t 
 
 struct rpc_server *rpc_server_start(const enum rpc_behaviour *script, uint32_t script_count);
 struct rpc_server *rpc_server_start_answering(rpc_answer *answer, void *context);
+/* Of period requests the first that many get no answer. */
+void rpc_server_fail_some(struct rpc_server *server, uint32_t period, uint32_t failing);
+
+/* A batch of more requests is refused as a whole, as many providers do; 0: none. */
+void rpc_server_limit_batches(struct rpc_server *server, uint32_t most);
 void rpc_server_stop(struct rpc_server *server);
 
 const char *rpc_server_url(const struct rpc_server *server);

@@ -8,6 +8,8 @@
 
 #include "base/hex.h"
 #include "proofs/bundle/bundle.h"
+#include "proofs/bundle/checkpoint_file.h"
+#include "proofs/commit/piece.h"
 #include "tests/support/test.h"
 
 static void insist(enum status status, const struct error *error)
@@ -64,6 +66,22 @@ void hostile_mirror_copy(const char *to, const char *from)
     file_bytes_release(&bytes);
 }
 
+/* The list of the hashes of a checkpoint's pieces. */
+static void publish_pieces(const char *to, const char *checkpoint, const struct job *job)
+{
+    const uint64_t count = piece_count_of_state(job->tape);
+    struct digest *hashes = calloc(count, sizeof(*hashes));
+    struct safetensors file;
+    struct error error;
+
+    error_init(&error);
+    insist(safetensors_open(&file, &error, checkpoint), &error);
+    insist(checkpoint_file_pieces(hashes, &file, job->tape, &error), &error);
+    safetensors_close(&file);
+    insist(file_write(to, &error, hashes, count * sizeof(*hashes), 0600), &error);
+    free(hashes);
+}
+
 static void publish_segment(struct check_segment *segment, const char *folder, const char *path,
                             struct bundle *bundle, uint32_t index)
 {
@@ -84,6 +102,8 @@ static void publish_segment(struct check_segment *segment, const char *folder, c
     (void)snprintf(to, sizeof(to), "%s/checkpoints/%012u.safetensors", folder,
                    (index + 1) * length);
     hostile_mirror_copy(to, from);
+    (void)snprintf(to, sizeof(to), "%s/checkpoints/%012u.pieces", folder, (index + 1) * length);
+    publish_pieces(to, from, bundle_job(bundle));
 }
 
 struct digest hostile_mirror_publish(struct check_segment *segments, const char *folder,

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/sandbox/sandbox.h"
 #include "proofs/job/job_file.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/check/confine.h"
@@ -170,7 +171,7 @@ static void test_a_child_that_wants_more_than_it_needs_is_ended_and_named(void *
     static const char *const deadly[] = {"socket", "exec", "fork", "kill"};
     static const char *const denied[] = {"secret", "outside", "etc"};
     static const char *const good[] = {"thread", "own", "resolve", "nothing"};
-    const struct confine_means means = confine_means();
+    const struct sandbox_means means = sandbox_means();
     struct check_result *result;
     char path[FILE_PATH_MAX];
     struct error error;

@@ -351,7 +351,7 @@ static void test_a_hostile_mirror_alone_gives_no_verdict(void **state)
 
     for (size_t i = 0; i < HOSTILE; i++) {
         struct check_request *request = request_of(&fixture->text, 0);
-        const struct check_mirror_note *note = &result->mirrors[1];
+        const struct mirror_note *note = &result->mirrors[1];
 
         request->mirror_timeout_s = hostile[i].stalls ? TIMEOUT_S_SHORT : TIMEOUT_S;
         add_mirror(request, fixture, hostile[i].how);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hex.h"
@@ -256,6 +257,43 @@ static void test_the_next_mirror_is_tried(void **state)
     free(result);
 }
 
+/* A state comes from all mirrors at once: the good ones share it, one that lies is asked for nothing
+ * more, one that drips or dies holds nobody up. */
+static void test_a_state_comes_from_all_good_mirrors_at_once(void **state)
+{
+    enum { FIRST, LIAR, DRIP, MORTAL, SECOND, MIRRORS };
+    static const char *const names[MIRRORS] = {"parts-paced-1", "parts-foreign", "parts-drip",
+                                               "mortal", "parts-paced-2"};
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct check_request *request = request_of(fixture, 1);
+    const struct mirror_note *notes = result->mirrors;
+    struct timespec begun;
+    struct timespec now;
+
+    for (int i = 0; i < MIRRORS; i++) {
+        add_mirror(request, fixture, names[i]);
+    }
+    request->mirror_timeout_s = MIRROR_TIMEOUT_S;
+    (void)clock_gettime(CLOCK_MONOTONIC, &begun);
+    check_run(result, request, NULL, NULL);
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    assert_int_equal(result->outcome, CHECK_PROVEN);
+    assert_true(now.tv_sec - begun.tv_sec < MIRROR_TIMEOUT_S);
+    for (int i = 0; i < MIRRORS; i++) {
+        print_message("%s: %u good, %u bad, %u silent, %llu bytes; %s\n", names[i], notes[i].good,
+                      notes[i].bad, notes[i].silent, (unsigned long long)notes[i].bytes,
+                      notes[i].trouble);
+        assert_int_equal(notes[i].bad, i == LIAR);
+    }
+    assert_true(notes[FIRST].bytes > 0 && notes[SECOND].bytes > 0);
+    assert_non_null(strstr(notes[LIAR].trouble, "false bytes of the tensor"));
+    assert_int_equal(notes[LIAR].bytes + notes[DRIP].bytes, 0);
+    assert_string_not_equal(notes[MORTAL].trouble, "");
+    free(request);
+    free(result);
+}
+
 /* A broken download is resumed, or begun again where the server cannot resume. */
 static void test_broken_downloads_are_resumed(void **state)
 {
@@ -376,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_a_hostile_mirror_alone_gives_no_verdict),
         cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
         cmocka_unit_test(test_the_next_mirror_is_tried),
+        cmocka_unit_test(test_a_state_comes_from_all_good_mirrors_at_once),
         cmocka_unit_test(test_broken_downloads_are_resumed),
         cmocka_unit_test(test_a_damaged_cache_is_fetched_again),
         cmocka_unit_test(test_foreign_terms_and_data_give_no_verdict),

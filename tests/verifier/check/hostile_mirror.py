@@ -4,7 +4,8 @@
 the one before), /other/... (what other jobs have under that number);
 /parts-HOW/... gives lists of pieces as they are, and does HOW with all else, or what only parts know:
 /parts-half/... (of a shorter file), /parts-shifted/... (from the byte after), /parts-paced/... (each
-after a moment), /parts-whole/... (no parts, always the whole); /unlisted/... has no lists of pieces;
+after a moment; so does each name that begins with it), /parts-whole/... (no parts, always the whole); /unlisted/... has no lists of pieces;
+/mortal/... gives two parts of a file and then breaks off for ever;
 /good/... does nothing wrong, /norange/... ignores ranges and breaks off in the middle once.
 /switch/... is what the last /set/HOW asked for; /count tells how many answers that did wrong.
 Prints its port. Goes when its standard input closes. Not a test: others start it."""
@@ -20,7 +21,7 @@ import time
 ROOT = sys.argv[1]
 SEGMENT = 4  # steps of one, in all that is served
 broken_once = set()
-switch = {"how": "good", "count": 0}
+switch = {"how": "good", "count": 0, "left": 2}
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
@@ -100,7 +101,12 @@ class Mirror(http.server.BaseHTTPRequestHandler):
             how = "good" if path.endswith(".pieces") else how[6:]
         if how == "unlisted" and path.endswith(".pieces"):
             return self.answer(b"no", code=404)
-        if how == "paced":
+        if how == "mortal" and "Range" in self.headers:
+            switch["left"] -= 1
+            if switch["left"] < 0:
+                self.close_connection = True
+                return None
+        if how.startswith("paced"):
             time.sleep(0.1)
         if how == "silent":
             return time.sleep(1000)
@@ -130,7 +136,7 @@ class Mirror(http.server.BaseHTTPRequestHandler):
         if how == "huge":
             return self.huge()
         if how in ("slow", "drip"):
-            return self.drip(body, how == "slow")
+            return self.drip(*self.ranged(body), how == "slow")
         if how == "norange" and path not in broken_once:
             broken_once.add(path)
             return self.answer(body[: len(body) // 2], length=len(body))
@@ -151,8 +157,10 @@ class Mirror(http.server.BaseHTTPRequestHandler):
         while True:
             self.wfile.write(b"x" * 65536)
 
-    def drip(self, body, silent):
-        self.send_response(200)
+    def drip(self, body, code, extra, silent):
+        self.send_response(code)
+        for name, value in extra:
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         for at in range(len(body)):

@@ -93,7 +93,7 @@ static struct check_request *choose(struct store *store, uint64_t at_ms, const c
 
 /* A check at that moment finds that of the mirror of that letter. */
 static void find(struct store *store, uint64_t at_ms, const char *order, uint32_t tired,
-                 char mirror, struct check_mirror_note note)
+                 char mirror, struct mirror_note note)
 {
     struct check_result *result = calloc(1, sizeof(*result));
     struct check_request *request = choose(store, at_ms, order, tired);
@@ -110,10 +110,10 @@ static void find(struct store *store, uint64_t at_ms, const char *order, uint32_
 
 static void test_failing_mirrors_go_last_and_come_back(void **state)
 {
-    const struct check_mirror_note silent = {.silent = 2, .good = 1, .trouble = "timed out"};
-    const struct check_mirror_note lied = {.bad = 1, .good = 7, .trouble = "not the content"};
-    const struct check_mirror_note served = {.good = 3};
-    const struct check_mirror_note has_none = {.bytes = 0};
+    const struct mirror_note silent = {.silent = 2, .good = 1, .trouble = "timed out"};
+    const struct mirror_note lied = {.bad = 1, .good = 7, .trouble = "not the content"};
+    const struct mirror_note served = {.good = 3};
+    const struct mirror_note has_none = {.bytes = 0};
     struct store store;
     struct error error;
     char path[1200];

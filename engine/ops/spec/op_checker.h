@@ -4,8 +4,8 @@
  * Inside the engine only. The helpers never overflow: a product past TENSOR_COUNT_MAX fails the
  * check and yields zero, so every later comparison is harmless.
  */
-#ifndef ENGINE_OPS_OP_CHECKER_H
-#define ENGINE_OPS_OP_CHECKER_H
+#ifndef ENGINE_OPS_SPEC_OP_CHECKER_H
+#define ENGINE_OPS_SPEC_OP_CHECKER_H
 
 #include "engine/ops/op.h"
 
@@ -53,56 +53,12 @@ uint64_t check_view(struct op_checker *checker, uint32_t axes, uint32_t dims_at,
 void check_fail(struct op_checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* One check per kind, or per group of kinds with the same shapes. */
+/* The check of each row of op_list.h: one per kind, or per group of kinds with the same shapes. */
 typedef void op_check_function(struct op_checker *checker);
-op_check_function op_check_step_next;
-op_check_function op_check_schedule;
-op_check_function op_check_fill;
-op_check_function op_check_batch_tokens;
-op_check_function op_check_batch_samples;
-op_check_function op_check_dropout;
-op_check_function op_check_gather;
-op_check_function op_check_split;
-op_check_function op_check_concat;
-op_check_function op_check_expand;
-op_check_function op_check_im2col;
-op_check_function op_check_col2im;
-op_check_function op_check_binary;
-op_check_function op_check_scale;
-op_check_function op_check_unary;
-op_check_function op_check_unary_grad;
-op_check_function op_check_rotary;
-op_check_function op_check_squared_error_grad;
-op_check_function op_check_squared_error;
-op_check_function op_check_quantize;
-op_check_function op_check_equilibrate;
-op_check_function op_check_contract;
-op_check_function op_check_contract_ones;
-op_check_function op_check_contract_onehot;
-op_check_function op_check_row_sum;
-op_check_function op_check_layer_norm;
-op_check_function op_check_layer_norm_grad;
-op_check_function op_check_rms_norm;
-op_check_function op_check_rms_norm_grad;
-op_check_function op_check_softmax;
-op_check_function op_check_softmax_grad;
-op_check_function op_check_cross_entropy;
-op_check_function op_check_cross_entropy_grad;
-op_check_function op_check_reduce;
-op_check_function op_check_gather_elements;
-op_check_function op_check_gather_elements_grad;
-op_check_function op_check_max_pool;
-op_check_function op_check_max_pool_grad;
-op_check_function op_check_mean_pool;
-op_check_function op_check_mean_pool_grad;
-op_check_function op_check_clip_factor;
-op_check_function op_check_sgd;
-op_check_function op_check_adamw;
-op_check_function op_check_map;
-op_check_function op_check_general_binary;
-op_check_function op_check_select;
-op_check_function op_check_move;
-op_check_function op_check_place;
-op_check_function op_check_cast;
+#define OP_SPEC(ins, in_names, outs, out_names, counts, SET, check) op_check_##check
+#define CHECK(NAME, text, spec, ...)                                op_check_function spec;
+OP_LIST(CHECK)
+#undef CHECK
+#undef OP_SPEC
 
-#endif /* ENGINE_OPS_OP_CHECKER_H */
+#endif /* ENGINE_OPS_SPEC_OP_CHECKER_H */

@@ -1,9 +1,9 @@
 /*
- * op_spec.h - the table of kinds: their names, their counts and their checks. Inside the engine
- * only.
+ * op_spec.h - of each kind the names, the counts and the check, as op_list.h has them. Inside the
+ * engine only.
  */
-#ifndef ENGINE_OPS_OP_SPEC_H
-#define ENGINE_OPS_OP_SPEC_H
+#ifndef ENGINE_OPS_SPEC_OP_SPEC_H
+#define ENGINE_OPS_SPEC_OP_SPEC_H
 
 #include "engine/ops/op.h"
 
@@ -13,7 +13,7 @@ struct op_checker;
  * minima (SPLIT, CONCAT). */
 struct op_spec {
     const char *name;
-    const char *inputs;     /* names, separated by spaces; a last "..." repeats */
+    const char *inputs;     /* names, separated by spaces or commas; the last one repeats */
     const char *outputs;    /* likewise */
     const char *attributes; /* likewise; names that end in _bits print as numbers */
     uint8_t input_count_min;
@@ -26,7 +26,8 @@ struct op_spec {
 /* The specification of kind, which must be below OP_KIND_COUNT. */
 const struct op_spec *op_spec(enum op_kind kind);
 
-/* Copies the index-th name of a list of names; past a trailing "..." the last name repeats. */
+/* Copies the index-th name of a list of names in small letters; past the last one it repeats, with
+ * a number. */
 void op_spec_name(char *name, size_t size, const char *names, uint32_t index);
 
-#endif /* ENGINE_OPS_OP_SPEC_H */
+#endif /* ENGINE_OPS_SPEC_OP_SPEC_H */

@@ -5,8 +5,8 @@
  * one of result and error, with no key twice. Everything else is the endpoint's fault
  * (STATUS_BAD_FORMAT), never a result.
  */
-#ifndef CHAIN_EVM_RPC_REPLY_H
-#define CHAIN_EVM_RPC_REPLY_H
+#ifndef CHAIN_EVM_RPC_RPC_REPLY_H
+#define CHAIN_EVM_RPC_RPC_REPLY_H
 
 #include <jansson.h>
 #include <stddef.h>
@@ -34,6 +34,12 @@ MUST_CHECK enum status rpc_reply_read(json_t **result, struct rpc_failure *failu
                                       const char *text, size_t size, uint64_t id,
                                       struct error *error);
 
+/* The replies to a batch whose ids are first_id and those after it, in any order: *results is a
+ * list in the order of the ids. STATUS_REFUSED: one of them, or the whole batch, was refused. */
+MUST_CHECK enum status rpc_reply_read_batch(json_t **results, struct rpc_failure *failure,
+                                            const char *text, size_t size, uint64_t first_id,
+                                            size_t count, struct error *error);
+
 /* Typed reading of results. name is for the sentence; a field that is missing is malformed. */
 MUST_CHECK enum status rpc_field_u64(uint64_t *value, const json_t *object, const char *name,
                                      struct error *error);
@@ -56,4 +62,4 @@ MUST_CHECK enum status rpc_value_hash(struct hash32 *value, const json_t *json, 
 MUST_CHECK enum status rpc_value_data(uint8_t *bytes, size_t bytes_size, size_t *size,
                                       const json_t *json, const char *what, struct error *error);
 
-#endif /* CHAIN_EVM_RPC_REPLY_H */
+#endif /* CHAIN_EVM_RPC_RPC_REPLY_H */

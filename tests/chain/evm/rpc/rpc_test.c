@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "chain/evm/rpc.h"
+#include "chain/evm/rpc/rpc.h"
 #include "tests/support/game/rpc_server.h"
 
 enum {

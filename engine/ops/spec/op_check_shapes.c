@@ -4,7 +4,7 @@
  */
 #include "engine/ops/contraction.h"
 #include "engine/ops/image.h"
-#include "engine/ops/op_checker.h"
+#include "engine/ops/spec/op_checker.h"
 
 /* A row has at most FOLD_CHUNK chunks, so that the fold of the parts is one chunk. */
 #define COLUMNS_MAX ((uint64_t)FOLD_CHUNK * FOLD_CHUNK)

@@ -4,8 +4,8 @@
  * The reply's size and time are bounded; redirects, other protocols and compressed bodies are not
  * taken. Messages name only the host: the rest of a URL may hold the user's access key.
  */
-#ifndef CHAIN_EVM_RPC_TRANSPORT_H
-#define CHAIN_EVM_RPC_TRANSPORT_H
+#ifndef CHAIN_EVM_RPC_RPC_TRANSPORT_H
+#define CHAIN_EVM_RPC_RPC_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 #define RPC_LABEL_SIZE       300
 #define RPC_REQUEST_SIZE_MAX (32u * 1024 * 1024)
 #define RPC_REPLY_SIZE_MAX   (32u * 1024 * 1024)
+#define RPC_PAUSE_S_MAX      600
 
 struct rpc_transport;
 
@@ -35,9 +36,10 @@ const char *rpc_transport_label(const struct rpc_transport *transport);
 
 /* Posts body. *reply stays valid until the next call. STATUS_UNREACHABLE for whatever
  * another endpoint or a later try may mend: no connection, a timeout, a cut or too long
- * reply, an HTTP status that is not 200. */
+ * reply, an HTTP status that is not 200. *pause_s: how long the endpoint then asked to be left
+ * alone (Retry-After of 429 and 503, at most RPC_PAUSE_S_MAX); else 0. */
 MUST_CHECK enum status rpc_transport_post(struct rpc_transport *transport, const char **reply,
-                                          size_t *reply_size, const char *body, size_t body_size,
-                                          struct error *error);
+                                          size_t *reply_size, uint32_t *pause_s, const char *body,
+                                          size_t body_size, struct error *error);
 
-#endif /* CHAIN_EVM_RPC_TRANSPORT_H */
+#endif /* CHAIN_EVM_RPC_RPC_TRANSPORT_H */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/ops/op_spec.h"
+#include "engine/ops/spec/op_spec.h"
 #include "tests/support/test.h"
 
 #define F DTYPE_F32

@@ -1,5 +1,5 @@
 /* rpc_reply.c - see rpc_reply.h. */
-#include "chain/evm/rpc_reply.h"
+#include "chain/evm/rpc/rpc_reply.h"
 
 #include <string.h>
 
@@ -53,7 +53,8 @@ static enum status read_failure(struct rpc_failure *failure, const json_t *objec
                      (long long)failure->code);
 }
 
-static enum status check_envelope(const json_t *root, uint64_t id, struct error *error)
+/* STATUS_BAD_FORMAT, too, where the id is none of ours. */
+static enum status check_envelope(uint64_t *id, const json_t *root, struct error *error)
 {
     const json_t *version = json_object_get(root, "jsonrpc");
     const json_t *reply_id = json_object_get(root, "id");
@@ -62,21 +63,47 @@ static enum status check_envelope(const json_t *root, uint64_t id, struct error 
         strcmp(json_string_value(version), "2.0") != 0) {
         return malformed(error, "not JSON-RPC 2.0");
     }
-    if (!json_is_integer(reply_id) || json_integer_value(reply_id) < 0 ||
-        (uint64_t)json_integer_value(reply_id) != id) {
+    if (!json_is_integer(reply_id) || json_integer_value(reply_id) < 0) {
         return malformed(error, "the id is not that of the request");
     }
+    *id = (uint64_t)json_integer_value(reply_id);
     return STATUS_OK;
+}
+
+/* *result is borrowed from root. */
+static enum status read_outcome(json_t **result, struct rpc_failure *failure, const json_t *root,
+                                struct error *error)
+{
+    json_t *value = json_object_get(root, "result");
+    json_t *failed = json_object_get(root, "error");
+
+    /* Only a message may hold a NUL: nodes put the bytes of a revert into it. */
+    if (strict_json_has_nul(value) || strict_json_has_nul(json_object_get(failed, "data"))) {
+        return malformed(error, "a NUL in a string");
+    }
+    if (json_is_null(failed) && value != NULL) {
+        failed = NULL; /* some nodes send "error": null next to a result */
+    }
+    if ((value == NULL) == (failed == NULL)) {
+        return malformed(error, "not exactly one of result and error");
+    }
+    *result = value;
+    return failed != NULL ? read_failure(failure, failed, error) : STATUS_OK;
+}
+
+static enum status parse(json_t **root, const char *text, size_t size)
+{
+    return strict_json_parse_escaped_nul(root, NULL, "a reply", text, size, size,
+                                         STRICT_JSON_DEPTH_MAX);
 }
 
 enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const char *text,
                            size_t size, uint64_t id, struct error *error)
 {
     json_t *root;
-    json_t *value;
-    json_t *failed;
-    enum status status = strict_json_parse_escaped_nul(&root, NULL, "a reply", text, size, size,
-                                                       STRICT_JSON_DEPTH_MAX);
+    json_t *value = NULL;
+    uint64_t found = 0;
+    enum status status = parse(&root, text, size);
 
     memset(failure, 0, sizeof(*failure));
     *result = NULL;
@@ -84,25 +111,73 @@ enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const c
         json_decref(root);
         return malformed(error, "not one JSON object");
     }
-    TRY_OUT(check_envelope(root, id, error));
-    value = json_object_get(root, "result");
-    failed = json_object_get(root, "error");
-    /* Only a message may hold a NUL: nodes put the bytes of a revert into it. */
-    if (strict_json_has_nul(value) || strict_json_has_nul(json_object_get(failed, "data"))) {
-        TRY_OUT(malformed(error, "a NUL in a string"));
+    TRY_OUT(check_envelope(&found, root, error));
+    if (found != id) {
+        TRY_OUT(malformed(error, "the id is not that of the request"));
     }
-    if (json_is_null(failed) && value != NULL) {
-        failed = NULL; /* some nodes send "error": null next to a result */
-    }
-    if ((value == NULL) == (failed == NULL)) {
-        TRY_OUT(malformed(error, "not exactly one of result and error"));
-    }
-    if (failed != NULL) {
-        TRY_OUT(read_failure(failure, failed, error));
-    }
+    TRY_OUT(read_outcome(&value, failure, root, error));
     *result = json_incref(value);
 out:
     json_decref(root);
+    return status;
+}
+
+/* An endpoint that refuses a batch answers with one error, often without an id. */
+static enum status read_batch_refusal(struct rpc_failure *failure, const json_t *root,
+                                      struct error *error)
+{
+    const json_t *failed = json_object_get(root, "error");
+
+    return json_is_object(failed) && !strict_json_has_nul(json_object_get(failed, "data"))
+               ? read_failure(failure, failed, error)
+               : malformed(error, "not a list of replies");
+}
+
+static enum status read_of_batch(json_t *results, struct rpc_failure *failure, const json_t *reply,
+                                 uint64_t first_id, struct error *error)
+{
+    json_t *value = NULL;
+    uint64_t id = 0;
+
+    TRY(check_envelope(&id, reply, error));
+    if (id < first_id || id - first_id >= json_array_size(results) ||
+        !json_is_false(json_array_get(results, (size_t)(id - first_id)))) {
+        return malformed(error, "an id that is not of the batch, or twice");
+    }
+    TRY(read_outcome(&value, failure, reply, error));
+    return json_array_set(results, (size_t)(id - first_id), value) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "no memory for a reply");
+}
+
+enum status rpc_reply_read_batch(json_t **results, struct rpc_failure *failure, const char *text,
+                                 size_t size, uint64_t first_id, size_t count, struct error *error)
+{
+    json_t *made = json_array();
+    json_t *root;
+    enum status status = parse(&root, text, size);
+
+    memset(failure, 0, sizeof(*failure));
+    *results = NULL;
+    if (status != STATUS_OK) {
+        TRY_OUT(malformed(error, "not a list of replies"));
+    }
+    if (json_is_object(root)) {
+        TRY_OUT(read_batch_refusal(failure, root, error));
+    }
+    if (!json_is_array(root) || json_array_size(root) != count) {
+        TRY_OUT(malformed(error, "not as many replies as the batch has requests"));
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(made, json_false()); /* not there yet */
+    }
+    for (size_t i = 0; i < count; i++) {
+        TRY_OUT(read_of_batch(made, failure, json_array_get(root, i), first_id, error));
+    }
+    *results = json_incref(made);
+out:
+    json_decref(root);
+    json_decref(made);
     return status;
 }
 

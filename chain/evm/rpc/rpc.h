@@ -4,13 +4,16 @@
  * A call goes to the endpoint that worked last; trouble on the way (no connection, a timeout, a
  * malformed reply, "too many requests") moves on to the next, and after a round of all of them
  * waits, longer each time and never exactly as long, before the next round. A refusal
- * is an answer: it is returned at once.
+ * is an answer: it is returned at once. An endpoint that asks for a pause (Retry-After) gets it.
+ *
+ * What ails an endpoint is kept, with the time since when, until it is mended; what lasts is told
+ * to the log, and so is its end.
  *
  * A call may arrive twice. Reads bear that, and so does a raw transaction, since its hash is its
  * identity.
  */
-#ifndef CHAIN_EVM_RPC_H
-#define CHAIN_EVM_RPC_H
+#ifndef CHAIN_EVM_RPC_RPC_H
+#define CHAIN_EVM_RPC_RPC_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -18,9 +21,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "chain/evm/rpc_reply.h"
+#include "base/io/log.h"
+#include "chain/evm/rpc/rpc_reply.h"
 
 #define RPC_ENDPOINTS_MAX 16
+#define RPC_REASON_SIZE   400
+#define RPC_TELL_AFTER_S  15 /* trouble of an endpoint that lasts goes to the log */
 
 struct rpc_options {
     const char *const *urls; /* borrowed for rpc_new */
@@ -32,6 +38,7 @@ struct rpc_options {
     size_t reply_size_max;
     bool (*stopped)(void *context); /* polled while waiting; NULL: never */
     void *context;
+    const struct log *log; /* learns of endpoints that are ill; borrowed; NULL: nobody does */
 };
 
 /* Sensible values for everything but the URLs. */
@@ -51,6 +58,11 @@ MUST_CHECK enum status rpc_call(struct rpc *rpc, json_t **result, const char *me
 MUST_CHECK enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result,
                                    const char *method, json_t *params, struct error *error);
 
+/* One request with a list of params for the same method: *results has the results in their order.
+ * STATUS_REFUSED: one of them, or the batch, was refused. */
+MUST_CHECK enum status rpc_batch_at(struct rpc *rpc, size_t endpoint, json_t **results,
+                                    const char *method, json_t *params_list, struct error *error);
+
 /* The error object of the last STATUS_REFUSED. */
 const struct rpc_failure *rpc_failure(const struct rpc *rpc);
 
@@ -63,6 +75,25 @@ const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint);
  * lately come last, longer the more often they failed in a row. Returns how many come before. */
 size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX]);
 
+struct rpc_endpoint_state {
+    const char *label;
+    bool ill;
+    char reason[RPC_REASON_SIZE]; /* of an ill one */
+    uint64_t since_s;             /* ... and the time of day at which that began */
+};
+
+void rpc_endpoint_look(const struct rpc *rpc, struct rpc_endpoint_state *state, size_t endpoint);
+
+/* It answers, but not as it should: the reason stays until rpc_endpoint_clear() of this method. */
+void rpc_endpoint_blame(struct rpc *rpc, size_t endpoint, const char *method, const char *reason);
+void rpc_endpoint_clear(struct rpc *rpc, size_t endpoint, const char *method);
+
+/* It is asked nothing more, for this reason; NULL: again. */
+void rpc_endpoint_bar(struct rpc *rpc, size_t endpoint, const char *reason);
+
+/* Has it failed twice in a row, or is it to be left alone? */
+bool rpc_endpoint_is_out(const struct rpc *rpc, size_t endpoint);
+
 /* Is there a stop? */
 bool rpc_is_stopped(const struct rpc *rpc);
 
@@ -74,4 +105,4 @@ bool rpc_endpoint_again(struct rpc *rpc, uint32_t *round);
 MUST_CHECK enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char *method,
                                         json_t *params, struct error *error);
 
-#endif /* CHAIN_EVM_RPC_H */
+#endif /* CHAIN_EVM_RPC_RPC_H */

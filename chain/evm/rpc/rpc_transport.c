@@ -1,5 +1,5 @@
 /* rpc_transport.c - see rpc_transport.h. */
-#include "chain/evm/rpc_transport.h"
+#include "chain/evm/rpc/rpc_transport.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -12,6 +12,10 @@
 
 enum {
     HTTP_OK = 200,
+    HTTP_UNAUTHORIZED = 401,
+    HTTP_FORBIDDEN = 403,
+    HTTP_TOO_MANY = 429,
+    HTTP_BUSY = 503,
     REPLY_FIRST_SIZE = 4096,
 };
 
@@ -176,14 +180,39 @@ const char *rpc_transport_label(const struct rpc_transport *transport)
     return transport->label;
 }
 
+static uint32_t asked_pause(CURL *curl, long http_status)
+{
+    curl_off_t pause_s = 0;
+
+    if ((http_status != HTTP_TOO_MANY && http_status != HTTP_BUSY) ||
+        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &pause_s) != CURLE_OK || pause_s < 0) {
+        return 0;
+    }
+    return pause_s < RPC_PAUSE_S_MAX ? (uint32_t)pause_s : RPC_PAUSE_S_MAX;
+}
+
+static const char *explain_http(long http_status)
+{
+    switch (http_status) {
+    case HTTP_UNAUTHORIZED:
+    case HTTP_FORBIDDEN:
+        return ": the access key in its URL is wrong, or not allowed to";
+    case HTTP_TOO_MANY:
+        return ": too many requests";
+    default:
+        return "";
+    }
+}
+
 enum status rpc_transport_post(struct rpc_transport *transport, const char **reply,
-                               size_t *reply_size, const char *body, size_t body_size,
-                               struct error *error)
+                               size_t *reply_size, uint32_t *pause_s, const char *body,
+                               size_t body_size, struct error *error)
 {
     CURL *curl = transport->curl;
     long http_status = 0;
     CURLcode code;
 
+    *pause_s = 0;
     transport->reply_size = 0;
     transport->too_long = false;
     transport->curl_error[0] = '\0';
@@ -206,8 +235,9 @@ enum status rpc_transport_post(struct rpc_transport *transport, const char **rep
     }
     if (curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status) != CURLE_OK ||
         http_status != HTTP_OK) {
-        return error_set(error, STATUS_UNREACHABLE, "%s: HTTP status %ld", transport->label,
-                         http_status);
+        *pause_s = asked_pause(curl, http_status);
+        return error_set(error, STATUS_UNREACHABLE, "%s: HTTP status %ld%s", transport->label,
+                         http_status, explain_http(http_status));
     }
     *reply = transport->reply == NULL ? "" : transport->reply;
     *reply_size = transport->reply_size;

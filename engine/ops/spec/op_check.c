@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "engine/ops/op_checker.h"
-#include "engine/ops/op_spec.h"
+#include "engine/ops/spec/op_checker.h"
+#include "engine/ops/spec/op_spec.h"
 
 /* A stream is one word of the Philox counter. */
 #define STREAM_MAX UINT32_MAX
