@@ -50,7 +50,7 @@ bench_support := $(patsubst %.c,%.o,$(filter bench/support/%,$(bench_sources)))
 
 program := $(if $(wildcard lockstep.c),$(BUILD)/lockstep)
 ready := $(BUILD)/setup/build.ok
-include mk/compile.mk mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk
+include mk/compile.mk mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk mk/arm.mk
 
 # ---- the program --------------------------------------------------------------------------
 
