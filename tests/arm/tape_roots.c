@@ -6,7 +6,7 @@
  *   tape_roots SET pinned STEPS   the states of the pinned training runs, up to that many steps; the
  *                                 exit status is 1 where one is another
  *
- * SET: a name of isa_name(), or "best". A set that is not here is refused with the status 2.
+ * The last line is SHA-256 of the lines before, by the instructions of this processor. SET: a name of isa_name(), or "best". A set that is not here is refused with the status 2.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,29 +35,45 @@ static void digest_add(struct sha256 *hash, const struct random_machine *random)
     }
 }
 
-static void print_tape(enum isa isa, uint64_t seed)
+/* Prints a line, and adds it to the sum of all. */
+static void print_root(struct sha256 *all, const char *name, uint64_t number, const char *root)
+{
+    char line[160];
+
+    (void)snprintf(line, sizeof(line), "%s %llu %s\n", name, (unsigned long long)number, root);
+    sha256_add(all, line, strlen(line));
+    (void)fputs(line, stdout);
+}
+
+static void end(char *text, struct sha256 *hash)
+{
+    struct digest digest;
+
+    sha256_end(hash, &digest);
+    hex_encode(text, digest.bytes, sizeof(digest.bytes));
+}
+
+static void print_tape(struct sha256 *all, enum isa isa, uint64_t seed)
 {
     struct tape *tape = random_tape(seed, 3 + (uint32_t)(seed % 25));
     struct machine_options options = {.isa = isa, .thread_count = THREADS};
     struct random_machine random;
     struct sha256 hash;
-    struct digest digest;
-    char text[2 * sizeof(digest.bytes) + 1];
+    char text[2 * sizeof(struct digest) + 1];
 
     random_machine_open(&random, tape, &options, seed);
     random_machine_step(&random, NULL);
     random_machine_step(&random, NULL);
     sha256_init(&hash, SHA256_ISA_BEST);
     digest_add(&hash, &random);
-    sha256_end(&hash, &digest);
-    hex_encode(text, digest.bytes, sizeof(digest.bytes));
-    printf("tape %llu %s\n", (unsigned long long)seed, text);
+    end(text, &hash);
+    print_root(all, "tape", seed, text);
     random_machine_close(&random);
     tape_free(tape);
 }
 
 /* Is every state up to `most` steps the pinned one? */
-static bool print_run(enum isa isa, const struct training_run *run, uint32_t most)
+static bool print_run(struct sha256 *all, enum isa isa, const struct training_run *run, uint32_t most)
 {
     struct model_options options;
     struct small_model small;
@@ -74,7 +90,7 @@ static bool print_run(enum isa isa, const struct training_run *run, uint32_t mos
         small_machine_steps(machine, run->steps[i] - done);
         done = run->steps[i];
         small_machine_digest(digest, machine);
-        printf("%s %u %s\n", model_kind_name(run->kind), done, digest);
+        print_root(all, model_kind_name(run->kind), done, digest);
         same &= strcmp(digest, run->digests[i]) == 0;
     }
     backend_cpu.close(machine);
@@ -102,12 +118,18 @@ int main(int argc, char **argv)
         return 2;
     }
     uint64_t count = strtoull(argv[3], NULL, 10);
+    char text[2 * sizeof(struct digest) + 1];
+    struct sha256 all;
+
+    sha256_init(&all, SHA256_ISA_BEST);
 
     for (uint64_t seed = 0; strcmp(argv[2], "tapes") == 0 && seed < count; seed++) {
-        print_tape(isa, seed);
+        print_tape(&all, isa, seed);
     }
     for (int kind = 0; strcmp(argv[2], "pinned") == 0 && kind < MODEL_COUNT; kind++) {
-        same &= print_run(isa, &training_runs[kind], (uint32_t)count);
+        same &= print_run(&all, isa, &training_runs[kind], (uint32_t)count);
     }
+    end(text, &all);
+    printf("all of them %s\n", text);
     return same ? 0 : 1;
 }

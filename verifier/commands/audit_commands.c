@@ -36,6 +36,7 @@ static const struct option_spec options[] = {
      .fallback = "1",
      .help = "what the sample is drawn by; a cheat must not know it before"},
     RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES),
+    RUN_ISA_OPTION,
     RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
      .kind = OPTION_SIZE,
@@ -115,6 +116,9 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
     const struct options *given = context->options;
     enum status status = machine_options_default(&audit_options->machine, error);
 
+    if (status == STATUS_OK && options_given(given, "isa")) {
+        status = machine_options_isa(&audit_options->machine, options_text(given, "isa"), error);
+    }
     audit_options->machine.thread_count = (int)options_number(given, "threads");
     if (audit_options->machine.thread_count == 0) {
         audit_options->machine.thread_count = omp_get_max_threads();

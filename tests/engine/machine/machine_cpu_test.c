@@ -495,7 +495,7 @@ static void test_memory_limit_refuses_before_allocating(void **state)
 {
     static const uint64_t dims[2] = {1 << 20, 1 << 19};
     struct builder *builder = builder_new(PRECISION_DEFAULT);
-    struct machine_options options = {.isa = isa_best(), .thread_count = 1};
+    struct machine_options options = {.thread_count = 1};
     struct tape *tape = NULL;
     struct machine *machine = NULL;
     struct error error;
@@ -507,10 +507,17 @@ static void test_memory_limit_refuses_before_allocating(void **state)
     assert_int_equal(builder_finish(&tape, builder, &error), STATUS_OK);
     builder_free(builder);
     options.memory_max = 1 << 20;
-    assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_NO_MEMORY);
-    assert_null(machine);
-    assert_non_null(strstr(error.text, "and 1.0 MiB are allowed"));
-    assert_non_null(strstr(error.text, "needs 2097152.0 MiB"));
+    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+        if (isa_available((enum isa)isa)) {
+            options.isa = (enum isa)isa;
+            assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_NO_MEMORY);
+            assert_null(machine);
+            assert_non_null(strstr(error.text, "and 1.0 MiB are allowed"));
+            /* A vector kernel writes over its input; a rule may still read it. */
+            assert_non_null(strstr(error.text, isa == ISA_SCALAR ? "needs 4194304.0 MiB"
+                                                                 : "needs 2097152.0 MiB"));
+        }
+    }
     tape_free(tape);
 }
 
