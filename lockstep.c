@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "chain/commands/commands.h"
 #include "client/commands.h"
+#include "data/commands/data_commands.h"
 #include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
 #include "verifier/check/workers.h"
@@ -15,6 +16,7 @@
 
 static const struct command_group *const groups[] = {
     &program_commands,  /* help, doctor */
+    &data_commands,     /* data pack, check, show */
     &job_commands,      /* job new, show */
     &prover_commands,   /* prover run, resume, status */
     &bundle_commands,   /* bundle steps, segments, check, export, import, key */

@@ -12,19 +12,18 @@ void hex_encode(char *text, const uint8_t *bytes, size_t size)
     text[2 * size] = '\0';
 }
 
-/* The value of a digit, or 16. */
-static unsigned digit_value(char digit)
+int hex_digit(char digit)
 {
     if (digit >= '0' && digit <= '9') {
-        return (unsigned)(digit - '0');
+        return digit - '0';
     }
     if (digit >= 'a' && digit <= 'f') {
-        return (unsigned)(digit - 'a') + 10;
+        return digit - 'a' + 10;
     }
     if (digit >= 'A' && digit <= 'F') {
-        return (unsigned)(digit - 'A') + 10;
+        return digit - 'A' + 10;
     }
-    return 16;
+    return -1;
 }
 
 enum status hex_decode(uint8_t *bytes, size_t size, const char *text, size_t text_length)
@@ -37,13 +36,13 @@ enum status hex_decode(uint8_t *bytes, size_t size, const char *text, size_t tex
         return STATUS_BAD_FORMAT;
     }
     for (size_t i = 0; i < size; i++) {
-        unsigned high = digit_value(text[2 * i]);
-        unsigned low = digit_value(text[2 * i + 1]);
+        int high = hex_digit(text[2 * i]);
+        int low = hex_digit(text[2 * i + 1]);
 
-        if (high > 15 || low > 15) {
+        if (high < 0 || low < 0) {
             return STATUS_BAD_FORMAT;
         }
-        bytes[i] = (uint8_t)(high << 4 | low);
+        bytes[i] = (uint8_t)((unsigned)high << 4 | (unsigned)low);
     }
     return STATUS_OK;
 }

@@ -10,6 +10,9 @@
 /* The size of the text of so many bytes, with the NUL. */
 #define HEX_SIZE(byte_count) (2 * (byte_count) + 1)
 
+/* The value of a digit of either case, or -1. */
+int hex_digit(char digit);
+
 /* Writes 2 * size lower-case digits and a NUL; text holds HEX_SIZE(size). */
 void hex_encode(char *text, const uint8_t *bytes, size_t size);
 

@@ -7,7 +7,7 @@
  * right after the training and what runs second is not alike, whatever it is: each kind comes first
  * in every other segment, and its cost is the mean of both medians. Then a node
  * gets 200 small jobs at once. Then cheats are timed from the block with the commitment to the
- * block with the claim; and, with mpirun, audits by one rank and by two.
+ * block with the claim; and audits by one worker and by two.
  *
  *     NODE_THREADS=1       of solver and verifier
  *     NODE_SEGMENTS=7      segments of up to 50 steps; of longer ones as many as take that long
@@ -506,17 +506,16 @@ static void claims(struct bench *bench)
     free(beside);
 }
 
-/* ---- an audit by ranks ----------------------------------------------------------------- */
+/* ---- an audit by workers --------------------------------------------------------------- */
 
-static double audit_seconds(const char *bundle, const char *data, int ranks)
+static double audit_seconds(const char *bundle, const char *data, int workers)
 {
     char command[2400];
     double start = bench_now();
 
     (void)snprintf(command, sizeof(command),
-                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -np %d "
-                   "--oversubscribe " PROGRAM " audit --threads 1 --data %s %s >/dev/null 2>&1",
-                   ranks, data, bundle);
+                   PROGRAM " audit --workers %d --threads 1 --data %s %s >/dev/null 2>&1", workers,
+                   data, bundle);
     if (system(command) != 0) {
         (void)fprintf(stderr, "node: %s\n", command);
         exit(1);
@@ -524,13 +523,12 @@ static double audit_seconds(const char *bundle, const char *data, int ranks)
     return bench_now() - start;
 }
 
-static void ranks(struct bench *bench, const char *data, const char *bundle)
+static void audit_workers(struct bench *bench, const char *data, const char *bundle)
 {
     struct numbers *ratios = calloc(1, sizeof(*ratios));
 
-    if (ratios == NULL || system("command -v mpirun >/dev/null 2>&1") != 0 ||
-        access(PROGRAM, X_OK) != 0) {
-        (void)fprintf(stderr, "  no mpirun, or no " PROGRAM ": ranks are left out\n");
+    if (ratios == NULL || access(PROGRAM, X_OK) != 0) {
+        (void)fprintf(stderr, "  no " PROGRAM ": audits are left out\n");
         free(ratios);
         return;
     }
@@ -539,7 +537,7 @@ static void ranks(struct bench *bench, const char *data, const char *bundle)
 
         numbers_add(ratios, one / audit_seconds(bundle, data, 2));
     }
-    bench_record(bench, "an audit by 2 ranks of 1 thread against 1 rank", "times",
+    bench_record(bench, "an audit by 2 workers of 1 thread against 1 worker", "times",
                  numbers_at(ratios, 0.5), 0.0, 1);
     free(ratios);
 }
@@ -594,7 +592,7 @@ int main(int argc, char **argv)
         claims(&bench);
     }
     if (is_wanted("costs") && (only == 0 || only == 50)) {
-        ranks(&bench, data, small_path("run-50"));
+        audit_workers(&bench, data, small_path("run-50"));
     }
     return bench_finish(&bench);
 }

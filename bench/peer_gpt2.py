@@ -6,6 +6,7 @@ parameters and their update are float32. Standard input holds the parameters (fl
 the published names), then for each step the batch's tokens and targets (uint32). The answer to each
 step is a line of JSON.
 """
+import os
 import sys
 import time
 
@@ -72,7 +73,28 @@ class Model(torch.nn.Module):
         return F.cross_entropy(logits, targets.view(-1))
 
 
+def bfloat16_slowness():
+    """How many times longer one product takes in bfloat16 than in float32: processors that have no such
+    products are slower by hundreds, and a whole step would not end."""
+    least = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        x, w = torch.ones(64, 384, dtype=dtype), torch.ones(384, 384, dtype=dtype)
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            x @ w
+            times.append(time.perf_counter() - start)
+        least[dtype] = min(times[1:])
+    return least[torch.bfloat16] / least[torch.float32]
+
+
 def main():
+    slowness_max = float(os.environ.get("STEP_BFLOAT16_SLOWNESS", "8"))
+    slowness = bfloat16_slowness() if BFLOAT16 else 0
+    if slowness > slowness_max:
+        say(error="this processor has no products of bfloat16: one takes %.0f times as long as in float32"
+            % slowness, advice="the peer in float32 is timed all the same")
+        return
     torch.set_flush_denormal(True)
     model = Model()
     parameters = list(model.parameters())

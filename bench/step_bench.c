@@ -49,12 +49,15 @@ static const struct size_case sizes[] = {
 
 enum party { OURS, BASELINE, TORCH, TORCH_BFLOAT16, PARTY_COUNT };
 
+static const char *const peers[PARTY_COUNT] = {"", "OpenBLAS and fast math", "PyTorch float32",
+                                               "PyTorch bfloat16 autocast"};
+
 struct contest {
     struct gpt2_case one;
     struct machine *machine;
     struct gpt2_baseline *baseline;
     struct torch_child torch[PARTY_COUNT]; /* of the parties from TORCH on */
-    bool has_torch;
+    bool has[PARTY_COUNT];                 /* who takes part */
     int threads;
     double loss[PARTY_COUNT];
     double seconds[PARTY_COUNT][ROUNDS_MAX];
@@ -99,16 +102,18 @@ static enum status step_all(struct contest *contest, uint32_t step, double *seco
     TRY(step_ours(contest, &seconds[OURS], error));
     pause_between();
     step_baseline(contest, &seconds[BASELINE]);
-    for (int party = TORCH; party < PARTY_COUNT && contest->has_torch; party++) {
-        pause_between();
-        TRY(gpt2_torch_step(&contest->torch[party], &contest->loss[party], &seconds[party],
-                            &contest->one, error));
+    for (int party = TORCH; party < PARTY_COUNT; party++) {
+        if (contest->has[party]) {
+            pause_between();
+            TRY(gpt2_torch_step(&contest->torch[party], &contest->loss[party], &seconds[party],
+                                &contest->one, error));
+        }
     }
     for (int party = BASELINE; party < PARTY_COUNT && step < LOSS_STEPS_CHECKED; party++) {
         double apart = fabs(contest->loss[party] / contest->loss[OURS] - 1.0);
 
         /* A NaN counts as the worst. */
-        if ((party < TORCH || contest->has_torch) && !(apart <= contest->worst[party])) {
+        if (contest->has[party] && !(apart <= contest->worst[party])) {
             contest->worst[party] = apart;
         }
     }
@@ -136,14 +141,14 @@ static enum status open_all(struct contest *contest, const struct gpt2_size *siz
     if (contest->baseline == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the baseline");
     }
-    error_init(&missing);
-    contest->has_torch = true;
-    for (int party = TORCH; party < PARTY_COUNT && contest->has_torch; party++) {
-        contest->has_torch = gpt2_torch_open(&contest->torch[party], &contest->one, threads,
-                                             party == TORCH_BFLOAT16, &missing) == STATUS_OK;
-    }
-    if (!contest->has_torch) {
-        fprintf(stderr, "  without PyTorch: %s (%s)\n", missing.text, missing.advice);
+    contest->has[BASELINE] = true;
+    for (int party = TORCH; party < PARTY_COUNT; party++) {
+        error_init(&missing);
+        contest->has[party] = gpt2_torch_open(&contest->torch[party], &contest->one, threads,
+                                              party == TORCH_BFLOAT16, &missing) == STATUS_OK;
+        if (!contest->has[party]) {
+            fprintf(stderr, "  without %s: %s (%s)\n", peers[party], missing.text, missing.advice);
+        }
     }
     return STATUS_OK;
 }
@@ -179,8 +184,6 @@ static double tokens_per_second(struct contest *contest, enum party party, int r
 /* Returns how many peers have other losses. */
 static int report(struct bench *bench, struct contest *contest, int rounds)
 {
-    static const char *const peers[PARTY_COUNT] = {"", "OpenBLAS and fast math", "PyTorch float32",
-                                                   "PyTorch bfloat16 autocast"};
     double ours = tokens_per_second(contest, OURS, rounds);
     int failures = 0;
 
@@ -188,7 +191,7 @@ static int report(struct bench *bench, struct contest *contest, int rounds)
         char name[BENCH_NAME_MAX];
         double most = party == TORCH_BFLOAT16 ? LOSS_DIFFERENCE_BFLOAT16_MAX : LOSS_DIFFERENCE_MAX;
 
-        if (party >= TORCH && !contest->has_torch) {
+        if (!contest->has[party]) {
             continue;
         }
         (void)snprintf(name, sizeof(name), "%s, %d thread%s, %s", contest->one.name,

@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/progress.h"
 #include "base/io/whole_file.h"
+#include "base/steady.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
@@ -105,7 +106,7 @@ static void show(void *context, uint64_t bytes, uint64_t total)
     struct progress *progress = context;
 
     progress->total = total >> 10;
-    progress_update(progress, bytes >> 10, "", progress_now());
+    progress_update(progress, bytes >> 10, "", steady_seconds());
 }
 
 static enum status fetch_state(struct fetching *fetching, struct error *error)
@@ -132,13 +133,13 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
                                            .progress = show,
                                            .context = &fetching->progress};
     progress_init(&fetching->progress, fetching->context->json ? NULL : stderr, "fetching", "KiB",
-                  0, 0, progress_now());
+                  0, 0, steady_seconds());
     status = piece_fetch_run(&fetching->fetch, fetching->path, error);
     if (fetching->progress.drawn_s >= 0) {
         progress_finish(&fetching->progress,
                         status == STATUS_OK ? fetching->fetch.total >> 10
                                             : fetching->progress.rate_count,
-                        "", progress_now());
+                        "", steady_seconds());
     }
     return status;
 }

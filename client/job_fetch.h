@@ -7,9 +7,9 @@
 
 #include "base/cli/command.h"
 
-#define JOB_FETCH_OPTIONS 20
+#define JOB_FETCH_OPTIONS 21
 extern const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS];
-#define JOB_FETCH_CHECK_OPTIONS 9
+#define JOB_FETCH_CHECK_OPTIONS 10
 extern const struct option_spec job_fetch_check_options[JOB_FETCH_CHECK_OPTIONS];
 
 int job_fetch_run(struct command_context *context);

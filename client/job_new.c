@@ -113,6 +113,14 @@ static enum status measure_data(struct model_options *model, const struct option
 
     if (is_language(model)) {
         TRY(dataset_open_tokens(&samples, error, path, model->data_dtype, model->vocabulary));
+        if (samples.count <= model->length) {
+            (void)error_set(error, STATUS_USAGE,
+                            "%s has %" PRIu64 " tokens, and a row takes %" PRIu64
+                            ": --length and the one after it",
+                            path, (uint64_t)samples.count, (uint64_t)model->length + 1);
+            dataset_close(&samples);
+            return STATUS_USAGE;
+        }
         model->data_count = samples.count;
         model->data_dtype = samples.dtype;
         dataset_close(&samples);

@@ -523,5 +523,6 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
                 "panel: not for real money\n",
                 "quick terms");
     }
-    show_amount(out, "ESCROW", game_escrow(terms), ", paid now");
+    show_amount(out, "ESCROW", game_escrow(terms),
+                ", paid now; what no segment and no seat earns comes back when the job is over");
 }

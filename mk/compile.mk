@@ -39,7 +39,7 @@ ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(HAR
 # Debian 13's libscrypt does not say its own version. What was linked by the plain name would want the
 # link of the development package wherever it runs.
 scrypt = $(if $(findstring /,$(shell $(CC) -print-file-name=libscrypt.so.0 2>/dev/null)),-l:libscrypt.so.0,-lscrypt)
-LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd -lzstd -ldl -lm
+LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd -lzstd -lz -ldl -lm
 
 # A variant is a folder below build/ and the flags that make it different.
 variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)

@@ -28,13 +28,20 @@ lint-source:
 	$(Q)scripts/check-layers $(rooms)
 	$(Q)scripts/check-house $(rooms)
 	$(Q)scripts/arrows --check
+	$(Q)scripts/check-repeats $(rooms)
 	$(Q)scripts/check-source $(lint_sources) $(lint_headers) $(cuda_sources)
 
-lint-globals: $(BUILD)/liblockstep.a
+lint-globals: $(BUILD)/liblockstep.a $(BUILD)/lockstep.o
 	$(Q)scripts/check-globals $<
+	$(Q)scripts/check-reached $^ $(rooms)
 
 lint-scripts: | $(BUILD)/setup/lint.ok
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) .ci/run; \
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
 .PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts
+
+count: ## lines of product and tests by room, bytecode apart
+	$(Q)scripts/count $(rooms)
+
+.PHONY: count

@@ -1,7 +1,7 @@
 # setup.mk - what must be on the machine before something is built. scripts/setup finds it and,
 # for the targets that a newcomer types first, installs it; the stamps keep later runs quick.
 
-installing := $(filter arm demo test judges check asan soak fuzz bench lint,$(MAKECMDGOALS))
+installing := $(filter arm demo test judges check asan asan-turn soak fuzz bench lint,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
 # All that the goals will want is told and installed at once and first, not in the midst of the build.
@@ -11,6 +11,7 @@ wanted_demo := build $(if $(filter anvil,$(LEDGER)),node)
 wanted_test := build test
 wanted_check := build test
 wanted_asan := $(wanted_test)
+wanted_asan-turn := $(wanted_test)
 wanted_soak := $(wanted_test)
 wanted_bench := build test bench $(if $(TORCH),torch)
 wanted_fuzz := build fuzz

@@ -161,6 +161,13 @@ static enum status set_value(struct options *options, struct error *error,
         return error_set(error, STATUS_USAGE, "%s: '%.60s' is not %s%s", place, text,
                          value->spec->kind == OPTION_CHOICE ? "one of " : "", wanted);
     }
+    /* Of what is written twice one file would be dropped without a word. */
+    if (origin == OPTION_FROM_FLAG && value->origin == OPTION_FROM_FLAG &&
+        value->spec->kind == OPTION_TEXT && value->spec->value != NULL &&
+        strcmp(value->spec->value, "FILE") == 0) {
+        return error_set(error, STATUS_USAGE, "%s is given twice: %.60s and %.60s", place,
+                         value->text, text);
+    }
     value->text = text;
     value->origin = origin;
     if (value->spec->kind == OPTION_LIST) {

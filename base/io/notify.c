@@ -7,19 +7,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/steady.h"
 
 #define MESSAGE_MAX     512
 #define WATCHDOG_US_MAX UINT64_C(86400000000) /* a day */
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void send_message(const struct notify *notify, const char *message)
 {
@@ -101,7 +94,7 @@ void notify_ready(struct notify *notify, const char *words)
     send_message(notify, message);
     if (!notify->ready) {
         notify->ready = true;
-        notify->sent_ms = now_ms();
+        notify->sent_ms = steady_ms();
     }
 }
 
@@ -112,7 +105,7 @@ void notify_stopping(struct notify *notify)
 
 void notify_alive(struct notify *notify)
 {
-    uint64_t now = now_ms();
+    uint64_t now = steady_ms();
 
     if (notify->watchdog_ms > 0 && now >= notify->sent_ms + notify->watchdog_ms / 2) {
         notify->sent_ms = now;

@@ -2,7 +2,6 @@
 #include "base/io/progress.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/io/log.h"
 #include "base/text_plot.h"
@@ -18,14 +17,6 @@
 #define PLOT_COLUMNS        100
 #define PLOT_ROWS           16
 #define TEXT_MAX            (64u << 10)
-
-double progress_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
                    uint64_t first, uint64_t total, double now_s)

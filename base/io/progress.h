@@ -55,7 +55,4 @@ void progress_time(char text[PROGRESS_TIME_MAX], double seconds);
 #define PROGRESS_NUMBER_MAX 32
 void progress_number(char text[PROGRESS_NUMBER_MAX], double number);
 
-/* Monotonic seconds. */
-double progress_now(void);
-
 #endif /* BASE_IO_PROGRESS_H */

@@ -72,6 +72,13 @@ enum status strict_json_parse_escaped_nul(json_t **root, struct error *error, co
     return parse(root, error, what, bytes, size, size_max, depth_max, JSON_ALLOW_NUL);
 }
 
+enum status strict_json_parse_texts(json_t **root, struct error *error, const char *what,
+                                    const void *bytes, size_t size, size_t size_max,
+                                    unsigned depth_max)
+{
+    return parse(root, error, what, bytes, size, size_max, depth_max, JSON_DECODE_INT_AS_REAL);
+}
+
 bool strict_json_has_nul(const json_t *json)
 {
     const char *key;
@@ -178,6 +185,18 @@ enum status strict_json_flag(const json_t *object, struct error *error, bool *fl
 
     *flag = status == STATUS_OK && json_is_true(field);
     return status;
+}
+
+const char *strict_json_text_or(const json_t *object, const char *key, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text == NULL ? otherwise : text;
+}
+
+int64_t strict_json_number_or_0(const json_t *object, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(object, key));
 }
 
 enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *bytes, size_t size,

@@ -32,6 +32,12 @@ MUST_CHECK enum status strict_json_parse_escaped_nul(json_t **root, struct error
                                                      size_t size, size_t size_max,
                                                      unsigned depth_max);
 
+/* As strict_json_parse, but all numbers are reals, however large: for files of others of which no
+ * number is read. */
+MUST_CHECK enum status strict_json_parse_texts(json_t **root, struct error *error, const char *what,
+                                               const void *bytes, size_t size, size_t size_max,
+                                               unsigned depth_max);
+
 /* Does a string of json, at any depth, hold a NUL? NULL has none. */
 bool strict_json_has_nul(const json_t *json);
 
@@ -48,6 +54,10 @@ MUST_CHECK enum status strict_json_number(const json_t *object, struct error *er
 
 MUST_CHECK enum status strict_json_flag(const json_t *object, struct error *error, bool *flag,
                                         const char *key);
+
+/* Of an object that is our own: its text, or otherwise where it has none; its number, or 0. */
+const char *strict_json_text_or(const json_t *object, const char *key, const char *otherwise);
+int64_t strict_json_number_or_0(const json_t *object, const char *key);
 
 /* Text of exactly 2 * size hexadecimal digits, with or without 0x. */
 MUST_CHECK enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *bytes,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/steady.h"
 #include "base/web/web_clients.h"
 
 #define FRESH_MS         1000
@@ -47,7 +48,7 @@ const char *web_query_text(const struct web_query *query, const char *name)
 
 static enum status look(struct web_server *server, struct error *error)
 {
-    uint64_t now_ms = clock_ms(CLOCK_MONOTONIC);
+    uint64_t now_ms = steady_ms();
 
     if (server->looked_ms != 0 && now_ms < server->looked_ms + FRESH_MS) {
         return STATUS_OK;

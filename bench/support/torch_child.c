@@ -75,15 +75,16 @@ static json_t *answer(struct torch_child *torch, struct error *error)
     char line[ANSWER_MAX];
     json_t *root;
     const char *said = NULL;
+    const char *advice = "apt-get install python3-torch";
 
     if (fgets(line, sizeof(line), torch->from) == NULL) {
         (void)error_set(error, STATUS_IO, "%s ended", torch->script);
         return NULL;
     }
     root = json_loads(line, 0, NULL);
-    if (root == NULL || json_unpack(root, "{s:s}", "error", &said) == 0) {
+    if (root == NULL || json_unpack(root, "{s:s, s?s}", "error", &said, "advice", &advice) == 0) {
         (void)error_set(error, STATUS_USAGE, "%s", said == NULL ? "no JSON" : said);
-        error_advise(error, "apt-get install python3-torch");
+        error_advise(error, "%s", advice);
         json_decref(root);
         return NULL;
     }

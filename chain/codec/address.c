@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "chain/codec/keccak.h"
 #include "chain/codec/rlp.h"
 
@@ -22,14 +23,6 @@ bool address_is_zero(const struct address *address)
     static const struct address zero;
 
     return address_equal(address, &zero);
-}
-
-static int digit_value(char letter)
-{
-    const char *digits = "0123456789abcdef";
-    const char *found = letter == '\0' ? NULL : strchr(digits, tolower((unsigned char)letter));
-
-    return found == NULL ? -1 : (int)(found - digits);
 }
 
 static bool has_mixed_case(const char *digits)
@@ -53,8 +46,8 @@ enum status address_parse(struct address *address, const char *text)
         return STATUS_BAD_FORMAT;
     }
     for (int i = 0; i < ADDRESS_SIZE; i++) {
-        int high = digit_value(text[2 + 2 * i]);
-        int low = digit_value(text[3 + 2 * i]);
+        int high = hex_digit(text[2 + 2 * i]);
+        int low = hex_digit(text[3 + 2 * i]);
 
         if (high < 0 || low < 0) {
             return STATUS_BAD_FORMAT;

@@ -3,19 +3,7 @@
 
 #include <string.h>
 
-static int digit_value(char letter)
-{
-    if (letter >= '0' && letter <= '9') {
-        return letter - '0';
-    }
-    if (letter >= 'a' && letter <= 'f') {
-        return letter - 'a' + 10;
-    }
-    if (letter >= 'A' && letter <= 'F') {
-        return letter - 'A' + 10;
-    }
-    return -1;
-}
+#include "base/hex.h"
 
 enum status hex_read(uint8_t *bytes, size_t bytes_size, size_t *size, const char *text)
 {
@@ -28,8 +16,8 @@ enum status hex_read(uint8_t *bytes, size_t bytes_size, size_t *size, const char
         return STATUS_OVER_LIMIT;
     }
     for (size_t i = 0; i < length / 2; i++) {
-        int high = digit_value(text[2 * i]);
-        int low = digit_value(text[2 * i + 1]);
+        int high = hex_digit(text[2 * i]);
+        int low = hex_digit(text[2 * i + 1]);
 
         if (high < 0 || low < 0) {
             return STATUS_BAD_FORMAT;

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 __extension__ typedef unsigned __int128 wide; /* a scalar: the product of two limbs */
 
 struct uint256 uint256_of(uint64_t value)
@@ -108,20 +110,6 @@ uint64_t uint256_divide(struct uint256 *out, const struct uint256 *value, uint64
     }
     *out = quotient;
     return (uint64_t)rest;
-}
-
-static int hex_digit(char letter)
-{
-    if (letter >= '0' && letter <= '9') {
-        return letter - '0';
-    }
-    if (letter >= 'a' && letter <= 'f') {
-        return letter - 'a' + 10;
-    }
-    if (letter >= 'A' && letter <= 'F') {
-        return letter - 'A' + 10;
-    }
-    return -1;
 }
 
 enum status uint256_parse_quantity(struct uint256 *out, const char *text)

@@ -6,6 +6,7 @@
 #define CHAIN_COMMANDS_COMMANDS_H
 
 #include "base/cli/command.h"
+#include "base/http/http_reach.h"
 #include "chain/game/ledger.h"
 #include "chain/keys/wallet.h"
 
@@ -65,6 +66,18 @@ extern const struct command_group ledger_commands;
     }
 
 #define CHAIN_LEDGER_OPTION_COUNT 6
+
+/* For commands that fetch from addresses which strangers announce on the ledger. */
+#define CHAIN_CONTACTS_OPTION                                                                      \
+    {                                                                                              \
+        .name = "private-contacts", .kind = OPTION_FLAG,                                           \
+        .help = "fetch from announced addresses of this machine and of private networks too: "     \
+                "for a network of your own"                                                        \
+    }
+
+/* What such an address may lead to: an embedded ledger lives on one machine, and so do all who
+ * write on it. */
+enum http_reach chain_contact_reach(const struct options *options, const struct ledger *ledger);
 
 /* The folder of --wallet, or the default. */
 MUST_CHECK enum status chain_wallet_folder(char path[FILE_PATH_MAX],

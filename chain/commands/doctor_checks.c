@@ -130,6 +130,27 @@ static void tell_block(struct doctor_finding *finding, const char *chain,
     }
 }
 
+/* Endpoints that are ill, with the reason; the ledger may be read without them. */
+static void tell_endpoints(struct doctor_finding *finding, const struct rpc *rpc)
+{
+    for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
+        struct rpc_endpoint_state state;
+        size_t used = strlen(finding->text);
+
+        rpc_endpoint_look(rpc, &state, i);
+        if (state.ill) {
+            (void)snprintf(finding->text + used, sizeof(finding->text) - used, "; %.100s: %.200s",
+                           state.label, state.reason);
+            finding->grade = finding->grade == DOCTOR_GOOD ? DOCTOR_NOTE : finding->grade;
+            if (finding->advice[0] == '\0') {
+                (void)snprintf(finding->advice, sizeof(finding->advice),
+                               "replace this endpoint; with two, one that is away is done without, "
+                               "and three decide whom to believe");
+            }
+        }
+    }
+}
+
 /* Without outbox and index, which doctor must not make. */
 static enum status look_at_chain(struct doctor_finding *finding,
                                  const struct ledger_options *options, struct error *error)
@@ -146,7 +167,9 @@ static enum status look_at_chain(struct doctor_finding *finding,
     TRY_OUT(evm_head(rpc, &height, error));
     TRY_OUT(evm_block_at(rpc, &block, height, error));
     (void)snprintf(name, sizeof(name), "eip155:%" PRIu64, chain_id);
+    evm_check_chain(rpc, chain_id);
     tell_block(finding, name, &(struct ledger_clock){.height = height, .time_s = block.time_s});
+    tell_endpoints(finding, rpc);
     if (address_is_zero(&options->registry) && finding->advice[0] == '\0') {
         finding->grade = DOCTOR_NOTE;
         (void)snprintf(finding->advice, sizeof(finding->advice),
@@ -199,7 +222,7 @@ static void look_at_ledger(struct doctor_finding *finding, const struct command_
         (void)snprintf(finding->text, sizeof(finding->text),
                        "none is named: training and auditing work alone");
         (void)snprintf(finding->advice, sizeof(finding->advice),
-                       "--ledger URL, or a line ledger=URL in the config file");
+                       "a line ledger=URL in the config file, or LOCKSTEP_LEDGER=URL, names one");
     } else {
         status = chain_ledger_options(&place, state_dir, &with, NULL, &error);
         place.timeout_ms = ANSWER_MS;
@@ -209,9 +232,10 @@ static void look_at_ledger(struct doctor_finding *finding, const struct command_
         }
     }
     if (status != STATUS_OK) {
-        tell_trouble(finding, DOCTOR_BROKEN, &error,
-                     "is the network there, and ledger= right? A second endpoint helps: "
-                     "ledger=URL,URL");
+        tell_trouble(
+            finding, DOCTOR_BROKEN, &error,
+            "is the network there, and ledger= right? With a second endpoint, ledger=URL,URL, "
+            "one that is away is done without; three decide whom to believe");
     }
     options_release(&options);
 }

@@ -21,22 +21,26 @@ enum {
     LOOK_S = 2,              /* at a job that is waited for */
 };
 
+enum status job_source_add_contacts(struct job_source *source, struct error *error)
+{
+    struct job_states_hosts hosts;
+
+    TRY(job_states_find_hosts(&hosts, source->ledger, &source->record, error));
+    for (uint32_t i = 0; i < hosts.count; i++) {
+        mirror_set_add_contact(&source->mirrors, hosts.hosts[i].text, source->reach);
+    }
+    return STATUS_OK;
+}
+
 static enum status add_mirrors(struct job_source *source, const struct options *options,
                                struct error *error)
 {
-    struct job_states_hosts hosts;
-    struct error passed_over;
-
     source->mirrors.timeout_s = (uint32_t)options_number(options, "mirror-timeout");
+    source->reach = chain_contact_reach(options, source->ledger);
     for (size_t i = 0; i < options_list_count(options, "mirror"); i++) {
         TRY(mirror_set_add(&source->mirrors, options_list_item(options, "mirror", i), error));
     }
-    TRY(job_states_find_hosts(&hosts, source->ledger, &source->record, error));
-    for (uint32_t i = 0; i < hosts.count && source->mirrors.count < MIRROR_SET_MAX; i++) {
-        error_init(&passed_over); /* anybody writes there what they like */
-        (void)!mirror_set_add(&source->mirrors, hosts.hosts[i].text, &passed_over);
-    }
-    return STATUS_OK;
+    return job_source_add_contacts(source, error);
 }
 
 enum status job_source_open(struct job_source *source, const char *key,
@@ -132,8 +136,11 @@ enum status job_source_get(struct job_source *source, const char *path, struct e
 
     if (source->mirrors.count == 0 && !file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND,
-                        "nobody has announced on the ledger where this job is served");
-        error_advise(error, "name a mirror with --mirror URL");
+                        "the client has not said on the ledger where job file and data are, and "
+                        "%s",
+                        source->record.committed == 0 ? "no solver has committed anything yet"
+                                                      : "no solver says so either");
+        error_advise(error, "ask the client for an address, and name it with --mirror URL");
         return STATUS_NOT_FOUND;
     }
     if (snprintf(file, sizeof(file), "%s", path) >= (int)sizeof(file)) {

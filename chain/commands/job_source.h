@@ -6,19 +6,21 @@
 #define CHAIN_COMMANDS_JOB_SOURCE_H
 
 #include "base/cli/command.h"
+#include "base/http/http_reach.h"
 #include "base/io/file.h"
 #include "base/io/stop.h"
 #include "chain/job/job_record.h"
 #include "proofs/job/job.h"
 #include "proofs/mirror/mirror_set.h"
 
-/* For a command's table: two options. */
+/* For a command's table: three options. */
 #define JOB_SOURCE_OPTIONS                                                                         \
     {.name = "mirror",                                                                             \
      .kind = OPTION_LIST,                                                                          \
      .value = "URL",                                                                               \
      .help = "where to fetch; asked before the addresses that the ledger's "                       \
              "events give"},                                                                       \
+        CHAIN_CONTACTS_OPTION,                                                                     \
     {                                                                                              \
         .name = "mirror-timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "30s",     \
         .minimum = 1, .maximum = 3600,                                                             \
@@ -29,7 +31,8 @@ struct job_source {
     struct ledger *ledger; /* owned */
     struct job_record record;
     struct mirror_set mirrors;
-    struct job *job; /* owned; NULL until job_source_get() */
+    enum http_reach reach; /* of mirrors that the ledger names */
+    struct job *job;       /* owned; NULL until job_source_get() */
 };
 
 /* The job that `key` names, on the ledger of the options; signer may be NULL. Close it also after a
@@ -41,6 +44,8 @@ MUST_CHECK enum status job_source_open(struct job_source *source, const char *ke
 MUST_CHECK enum status job_source_wait(struct job_source *source,
                                        const struct command_context *context, struct stop *stop,
                                        struct error *error);
+/* Adds the addresses that the ledger's events name now. */
+MUST_CHECK enum status job_source_add_contacts(struct job_source *source, struct error *error);
 void job_source_close(struct job_source *source);
 
 /* Reads the job file at path; fetches it into there, where there is none. */

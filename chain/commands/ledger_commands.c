@@ -57,6 +57,7 @@ enum status chain_ledger_options_at(struct ledger_options *options, char state_d
     options->depth = (uint32_t)options_number(given, "depth");
     options->gas_price_gwei_max = options_number(given, "gas-ceiling");
     options->state_dir = state_dir;
+    options->log = context->log;
     if (options->url == NULL && place != NULL) {
         options->url = place->url;
         if (registry == NULL && place->registry != NULL && place->registry[0] != '\0') {
@@ -137,6 +138,15 @@ static int show_faucet(struct command_context *context, const struct address *ac
 }
 
 /* Before anything is asked of a chain: it need not even answer. */
+enum http_reach chain_contact_reach(const struct options *options, const struct ledger *ledger)
+{
+    bool embedded = strncmp(ledger_get_place(ledger)->chain, "local:", 6) == 0;
+
+    return options_flag(options, "private-contacts") ? HTTP_REACH_ANY
+           : embedded                                ? HTTP_REACH_LOOPBACK
+                                                     : HTTP_REACH_PUBLIC;
+}
+
 static enum status require_embedded(const struct command_context *context, struct error *error)
 {
     const char *url = options_text(context->options, "ledger");
@@ -154,6 +164,7 @@ static enum status require_embedded(const struct command_context *context, struc
 
 static int run_faucet(struct command_context *context)
 {
+    const char *text = context->options->arguments[1];
     struct ledger *ledger = NULL;
     struct address account;
     struct error error;
@@ -164,9 +175,12 @@ static int run_faucet(struct command_context *context)
 
     error_init(&error);
     TRY_OUT(read_address(&account, context->options->arguments[0], "ADDRESS", &error));
-    if (wei_parse(&amount, context->options->arguments[1]) != STATUS_OK) {
-        return command_usage(context, "'%.60s' is not an amount such as 1.5ether",
-                             context->options->arguments[1]);
+    if (strspn(text, "0123456789") == strlen(text) && strcmp(text, "0") != 0) {
+        return command_usage(context, "%.60s of what? %.60swei, %.60sgwei or %.60seth", text, text,
+                             text, text);
+    }
+    if (wei_parse(&amount, text) != STATUS_OK) {
+        return command_usage(context, "'%.60s' is not an amount such as 1.5ether", text);
     }
     TRY_OUT(require_embedded(context, &error));
     TRY_OUT(open_reader(&ledger, context, &error));

@@ -60,6 +60,27 @@ enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *erro
     return status;
 }
 
+void evm_check_chain(struct rpc *rpc, uint64_t chain_id)
+{
+    for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
+        char reason[RPC_REASON_SIZE];
+        json_t *answer = NULL;
+        struct error unknown;
+        uint64_t found;
+
+        error_init(&unknown);
+        if (rpc_call_barred(rpc, i, &answer, "eth_chainId", &unknown) == STATUS_OK &&
+            rpc_value_u64(&found, answer, "eth_chainId", &unknown) == STATUS_OK) {
+            (void)snprintf(reason, sizeof(reason),
+                           "it is of chain %llu, and the ledger is on chain %llu: it is asked "
+                           "nothing more",
+                           (unsigned long long)found, (unsigned long long)chain_id);
+            rpc_endpoint_bar(rpc, i, found == chain_id ? NULL : reason);
+        }
+        json_decref(answer);
+    }
+}
+
 enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *account,
                         struct error *error)
 {

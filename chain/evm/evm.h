@@ -27,6 +27,10 @@ MUST_CHECK enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct 
                                  struct error *error);
 MUST_CHECK enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error);
 
+/* Asks each endpoint for its chain. One of another chain is not asked again until it is of this
+ * one. One that does not answer stays as it is. */
+void evm_check_chain(struct rpc *rpc, uint64_t chain_id);
+
 /* STATUS_NOT_FOUND: they agree that there is none. */
 MUST_CHECK enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
                                       const struct hash32 *transaction, struct error *error);

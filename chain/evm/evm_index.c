@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/steady.h"
 #include "chain/evm/evm.h"
 #include "chain/game/event_log.h"
 
@@ -161,14 +162,6 @@ static enum status compare_again(struct evm_index *index, struct error *error)
     return STATUS_OK;
 }
 
-static time_t steady_s(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 /* Where the event log stands. */
 struct place {
     struct event_log_block top;
@@ -239,7 +232,7 @@ static void find_finalized(struct evm_index *index, const struct place *place)
 static enum status catch_up(struct evm_index *index, struct evm_block blocks[EVM_BLOCKS_MAX],
                             struct error *error)
 {
-    time_t end_s = steady_s() + EVM_INDEX_ROUND_S;
+    time_t end_s = (time_t)(steady_ms() / 1000) + EVM_INDEX_ROUND_S;
     struct place place;
     uint32_t added = 0;
     uint32_t singles = 0;
@@ -259,7 +252,7 @@ static enum status catch_up(struct evm_index *index, struct evm_block blocks[EVM
         if (rpc_is_stopped(index->rpc)) {
             return error_set(error, STATUS_STOPPED, "stopped while reading the ledger");
         }
-        if (steady_s() > end_s) { /* the caller has a watchdog */
+        if ((time_t)(steady_ms() / 1000) > end_s) { /* the caller has a watchdog */
             return added > 0 ? STATUS_OK : failed;
         }
         status = take_next(index, &place, blocks, count, error);

@@ -28,6 +28,7 @@ enum status evm_open_rpc(struct rpc **opened, const struct ledger_options *optio
     rpc.wait_ms_first = 25;
     rpc.stopped = options->stopped;
     rpc.context = options->context;
+    rpc.log = options->log;
     *opened = rpc_new(&rpc, error);
     return *opened != NULL ? STATUS_OK : STATUS_USAGE;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
+#include "base/steady.h"
 #include "chain/codec/abi.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
@@ -18,6 +19,7 @@ enum {
     WORDS_MAX = 20,
     JOB_WORDS = 17,
     CLAIM_WORDS = 15,
+    CHAIN_CHECK_MS = 45000,
 };
 
 /* More than each move can cost, beside its bytes (docs/GAS.md has the costs): a claim must not fail
@@ -50,6 +52,8 @@ struct evm {
     bool check_purse;
     struct database sql; /* the event log */
     struct evm_index index;
+    uint64_t chain_id;
+    uint64_t chain_checked_ms; /* when the endpoints were asked for it, on the steady clock */
     struct address account;
     struct address registry;
     struct address referee;
@@ -219,9 +223,36 @@ static enum status evm_look(void *self, struct ledger_outcome *outcome, const ch
     return STATUS_OK;
 }
 
-static enum status evm_work(void *self, struct error *error)
+/* An endpoint may become one of another chain, or have been away when the ledger was opened. */
+static void check_chain(struct evm *evm)
 {
-    struct evm *evm = self;
+    uint64_t now_ms = steady_ms();
+
+    if (evm->chain_checked_ms == 0 || now_ms - evm->chain_checked_ms >= CHAIN_CHECK_MS) {
+        evm_check_chain(evm->rpc, evm->chain_id);
+        evm->chain_checked_ms = now_ms;
+    }
+}
+
+static size_t list_endpoints(const void *self, struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX])
+{
+    const struct evm *evm = self;
+    size_t count = rpc_endpoint_count(evm->rpc);
+
+    static_assert(RPC_ENDPOINTS_MAX <= LEDGER_ENDPOINTS_MAX, "room for all");
+    for (size_t i = 0; i < count; i++) {
+        struct rpc_endpoint_state state;
+
+        rpc_endpoint_look(evm->rpc, &state, i);
+        list[i] = (struct ledger_endpoint){.since_s = state.since_s};
+        (void)snprintf(list[i].label, sizeof(list[i].label), "%s", state.label);
+        (void)snprintf(list[i].reason, sizeof(list[i].reason), "%s", state.reason);
+    }
+    return count;
+}
+
+static enum status work(struct evm *evm, struct error *error)
+{
     enum status sent = evm->outbox == NULL ? STATUS_OK : outbox_work(evm->outbox, error);
     enum status indexed;
 
@@ -230,6 +261,14 @@ static enum status evm_work(void *self, struct error *error)
     }
     indexed = evm_index_work(&evm->index, error);
     return indexed != STATUS_OK ? indexed : sent;
+}
+
+static enum status evm_work(void *self, struct error *error)
+{
+    struct evm *evm = self;
+
+    check_chain(evm);
+    return work(evm, error);
 }
 
 static enum status is_behind(void *self, bool *behind, struct error *error)
@@ -457,6 +496,7 @@ static const struct ledger_backend backend = {
     .get_account = get_account,
     .afford = evm_afford,
     .get_clock = get_clock,
+    .endpoints = list_endpoints,
 };
 
 static enum status find_referee(struct evm *evm, struct error *error)
@@ -515,6 +555,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     evm->check_purse = options->check_purse;
     TRY_OUT(evm_open_rpc(&evm->rpc, options, error));
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
+    evm->chain_id = chain_id;
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));
     TRY_OUT(find_referee(evm, error));
     TRY_OUT(open_event_log(evm, options, chain_id, error));

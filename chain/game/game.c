@@ -36,8 +36,10 @@ static const struct {
                           "another amount must be sent along"},
     [GAME_JOB_EXISTS] = {"JobExists()", ARGUMENT_NONE,
                          "this client has opened this job before; another salt makes another job"},
-    [GAME_WRONG_PHASE] = {"WrongPhase(uint256)", ARGUMENT_NUMBER,
-                          "the job or claim is not in a phase that has this move"},
+    [GAME_WRONG_PHASE] =
+        {"WrongPhase(uint256)", ARGUMENT_NUMBER,
+         "job or claim has gone on, or is not there yet: this move belongs to another "
+         "phase"},
     [GAME_NOT_YOURS] = {"NotYours(address)", ARGUMENT_ADDRESS, "this is another account's move"},
     [GAME_NOT_ALLOWED] = {"NotAllowed()", ARGUMENT_NONE,
                           "this account is not on the job's allow-list"},

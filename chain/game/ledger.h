@@ -16,6 +16,7 @@
 #define CHAIN_GAME_LEDGER_H
 
 #include "base/error.h"
+#include "base/io/log.h"
 #include "chain/game/game.h"
 #include "chain/keys/signer.h"
 
@@ -35,6 +36,8 @@ struct ledger_options {
     uint32_t timeout_ms;            /* EVM: of one request */
     bool (*stopped)(void *context); /* polled while waiting for endpoints; NULL: never */
     void *context;
+    const struct log *log; /* EVM: learns of endpoints that are ill, and of moves that a
+                            * reorganization took back; borrowed; NULL: nobody does */
 };
 
 /* Fills in everything but url, state_dir, signer and registry. */
@@ -62,6 +65,26 @@ struct ledger_place {
 const struct ledger_place *ledger_get_place(const struct ledger *ledger);
 const struct game_place *ledger_get_game(const struct ledger *ledger); /* the same, for keys */
 const struct address *ledger_get_own(const struct ledger *ledger);     /* zero without a key */
+
+/* ---- endpoints ------------------------------------------------------------------ */
+
+#define LEDGER_ENDPOINTS_MAX 16
+#define LEDGER_LABEL_SIZE    300
+#define LEDGER_REASON_SIZE   400
+
+struct ledger_endpoint {
+    char label[LEDGER_LABEL_SIZE];   /* "https://host:port" */
+    char reason[LEDGER_REASON_SIZE]; /* what ails it; empty: nothing */
+    uint64_t since_s;                /* ... since when, in seconds since 1970 */
+};
+
+/* How many endpoints a chain has, and how they are. An embedded ledger has none. */
+size_t ledger_endpoints(const struct ledger *ledger,
+                        struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX]);
+
+/* "https://b is ill since 2026-03-01T12:00:00Z: HTTP status 429"; those that are well are left out.
+ * Empty: all are well. */
+void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size);
 
 /* ---- moves -------------------------------------------------------------------- */
 

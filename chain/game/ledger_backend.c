@@ -1,9 +1,12 @@
 /* ledger_backend.c - opens a ledger and hands each call of ledger.h to its implementation. */
 #include "chain/game/ledger_backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/steady.h"
 
 enum {
     WAIT_STEP_MS = 20,
@@ -130,18 +133,10 @@ enum status ledger_catch_up(struct ledger *ledger, struct error *error)
     return STATUS_OK;
 }
 
-static uint64_t monotonic_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
                         bool until_final, uint32_t timeout_ms, struct error *error)
 {
-    uint64_t end_ms = monotonic_ms() + timeout_ms;
+    uint64_t end_ms = steady_ms() + timeout_ms;
     uint32_t step_ms = WAIT_STEP_MS;
 
     for (;;) {
@@ -156,7 +151,7 @@ enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, c
             (outcome->state == LEDGER_MOVE_DONE && !until_final)) {
             return STATUS_OK;
         }
-        if (monotonic_ms() >= end_ms) {
+        if (steady_ms() >= end_ms) {
             return error_set(error, STATUS_UNREACHABLE, "'%s' is still on its way%s%s", name,
                              outcome->trouble[0] != '\0' ? ": " : "", outcome->trouble);
         }
@@ -199,4 +194,34 @@ enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
 enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock, struct error *error)
 {
     return ledger->backend->get_clock(ledger->self, clock, error);
+}
+
+size_t ledger_endpoints(const struct ledger *ledger,
+                        struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX])
+{
+    return ledger->backend->endpoints == NULL ? 0 : ledger->backend->endpoints(ledger->self, list);
+}
+
+void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size)
+{
+    struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX];
+    size_t count = ledger_endpoints(ledger, list);
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < text_size; i++) {
+        time_t since = (time_t)list[i].since_s;
+        char when[32];
+        struct tm parts;
+        int more;
+
+        if (list[i].reason[0] == '\0') {
+            continue;
+        }
+        (void)gmtime_r(&since, &parts);
+        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &parts);
+        more = snprintf(text + used, text_size - used, "%s%s is ill since %s: %s",
+                        used == 0 ? "" : "; ", list[i].label, when, list[i].reason);
+        used += more < 0 ? 0 : (size_t)more;
+    }
 }

@@ -6,6 +6,7 @@
 
 #include "base/backoff.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
 
 enum {
     WAIT_S_FIRST = 1,
@@ -43,8 +44,8 @@ static void report(struct ledger_retry *retry, const struct error *error, uint64
     if (is_told(retry, wait_s)) {
         log_warn(retry->log, retry->area,
                  "the ledger cannot be reached: %.300s; tried again in %" PRIu64
-                 " s, and for as long as it takes. Is the network there, and ledger= right? A "
-                 "second endpoint helps: ledger=URL,URL",
+                 " s, and for as long as it takes. Is the network there, and ledger= right? With "
+                 "a second endpoint, ledger=URL,URL, one that is away is done without",
                  error->text, wait_s);
     }
 }
@@ -67,7 +68,7 @@ static void draw(const struct ledger_retry *retry, const struct error *error, do
 /* Is there a stop? */
 static bool wait_for(struct ledger_retry *retry, const struct error *error, uint64_t wait_s)
 {
-    double end_s = progress_now() + (double)wait_s;
+    double end_s = steady_seconds() + (double)wait_s;
     double left_s = (double)wait_s;
 
     while (left_s > 0) {
@@ -80,7 +81,7 @@ static bool wait_for(struct ledger_retry *retry, const struct error *error, uint
         if (stop_wait(retry->stop, slice_s)) {
             return true;
         }
-        left_s = end_s - progress_now();
+        left_s = end_s - steady_seconds();
     }
     return stop_requested(retry->stop);
 }
@@ -95,7 +96,7 @@ static void leave_line(const struct ledger_retry *retry)
 bool ledger_retry_again(struct ledger_retry *retry, enum status *status, struct error *error)
 {
     uint64_t wait_s = backoff_pause(WAIT_S_FIRST, LEDGER_RETRY_WAIT_S_MAX, retry->tries);
-    double now_s = progress_now();
+    double now_s = steady_seconds();
 
     if (retry->tries == 0) {
         retry->begun_s = now_s;

@@ -111,13 +111,6 @@ static enum status malformed(struct error *error, const char *what)
     return error_set(error, STATUS_BAD_FORMAT, "not a key file of version 3: %s", what);
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text == NULL ? "" : text;
-}
-
 /* A whole number from 1 to most; 0 for anything else. */
 static uint64_t number_of(const json_t *object, const char *name, uint64_t most)
 {
@@ -149,13 +142,13 @@ static enum status read_scrypt(struct sealed_key *sealed, const json_t *params, 
 static enum status read_kdf(struct sealed_key *sealed, const json_t *crypto, struct error *error)
 {
     const json_t *params = json_object_get(crypto, "kdfparams");
-    const char *kdf = text_of(crypto, "kdf");
+    const char *kdf = strict_json_text_or(crypto, "kdf", "");
 
     if (number_of(params, "dklen", DERIVED_SIZE) != DERIVED_SIZE) {
         return malformed(error, "dklen is not 32");
     }
-    if (hex_read(sealed->salt, sizeof(sealed->salt), &sealed->salt_size, text_of(params, "salt")) !=
-        STATUS_OK) {
+    if (hex_read(sealed->salt, sizeof(sealed->salt), &sealed->salt_size,
+                 strict_json_text_or(params, "salt", "")) != STATUS_OK) {
         return malformed(error, "the salt is not hex of at most 256 bytes");
     }
     if (strcmp(kdf, "scrypt") == 0) {
@@ -164,7 +157,8 @@ static enum status read_kdf(struct sealed_key *sealed, const json_t *crypto, str
     if (strcmp(kdf, "pbkdf2") == 0) {
         sealed->kdf = KDF_PBKDF2;
         sealed->rounds = (uint32_t)number_of(params, "c", KEYSTORE_ROUNDS_MAX);
-        if (strcmp(text_of(params, "prf"), "hmac-sha256") != 0 || sealed->rounds == 0) {
+        if (strcmp(strict_json_text_or(params, "prf", ""), "hmac-sha256") != 0 ||
+            sealed->rounds == 0) {
             return malformed(error, "PBKDF2 other than hmac-sha256 with up to 10,000,000 rounds");
         }
         return STATUS_OK;
@@ -185,18 +179,20 @@ static enum status read_sealed(struct sealed_key *sealed, const json_t *root, st
         crypto = json_object_get(root, "Crypto"); /* as some early wallets wrote it */
     }
     cipher_params = json_object_get(crypto, "cipherparams");
-    if (strcmp(text_of(crypto, "cipher"), "aes-128-ctr") != 0) {
+    if (strcmp(strict_json_text_or(crypto, "cipher", ""), "aes-128-ctr") != 0) {
         return malformed(error, "cipher is not aes-128-ctr");
     }
     if (hex_read(sealed->ciphertext, sizeof(sealed->ciphertext), &sealed->ciphertext_size,
-                 text_of(crypto, "ciphertext")) != STATUS_OK ||
+                 strict_json_text_or(crypto, "ciphertext", "")) != STATUS_OK ||
         sealed->ciphertext_size < KEY_SIZE_MIN) {
         return malformed(error, "the ciphertext is not hex of at most 32 bytes");
     }
-    if (hex_read_exactly(sealed->iv, IV_SIZE, text_of(cipher_params, "iv")) != STATUS_OK) {
+    if (hex_read_exactly(sealed->iv, IV_SIZE, strict_json_text_or(cipher_params, "iv", "")) !=
+        STATUS_OK) {
         return malformed(error, "the iv is not hex of 16 bytes");
     }
-    if (hex_read_exactly(sealed->mac.bytes, HASH32_SIZE, text_of(crypto, "mac")) != STATUS_OK) {
+    if (hex_read_exactly(sealed->mac.bytes, HASH32_SIZE, strict_json_text_or(crypto, "mac", "")) !=
+        STATUS_OK) {
         return malformed(error, "the mac is not hex of 32 bytes");
     }
     return read_kdf(sealed, crypto, error);

@@ -192,6 +192,31 @@ enum status wallet_list(struct wallet_entry **entries, size_t *count, const char
     return STATUS_OK;
 }
 
+/* Which of the three it is: no file, no such address, or files that do not say whose they are. */
+static enum status no_key(const char *folder, const struct address *wanted, size_t count,
+                          size_t unnamed, struct error *error)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    if (count == 0 || wanted == NULL) {
+        (void)error_set(error, STATUS_NOT_FOUND, "there is no key in %s", folder);
+        error_advise(error, "lockstep wallet new makes one");
+        return STATUS_NOT_FOUND;
+    }
+    address_print(text, wanted);
+    if (unnamed > 0) {
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "no key file in %s names %s, and %zu of %zu name no address", folder, text,
+                        unnamed, count);
+        error_advise(error, "say the file: --account FILE");
+        return STATUS_NOT_FOUND;
+    }
+    (void)error_set(error, STATUS_NOT_FOUND, "none of the keys in %s is that of %s",
+                    folder, text);
+    error_advise(error, "lockstep wallet list shows them");
+    return STATUS_NOT_FOUND;
+}
+
 static enum status find_in_folder(struct wallet_entry *entry, const char *folder,
                                   const struct address *wanted, struct error *error)
 {
@@ -210,13 +235,7 @@ static enum status find_in_folder(struct wallet_entry *entry, const char *folder
     }
     free(entries);
     if (found == 0) {
-        (void)error_set(error, STATUS_NOT_FOUND, "no such key in %s", folder);
-        if (unnamed > 0) {
-            error_advise(error, "key files there name no address: --account FILE");
-        } else {
-            error_advise(error, "lockstep wallet list, or lockstep wallet new");
-        }
-        return STATUS_NOT_FOUND;
+        return no_key(folder, wanted, count, unnamed, error);
     }
     if (found > 1 && wanted == NULL) {
         (void)error_set(error, STATUS_USAGE, "%s has %zu keys", folder, found);

@@ -104,6 +104,10 @@ static void add_top(struct buffer *page, const struct job_page *shown)
         buffer_add_text(page, ". ");
         web_page_text(page, view->trouble);
     }
+    if (view->standing.endpoints[0] != '\0') {
+        buffer_add_text(page, ". Endpoint ");
+        web_page_text(page, view->standing.endpoints);
+    }
     buffer_add_text(page, "</p>\n");
 }
 

@@ -340,10 +340,10 @@ static json_t *mirrors_json(const struct job_view *view)
     for (uint32_t i = 0; i < view->mirrors.count; i++) {
         const struct mirror *mirror = &view->mirrors.mirrors[i];
 
-        (void)json_array_append_new(list,
-                                    json_pack("{s:s, s:I, s:b, s:s}", "url", mirror->url, "bytes",
-                                              (json_int_t)mirror->note.bytes, "dropped",
-                                              (int)mirror->dropped, "trouble", mirror->note.trouble));
+        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:s}", "url", mirror->url,
+                                                    "bytes", (json_int_t)mirror->note.bytes,
+                                                    "dropped", (int)mirror->dropped, "trouble",
+                                                    mirror->note.trouble));
     }
     return list;
 }

@@ -27,6 +27,7 @@ enum job_view_mark {
 /* Where a job stands by its ledger; zeros until that was read. */
 struct job_standing {
     bool read;
+    char endpoints[LEDGER_REASON_SIZE]; /* of the ledger: those that are ill */
     struct hash32 key;
     struct address client;
     struct address solver; /* zero: none */

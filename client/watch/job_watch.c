@@ -8,6 +8,7 @@
 #include "base/io/progress.h"
 #include "base/io/screen.h"
 #include "base/io/stop.h"
+#include "base/steady.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "chain/job/job_states.h"
@@ -75,19 +76,11 @@ static enum status tell_keep(struct job_watcher *watching, struct error *error)
 
 static enum status find_hosts(struct job_watcher *watching, struct error *error)
 {
-    struct job_states_hosts hosts;
-
     if (watching->hosts_read == watching->source.record.read) {
         return STATUS_OK;
     }
-    TRY(job_states_find_hosts(&hosts, watching->source.ledger, &watching->source.record, error));
-    for (uint32_t i = 0; i < hosts.count; i++) {
-        struct error passed_over;
-
-        error_init(&passed_over); /* anybody writes there what they like */
-        (void)!mirror_set_add(&watching->source.mirrors, hosts.hosts[i].text, &passed_over);
-        watch_mirrors_add(watching->mirrors, hosts.hosts[i].text);
-    }
+    TRY(job_source_add_contacts(&watching->source, error));
+    watch_mirrors_add(watching->mirrors, &watching->source.mirrors);
     TRY(tell_keep(watching, error));
     watching->hosts_read = watching->source.record.read;
     return STATUS_OK;
@@ -105,6 +98,8 @@ static enum status look(struct job_watcher *watching, struct error *error)
     watch_mirrors_tell(watching->mirrors, &source->record);
     (void)pthread_mutex_lock(&watching->sight.lock);
     job_standing_take(&watching->sight.view.standing, &source->record, clock.time_s);
+    ledger_ill_endpoints(source->ledger, watching->sight.view.standing.endpoints,
+                         sizeof(watching->sight.view.standing.endpoints));
     watching->sight.view.card = source->record.card;
     watching->sight.view.trouble[0] = '\0';
     (void)pthread_mutex_unlock(&watching->sight.lock);
@@ -267,9 +262,9 @@ static enum status open_keep(struct job_watcher *watching, struct error *error)
 /* Until the next look; what the mirrors give meanwhile is shown. False: a stop is requested. */
 static bool wait(struct job_watcher *watching, int *code)
 {
-    double end_s = progress_now() + (double)options_number(watching->context->options, "poll");
+    double end_s = steady_seconds() + (double)options_number(watching->context->options, "poll");
 
-    while (*code == COMMAND_OK && progress_now() < end_s) {
+    while (*code == COMMAND_OK && steady_seconds() < end_s) {
         if (stop_wait(&watching->stop, GLANCE_S)) {
             return false;
         }

@@ -7,7 +7,7 @@
 
 #include "base/cli/command.h"
 
-#define JOB_WATCH_OPTIONS 14
+#define JOB_WATCH_OPTIONS 15
 extern const struct option_spec job_watch_options[JOB_WATCH_OPTIONS];
 
 int job_watch_run(struct command_context *context);

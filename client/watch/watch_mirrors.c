@@ -92,17 +92,24 @@ static bool get_losses(struct watch_mirrors *mirrors, struct fetch_http *http, u
     for (uint32_t i = 0; i < set->count; i++) {
         struct mirror *mirror = &set->mirrors[i];
         struct error why;
+        enum status status;
 
         if (mirror->dropped || stop_requested(mirrors->options.stop)) {
             continue;
         }
         error_init(&why);
-        if (get_losses_from(mirrors, http, mirror, segment, &why) == STATUS_OK) {
+        fetch_http_set_reach(http, mirror->reach);
+        status = get_losses_from(mirrors, http, mirror, segment, &why);
+        if (status == STATUS_OK) {
             (void)snprintf(mirrors->from, sizeof(mirrors->from), "%s", mirror->url);
             mirror->note.trouble[0] = '\0';
             return true;
         }
-        mirror_note(mirror, why.text);
+        if (status == STATUS_UNREACHABLE) {
+            mirror_failed(mirror, http, why.text);
+        } else {
+            mirror_note(mirror, why.text);
+        }
     }
     return false;
 }
@@ -182,13 +189,9 @@ static void *run(void *context)
         uint32_t committed = mirrors->committed;
         uint32_t generation = mirrors->generation;
         struct timespec until;
-        struct error none;
 
         mirrors->news = false;
-        error_init(&none);
-        for (uint32_t i = 0; i < mirrors->known.count; i++) {
-            (void)!mirror_set_add(&mirrors->source.mirrors, mirrors->known.mirrors[i].url, &none);
-        }
+        mirror_set_join(&mirrors->source.mirrors, &mirrors->known);
         (void)pthread_mutex_unlock(&mirrors->lock);
         work(mirrors, committed, generation);
         (void)pthread_mutex_lock(&mirrors->lock);
@@ -216,15 +219,13 @@ void watch_mirrors_tell(struct watch_mirrors *mirrors, const struct job_record *
     (void)pthread_mutex_unlock(&mirrors->lock);
 }
 
-void watch_mirrors_add(struct watch_mirrors *mirrors, const char *url)
+void watch_mirrors_add(struct watch_mirrors *mirrors, const struct mirror_set *set)
 {
-    struct error none;
     uint32_t before;
 
-    error_init(&none); /* anybody writes there what they like */
     (void)pthread_mutex_lock(&mirrors->lock);
     before = mirrors->known.count;
-    (void)!mirror_set_add(&mirrors->known, url, &none);
+    mirror_set_join(&mirrors->known, set);
     if (mirrors->known.count > before) {
         mirrors->news = true;
         mirrors->rested = false;

@@ -37,7 +37,7 @@ void watch_mirrors_close(struct watch_mirrors *mirrors); /* NULL is fine; reques
 void watch_mirrors_tell(struct watch_mirrors *mirrors, const struct job_record *record);
 
 /* More places where the job may be had. */
-void watch_mirrors_add(struct watch_mirrors *mirrors, const char *url);
+void watch_mirrors_add(struct watch_mirrors *mirrors, const struct mirror_set *set);
 
 /* Has it asked every mirror for all that it was told of? */
 bool watch_mirrors_rest(struct watch_mirrors *mirrors);

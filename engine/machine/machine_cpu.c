@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "engine/ops/assumptions.h"
 #include "engine/ops/contraction.h"
 #include "engine/ops/float_control.h"
@@ -32,7 +32,6 @@ struct machine_cpu {
     struct plan plan;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
-    bool borrowed;    /* temporaries and scratch belong to the lender */
     void **memory;    /* per tensor; NULL: not there, or data not bound yet */
     bool *lasting;    /* per operation: is what it makes kept from step to step? NULL: of none */
     bool kept;        /* it is there, and nothing that it depends on was written since */
@@ -182,34 +181,13 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Takes the lender's temporaries and scratch if both are large enough, or neither. */
-static void borrow(struct machine_cpu *cpu)
-{
-    const struct machine_cpu *lender = (const struct machine_cpu *)cpu->options.lender;
-
-    if (lender == NULL) {
-        return;
-    }
-    assert(lender->machine.backend == &backend_cpu);
-    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
-        if (lender->block_sizes[block] < cpu->block_sizes[block]) {
-            return;
-        }
-    }
-    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
-        cpu->blocks[block] = lender->blocks[block];
-    }
-    cpu->borrowed = true;
-}
-
 static enum status allocate(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     uint64_t total = 0;
 
-    borrow(cpu);
     for (int block = 0; block < BLOCK_COUNT; block++) {
-        total += cpu->blocks[block] == NULL ? cpu->block_sizes[block] : 0;
+        total += cpu->block_sizes[block];
     }
     if (cpu->options.memory_max != 0 && total > cpu->options.memory_max) {
         return error_set(error, STATUS_NO_MEMORY,
@@ -219,9 +197,6 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
     for (int block = 0; block < BLOCK_COUNT; block++) {
         uint64_t size = (cpu->block_sizes[block] + 2097151) / 2097152 * 2097152;
 
-        if (cpu->blocks[block] != NULL) {
-            continue;
-        }
         cpu->blocks[block] = size == 0 ? NULL : aligned_alloc(2097152, size);
         if (size != 0 && cpu->blocks[block] == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "the tape needs %.1f MiB of memory",
@@ -263,7 +238,7 @@ static void cpu_close(struct machine *machine)
     if (cpu == NULL) {
         return;
     }
-    for (int block = 0; block < (cpu->borrowed ? BLOCK_TEMPORARY : BLOCK_COUNT); block++) {
+    for (int block = 0; block < BLOCK_COUNT; block++) {
         free(cpu->blocks[block]);
     }
     free(cpu->memory);
@@ -530,21 +505,13 @@ static void spare_data(const struct machine_cpu *cpu, uint32_t at)
     }
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void run_op_timed(struct machine_cpu *cpu, struct op_turn maker,
                          const struct observer *observer)
 {
-    double start = seconds_now();
+    double start = steady_seconds();
 
     run_op(cpu, maker, observer);
-    cpu->options.timed(cpu->options.timed_context, maker.op, seconds_now() - start);
+    cpu->options.timed(cpu->options.timed_context, maker.op, steady_seconds() - start);
 }
 
 static enum status show(struct machine_cpu *cpu, const struct observer *observer,

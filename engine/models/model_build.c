@@ -85,8 +85,9 @@ static enum status check_options(const struct model_options *options, struct err
     }
     if (!(options->rate >= 0.0 && options->rate <= 1e6 && options->rate_min >= 0.0 &&
           options->rate_min <= 1e6)) {
-        return error_set(error, STATUS_USAGE, "a learning rate of %g to %g", options->rate,
-                         options->rate_min);
+        return error_set(error, STATUS_USAGE,
+                         "a learning rate of %g that falls to %g; each must be from 0 to 1e6",
+                         options->rate, options->rate_min);
     }
     if (!(options->beta1 >= 0.0 && options->beta1 < 1.0 && options->beta2 >= 0.0 &&
           options->beta2 < 1.0 && options->momentum >= 0.0 && options->momentum < 1.0)) {

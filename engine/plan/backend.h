@@ -30,12 +30,6 @@ struct machine_options {
     bool hoist;          /* make what is the same once: in a step, and on the CPU in all steps */
     bool in_legs;        /* the caller writes inputs and reads outputs between calls of run() */
     uint64_t memory_max; /* bytes; 0: no limit */
-    /*
-     * CPU only. A tracing machine may compute in the temporary memory of a lender, which must not
-     * run until that machine is closed. Where the lender has less than it needs, it allocates its
-     * own. Touching fresh memory can cost as much as computing.
-     */
-    struct machine *lender;
     /* Bytes of the device to use; 0: all. A step that needs more runs in machine_sliced.h. */
     uint64_t device_memory;
     /* Called with data that was read for what is kept from step to step: its memory may be given

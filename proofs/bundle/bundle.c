@@ -50,9 +50,16 @@ static const struct {
  */
 static enum status check_parts(const struct bundle *bundle, struct error *error)
 {
+    struct stat about;
+
+    if (stat(bundle->path, &about) == 0 && !S_ISDIR(about.st_mode)) {
+        (void)error_set(error, STATUS_USAGE, "%s is a file, and a bundle is a folder",
+                        bundle->path);
+        error_advise(error, "an archive becomes one by: lockstep bundle import %s", bundle->path);
+        return STATUS_USAGE;
+    }
     for (size_t i = 0; i < PART_COUNT; i++) {
         char path[FILE_PATH_MAX];
-        struct stat about;
 
         TRY(bundle_file(path, bundle, parts[i].name, error));
         if (lstat(path, &about) != 0) {

@@ -3,22 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/endian.h"
+#include "base/steady.h"
 #include "proofs/bundle/bundle.h"
 #include "proofs/bundle/bundle_parts.h"
 #include "proofs/commit/commit.h"
 
 #define PENDING_NS_MAX UINT64_C(1000000000)
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 enum status bundle_require_key(const struct bundle *bundle, struct error *error)
 {
@@ -46,13 +38,13 @@ enum status bundle_flush(struct bundle *bundle, struct error *error)
 static enum status begin(struct bundle *bundle, struct error *error)
 {
     if (bundle->pending >= BUNDLE_PENDING_MAX ||
-        (bundle->pending > 0 && now_ns() - bundle->pending_since_ns > PENDING_NS_MAX)) {
+        (bundle->pending > 0 && steady_ns() - bundle->pending_since_ns > PENDING_NS_MAX)) {
         TRY(bundle_flush(bundle, error));
     }
     if (!database_in_transaction(bundle->database)) {
         TRY(database_begin(bundle->database, error));
         bundle->pending = 0;
-        bundle->pending_since_ns = now_ns();
+        bundle->pending_since_ns = steady_ns();
     }
     return STATUS_OK;
 }

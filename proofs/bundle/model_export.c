@@ -14,6 +14,7 @@
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
+#include "base/text.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/first_state.h"
 
@@ -38,18 +39,10 @@ struct exporter {
 
 /* ---- names -------------------------------------------------------------- */
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    size_t end_length = strlen(end);
-
-    return length > end_length && strcmp(name + length - end_length, end) == 0;
-}
-
 bool model_export_has_adapters(const struct tape *tape)
 {
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        if (ends_with(tape->tensors[tape->states[i].before].name, ADAPTER_A)) {
+        if (text_ends_with(tape->tensors[tape->states[i].before].name, ADAPTER_A)) {
             return true;
         }
     }
@@ -132,7 +125,7 @@ static void find_adapter(struct adapter *adapter, const struct exporter *exporte
     char module[WEIGHTS_NAME_MAX + 1];
 
     *adapter = (struct adapter){0};
-    if (!ends_with(name, WEIGHT)) {
+    if (!text_ends_with(name, WEIGHT)) {
         return;
     }
     weights_plain_name(module, name);
@@ -392,7 +385,7 @@ out:
 
 static bool is_adapter(const char *name)
 {
-    return (ends_with(name, ADAPTER_A) || ends_with(name, ADAPTER_B)) &&
+    return (text_ends_with(name, ADAPTER_A) || text_ends_with(name, ADAPTER_B)) &&
            strncmp(name, "m.", 2) != 0 && strncmp(name, "v.", 2) != 0;
 }
 
@@ -533,7 +526,8 @@ static json_t *targets_of(const struct exporter *exporter)
         json_t *other;
         bool known = false;
 
-        if (!is_adapter(file->entries[i].name) || !ends_with(file->entries[i].name, ADAPTER_A)) {
+        if (!is_adapter(file->entries[i].name) ||
+            !text_ends_with(file->entries[i].name, ADAPTER_A)) {
             continue;
         }
         (void)snprintf(module, sizeof(module), "%.*s",
@@ -571,7 +565,7 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
     double scale;
 
     for (uint32_t i = 0; i < file->entry_count && b == NULL; i++) {
-        b = is_adapter(file->entries[i].name) && ends_with(file->entries[i].name, ADAPTER_B)
+        b = is_adapter(file->entries[i].name) && text_ends_with(file->entries[i].name, ADAPTER_B)
                 ? &file->entries[i]
                 : NULL;
     }

@@ -13,6 +13,7 @@
 #include "base/endian.h"
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
+#include "base/text.h"
 
 enum {
     BEGINNING_SIZE = 16, /* of a file, to tell what it is */
@@ -84,20 +85,12 @@ static void name_other_kind(const char *path, struct error *error)
 
 /* ---- the index ---------------------------------------------------------- */
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    size_t end_length = strlen(end);
-
-    return length > end_length && strcmp(name + length - end_length, end) == 0;
-}
-
 /* A file beside the index: no path, nothing hidden, nothing that a terminal should not print. */
 static bool is_shard_name(const char *name)
 {
     size_t length = strlen(name);
 
-    if (length > 200 || name[0] == '.' || !ends_with(name, suffix)) {
+    if (length > 200 || name[0] == '.' || !text_ends_with(name, suffix)) {
         return false;
     }
     for (size_t i = 0; i < length; i++) {
@@ -326,10 +319,10 @@ out:
 
 static void advise_conversion(const char *folder, const char *other, struct error *error)
 {
-    if (ends_with(other, ".gguf")) {
+    if (text_ends_with(other, ".gguf")) {
         error_advise(error, "take the folder that the .gguf was made from");
-    } else if (strstr(other, "-of-") != NULL || ends_with(other, ".h5") ||
-               ends_with(other, ".msgpack")) {
+    } else if (strstr(other, "-of-") != NULL || text_ends_with(other, ".h5") ||
+               text_ends_with(other, ".msgpack")) {
         error_advise(error,
                      "python3 -c 'import sys; from transformers import AutoModelForCausalLM as M; "
                      "M.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[2])' %.60s NEW",
@@ -352,11 +345,11 @@ static enum status say_missing(const char *folder, struct error *error)
     bool shards = false;
 
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        shards = shards || ends_with(entry->d_name, suffix);
+        shards = shards || text_ends_with(entry->d_name, suffix);
         adapters = adapters || strcmp(entry->d_name, "adapter_model.safetensors") == 0;
-        if (ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".pt") ||
-            ends_with(entry->d_name, ".pth") || ends_with(entry->d_name, ".gguf") ||
-            ends_with(entry->d_name, ".h5") || ends_with(entry->d_name, ".msgpack")) {
+        if (text_ends_with(entry->d_name, ".bin") || text_ends_with(entry->d_name, ".pt") ||
+            text_ends_with(entry->d_name, ".pth") || text_ends_with(entry->d_name, ".gguf") ||
+            text_ends_with(entry->d_name, ".h5") || text_ends_with(entry->d_name, ".msgpack")) {
             (void)snprintf(other, sizeof(other), "%s", entry->d_name);
         }
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 
@@ -69,21 +70,13 @@ bool first_state_is_parameter(const struct tape *tape, uint32_t state)
     return !first_state_is_of_training(tape, state) && !is_answer(name);
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-    size_t end_length = strlen(end);
-
-    return length >= end_length && strcmp(name + length - end_length, end) == 0;
-}
-
 /* Tensors that other programs save beside the parameters of GPT-2 and that follow from them, and
  * moments of a training. */
 static bool is_known_extra(const struct tape *tape, const char *name)
 {
-    return is_moment(tape, name) || ends_with(name, ".attn.bias") ||
-           ends_with(name, ".attn.masked_bias") || ends_with(name, "rotary_emb.inv_freq") ||
-           strcmp(name, tied_head) == 0;
+    return is_moment(tape, name) || text_ends_with(name, ".attn.bias") ||
+           text_ends_with(name, ".attn.masked_bias") ||
+           text_ends_with(name, "rotary_emb.inv_freq") || strcmp(name, tied_head) == 0;
 }
 
 /* "F32 [768,2304]" */
@@ -336,7 +329,8 @@ static enum origin origin_of(const struct weights *weights)
     bool llama = false;
 
     for (uint32_t i = 0; i < weights->entry_count; i++) {
-        llama = llama || ends_with(weights->entries[i].entry->name, ".self_attn.q_proj.weight");
+        llama =
+            llama || text_ends_with(weights->entries[i].entry->name, ".self_attn.q_proj.weight");
     }
     if (!llama) {
         return ORIGIN_OURS;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/http_only.h"
+#include "base/http/http_client.h"
 
 enum {
     HTTP_OK = 200,
@@ -31,7 +31,7 @@ struct fetch_http {
     struct curl_slist *headers;
     struct stop *stop; /* borrowed */
     bool stalled;      /* the last transfer timed out: do not wait for it again */
-    char curl_error[CURL_ERROR_SIZE];
+    struct http_client client;
 };
 
 /* One transfer in progress. */
@@ -74,6 +74,16 @@ void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max)
     http->bandwidth_max = bandwidth_max;
 }
 
+void fetch_http_set_reach(struct fetch_http *http, enum http_reach reach)
+{
+    http->client.reach = reach;
+}
+
+bool fetch_http_refused(const struct fetch_http *http)
+{
+    return http->client.refused != NULL;
+}
+
 bool fetch_http_stalled(const struct fetch_http *http)
 {
     return http->stalled;
@@ -98,11 +108,6 @@ void fetch_http_close(struct fetch_http *http)
         curl_global_cleanup();
         free(http);
     }
-}
-
-bool fetch_http_is_url(const char *mirror)
-{
-    return strncmp(mirror, "http://", 7) == 0 || strncmp(mirror, "https://", 8) == 0;
 }
 
 /* FNV-1a. */
@@ -172,16 +177,9 @@ static bool set_up_request(struct fetch_http *http, const char *url)
     CURL *curl = http->curl;
 
     curl_easy_reset(curl);
-    http->curl_error[0] = '\0';
-    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
-           curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&
+    return http_client_set(curl, &http->client, url, UINT64_C(1000) * http->timeout_s,
+                           http->timeout_s) &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->curl_error) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->timeout_s) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_TRICKLE) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->timeout_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
                CURLE_OK;
 }
@@ -215,8 +213,13 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
 static enum status unreachable(const struct fetch_http *http, const char *base, CURLcode result,
                                long code, struct error *error)
 {
-    const char *why = http->curl_error[0] != '\0' ? http->curl_error : curl_easy_strerror(result);
+    const char *why =
+        http->client.error[0] != '\0' ? http->client.error : curl_easy_strerror(result);
 
+    if (http->client.refused != NULL) {
+        return error_set(error, STATUS_UNREACHABLE, "it %s, and a stranger named it",
+                         http->client.refused);
+    }
     if (result == CURLE_OK || code >= 300) {
         return error_set(error, STATUS_UNREACHABLE, "%.*s answers with status %ld", LABEL_MAX, base,
                          code);

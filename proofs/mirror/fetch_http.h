@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/http/http_reach.h"
 #include "base/io/stop.h"
 
-#define FETCH_TRICKLE 1024
+#define FETCH_TRICKLE 1024 /* HTTP_CLIENT_TRICKLE */
 
 struct fetch_http;
 
@@ -26,6 +27,8 @@ void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max); 
 void fetch_http_set_header(struct fetch_http *http, const char *header);
 /* Ends fetch_http_get() early, as STATUS_STOPPED. Borrows stop; NULL: nothing does. */
 void fetch_http_set_stop(struct fetch_http *http, struct stop *stop);
+/* What it may call; HTTP_REACH_PUBLIC until this is said. */
+void fetch_http_set_reach(struct fetch_http *http, enum http_reach reach);
 void fetch_http_close(struct fetch_http *http); /* NULL is fine */
 
 /*
@@ -49,10 +52,11 @@ MUST_CHECK enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes,
                                         size_t size, const atomic_bool *cancel,
                                         struct error *error);
 
+/* Did the last transfer call nobody, since its address is beyond the reach? */
+bool fetch_http_refused(const struct fetch_http *http);
+
 /* Did the last transfer end because nothing came for the whole timeout? */
 bool fetch_http_stalled(const struct fetch_http *http);
-
-bool fetch_http_is_url(const char *mirror);
 
 /* A number that tells mirrors apart. */
 uint32_t fetch_http_mark(const char *mirror);

@@ -11,50 +11,12 @@
 
 #define TIRED 8 /* a mirror that was silent lately gets this part of the timeout */
 
-/* A URL goes into requests, logs and terminals: printable ASCII without blanks. */
-static bool is_plain(const char *url)
-{
-    for (const char *at = url; *at != '\0'; at++) {
-        if (*at < '!' || *at > '~') {
-            return false;
-        }
-    }
-    return true;
-}
-
-enum status mirror_set_add(struct mirror_set *set, const char *url, struct error *error)
-{
-    if (!fetch_http_is_url(url) || !is_plain(url) || strlen(url) >= MIRROR_SET_URL_MAX) {
-        return error_set(error, STATUS_USAGE,
-                         "a mirror is http://HOST/ or https://HOST/, at most "
-                         "%d characters",
-                         MIRROR_SET_URL_MAX - 1);
-    }
-    for (uint32_t i = 0; i < set->count; i++) {
-        if (strcmp(set->mirrors[i].url, url) == 0) {
-            return STATUS_OK;
-        }
-    }
-    if (set->count == MIRROR_SET_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "more than %d mirrors", MIRROR_SET_MAX);
-    }
-    (void)snprintf(set->mirrors[set->count++].url, MIRROR_SET_URL_MAX, "%s", url);
-    return STATUS_OK;
-}
-
 /* ---- what is known of a mirror ------------------------------------------- */
 
 void mirror_note(struct mirror *mirror, const char *trouble)
 {
     (void)snprintf(mirror->note.trouble, sizeof(mirror->note.trouble), "%.*s",
                    MIRROR_SET_TROUBLE_MAX - 1, trouble);
-}
-
-void mirror_tire(struct mirror *mirror, const char *trouble)
-{
-    mirror_note(mirror, trouble);
-    mirror->note.silent++;
-    mirror->tired = true;
 }
 
 void mirror_drop(struct mirror *mirror, const char *trouble)
@@ -64,9 +26,90 @@ void mirror_drop(struct mirror *mirror, const char *trouble)
     mirror->dropped = true;
 }
 
+static void refuse(struct mirror *mirror, const char *trouble)
+{
+    mirror_note(mirror, trouble);
+    mirror->note.refused = true;
+    mirror->dropped = true;
+}
+
+void mirror_failed(struct mirror *mirror, const struct fetch_http *http, const char *trouble)
+{
+    if (fetch_http_refused(http)) {
+        refuse(mirror, trouble);
+        return;
+    }
+    mirror_note(mirror, trouble);
+    mirror->note.silent++;
+    mirror->tired = true;
+}
+
 uint32_t mirror_timeout(const struct mirror_set *set, const struct mirror *mirror)
 {
     return mirror->tired ? set->timeout_s / TIRED : set->timeout_s;
+}
+
+/* ---- the set ------------------------------------------------------------- */
+
+/* NULL: there is no room. */
+static struct mirror *add(struct mirror_set *set, const char *url, enum http_reach reach)
+{
+    struct mirror *mirror = &set->mirrors[set->count];
+
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (strcmp(set->mirrors[i].url, url) == 0) {
+            return &set->mirrors[i];
+        }
+    }
+    if (set->count == MIRROR_SET_MAX) {
+        return NULL;
+    }
+    *mirror = (struct mirror){.reach = reach};
+    (void)snprintf(mirror->url, sizeof(mirror->url), "%s", url);
+    set->count++;
+    return mirror;
+}
+
+enum status mirror_set_add(struct mirror_set *set, const char *url, struct error *error)
+{
+    if (!http_reach_is_url(url) || !http_reach_is_plain(url) || strlen(url) >= MIRROR_SET_URL_MAX) {
+        return error_set(error, STATUS_USAGE,
+                         "a mirror is http://HOST/ or https://HOST/, at most "
+                         "%d characters",
+                         MIRROR_SET_URL_MAX - 1);
+    }
+    return add(set, url, HTTP_REACH_ANY) != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_OVER_LIMIT, "more than %d mirrors", MIRROR_SET_MAX);
+}
+
+void mirror_set_add_contact(struct mirror_set *set, const char *url, enum http_reach reach)
+{
+    const char *bad = http_reach_bad_url(url);
+    char shown[MIRROR_SET_URL_MAX];
+    char trouble[MIRROR_SET_TROUBLE_MAX];
+    struct mirror *mirror;
+
+    (void)snprintf(shown, sizeof(shown), "%.*s", MIRROR_SET_URL_MAX - 1, url);
+    for (char *at = shown; *at != '\0'; at++) {
+        *at = (char)(*at >= '!' && *at <= '~' ? *at : '?'); /* it goes to logs and terminals */
+    }
+    mirror = add(set, shown, reach);
+    if (mirror != NULL && bad != NULL) {
+        (void)snprintf(trouble, sizeof(trouble), "it %s, and a stranger named it", bad);
+        refuse(mirror, trouble);
+    }
+}
+
+void mirror_set_join(struct mirror_set *set, const struct mirror_set *more)
+{
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct mirror *mirror = add(set, more->mirrors[i].url, more->mirrors[i].reach);
+
+        if (mirror != NULL && more->mirrors[i].note.refused) {
+            refuse(mirror, more->mirrors[i].note.trouble);
+        }
+    }
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -156,8 +199,7 @@ static enum status download(uint64_t *bytes, const struct mirror *mirror, struct
         char name[MIRROR_NAME_MAX];
 
         mirror_name(name, wanted, by_root != 0);
-        status =
-            fetch_http_get(http, bytes, mirror->url, name, part, wanted->size_max, error);
+        status = fetch_http_get(http, bytes, mirror->url, name, part, wanted->size_max, error);
     }
     return status;
 }
@@ -218,6 +260,7 @@ static enum status try_mirror(char path[FILE_PATH_MAX], const struct mirror_set 
     /* Who replies about a trace may have to compute the step first. */
     fetch_http_set_timeout(http, wanted->kind == MIRROR_TRACE ? set->timeout_s
                                                               : mirror_timeout(set, mirror));
+    fetch_http_set_reach(http, mirror->reach);
     error_init(&why);
     status = get_from(path, mirror, http, wanted, &why);
     if (status == STATUS_OK) {
@@ -227,7 +270,7 @@ static enum status try_mirror(char path[FILE_PATH_MAX], const struct mirror_set 
         (void)snprintf(trouble, sizeof(trouble), "%s: %.120s", what, why.text);
         mirror_drop(mirror, trouble);
     } else if (status == STATUS_UNREACHABLE) {
-        mirror_tire(mirror, why.text);
+        mirror_failed(mirror, http, why.text);
     } else if (status == STATUS_NOT_FOUND) {
         (void)snprintf(trouble, sizeof(trouble), "has no %s", what);
         mirror_note(mirror, trouble);

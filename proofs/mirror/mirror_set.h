@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/http/http_reach.h"
 #include "base/io/file.h"
 #include "base/io/stop.h"
 
@@ -25,6 +26,7 @@ struct mirror_note {
     uint32_t good;   /* files of the root that was asked for, or runs of pieces */
     uint32_t bad;    /* replies with other content */
     uint32_t silent; /* requests without a whole reply */
+    bool refused;    /* its address is none that we call */
     uint64_t bytes;  /* that were right */
     char trouble[MIRROR_SET_TROUBLE_MAX]; /* the last; empty: none */
 };
@@ -33,6 +35,7 @@ struct mirror {
     char url[MIRROR_SET_URL_MAX];
     bool dropped; /* it is asked for nothing more */
     bool tired;   /* it was silent lately */
+    enum http_reach reach;
     struct mirror_note note;
 };
 
@@ -48,14 +51,23 @@ struct mirror_set {
     struct fetch_http *http; /* borrowed, for mirror_set_get(); NULL: each call has its own */
 };
 
-/* Adds a mirror that is new. STATUS_USAGE: it is no http:// or https:// address, or too long;
- * STATUS_OVER_LIMIT: there are MIRROR_SET_MAX already. */
+/* Adds a mirror that the user names, where it is new. STATUS_USAGE: it is no http:// or https://
+ * address, or too long; STATUS_OVER_LIMIT: there are MIRROR_SET_MAX already. */
 MUST_CHECK enum status mirror_set_add(struct mirror_set *set, const char *url, struct error *error);
 
-/* Notes a trouble of a mirror; that it was silent; that it gave something false, and drops it. */
+/* Adds one that a stranger names, where it is new and there is room. It is asked within that reach;
+ * where its form alone is wrong it stands in the set, dropped, and the trouble says why. */
+void mirror_set_add_contact(struct mirror_set *set, const char *url, enum http_reach reach);
+
+/* Adds those of another set that are new. */
+void mirror_set_join(struct mirror_set *set, const struct mirror_set *more);
+
+/* Notes a trouble of a mirror; that it gave something false, and drops it. */
 void mirror_note(struct mirror *mirror, const char *trouble);
-void mirror_tire(struct mirror *mirror, const char *trouble);
 void mirror_drop(struct mirror *mirror, const char *trouble);
+
+/* After a request that failed and told nothing false: it was silent, or may not be called. */
+void mirror_failed(struct mirror *mirror, const struct fetch_http *http, const char *trouble);
 
 /* How long to wait for it. */
 uint32_t mirror_timeout(const struct mirror_set *set, const struct mirror *mirror);

@@ -11,11 +11,11 @@
 #include "proofs/mirror/fetch_http.h"
 
 enum {
-    RUN_MAX = 16,     /* pieces of one request */
-    FAILURES_MAX = 3, /* requests in a row that gave nothing, then the mirror is dropped */
-    LOOK_MS = 100,    /* how often waiting threads look around */
-    TAKERS_MAX = 2,   /* threads that fetch the same piece */
-    PAUSE_LOOKS = 10, /* looks between two tries at a mirror that failed */
+    RUN_MAX = 16,      /* pieces of one request */
+    FAILURES_MAX = 3,  /* requests in a row that gave nothing, then the mirror is dropped */
+    LOOK_MS = 100,     /* how often waiting threads look around */
+    TAKERS_MAX = 2,    /* threads that fetch the same piece */
+    PAUSE_LOOKS = 10,  /* looks between two tries at a mirror that failed */
     NPY_LENGTH_AT = 8, /* in a .npy: the length of the rest of its header, in 2 bytes, or in 4 */
     NPY_START_SIZE = 12,
 };
@@ -210,7 +210,7 @@ static void judge(struct crew_member *worker, enum status status, const struct e
     if (status == STATUS_BAD_FORMAT) {
         mirror_drop(worker->mirror, why->text);
     } else if (status == STATUS_UNREACHABLE) {
-        mirror_tire(worker->mirror, why->text);
+        mirror_failed(worker->mirror, worker->http, why->text);
     } else {
         mirror_note(worker->mirror, why->text);
     }
@@ -221,8 +221,8 @@ static void judge(struct crew_member *worker, enum status status, const struct e
     }
 }
 
-/* Bytes of the file, with the worker's part of the bandwidth. What breaks off is gone on with, while
- * something comes. */
+/* Bytes of the file, with the worker's part of the bandwidth. What breaks off is gone on with,
+ * while something comes. */
 static enum status get_bytes(struct crew_member *worker, size_t *came, uint64_t first, size_t size,
                              struct error *error)
 {
@@ -236,9 +236,9 @@ static enum status get_bytes(struct crew_member *worker, size_t *came, uint64_t 
     (void)pthread_mutex_unlock(&shared->lock);
     *came = 0;
     do {
-        status = fetch_http_range(worker->http, worker->bytes + *came, &more, worker->mirror->url,
-                                  shared->crew->name, first + *came, size - *came, &shared->over,
-                                  error);
+        status =
+            fetch_http_range(worker->http, worker->bytes + *came, &more, worker->mirror->url,
+                             shared->crew->name, first + *came, size - *came, &shared->over, error);
         *came += more;
     } while (status == STATUS_UNREACHABLE && more >= FETCH_TRICKLE &&
              !fetch_http_stalled(worker->http));
@@ -269,7 +269,7 @@ static bool fetch_run(struct crew_member *worker, uint32_t *failures)
     }
     *failures = came >= first->size ? 0 : *failures + 1;
     if (status != STATUS_UNREACHABLE || *failures >= FAILURES_MAX ||
-        fetch_http_stalled(worker->http)) {
+        fetch_http_stalled(worker->http) || fetch_http_refused(worker->http)) {
         judge(worker, status, &error);
         return false;
     }
@@ -375,8 +375,8 @@ static void watch(struct crew_shared *shared)
 }
 
 /* A thread for each mirror among those that are to be asked now. */
-static enum status start(struct crew_member *workers, struct crew_shared *shared,
-                         const bool *among, struct error *error)
+static enum status start(struct crew_member *workers, struct crew_shared *shared, const bool *among,
+                         struct error *error)
 {
     struct mirror_set *mirrors = shared->crew->mirrors;
 
@@ -393,6 +393,7 @@ static enum status start(struct crew_member *workers, struct crew_shared *shared
         }
         TRY(fetch_http_open(&worker->http, mirrors->bandwidth_max,
                             mirror_timeout(mirrors, worker->mirror), error));
+        fetch_http_set_reach(worker->http, worker->mirror->reach);
         (void)pthread_mutex_lock(&shared->lock);
         worker->started = pthread_create(&worker->thread, NULL, work, worker) == 0;
         shared->working += worker->started;

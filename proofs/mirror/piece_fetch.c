@@ -311,10 +311,8 @@ static enum status keep_old(struct fetch_work *work, const char *path, struct er
 static enum status fetch_file(struct fetch_work *work, struct error *error)
 {
     struct piece_fetch *fetch = work->fetch;
-    const struct mirror_wanted state = {.kind = MIRROR_STATE,
-                                        .root = fetch->root,
-                                        .job = fetch->job->id,
-                                        .number = fetch->step};
+    const struct mirror_wanted state = {
+        .kind = MIRROR_STATE, .root = fetch->root, .job = fetch->job->id, .number = fetch->step};
     enum status status;
 
     TRY(open_part(work, error));

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/http_only.h"
+#include "base/http/http_client.h"
 
 enum {
     HTTP_REDIRECT = 300,
@@ -16,7 +16,6 @@ enum {
     HTTP_FAILED = 500,
     URL_MAX = 4600,
     ANSWER_MAX = 200, /* of what a mirror says, for the error */
-    TRICKLE = 1024,
 };
 
 struct push_http {
@@ -24,7 +23,7 @@ struct push_http {
     const char *base;
     uint32_t timeout_s;
     struct curl_slist *headers; /* the token */
-    char curl_error[CURL_ERROR_SIZE];
+    struct http_client client;
 };
 
 enum status push_http_open(struct push_http **push, const char *base, const char *token,
@@ -44,6 +43,7 @@ enum status push_http_open(struct push_http **push, const char *base, const char
     explicit_bzero(header, sizeof(header));
     made->base = base;
     made->timeout_s = timeout_s;
+    made->client.reach = HTTP_REACH_ANY; /* the user names it */
     *push = made;
     return STATUS_OK;
 }
@@ -69,16 +69,9 @@ static bool set_up(struct push_http *push, const char *name)
         length--;
     }
     curl_easy_reset(curl);
-    push->curl_error[0] = '\0';
     return snprintf(url, sizeof(url), "%.*s/%s", (int)length, push->base, name) < URL_MAX &&
-           curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
-           curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, push->curl_error) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)push->timeout_s) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)TRICKLE) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)push->timeout_s) == CURLE_OK;
+           http_client_set(curl, &push->client, url, UINT64_C(1000) * push->timeout_s,
+                           push->timeout_s);
 }
 
 bool push_http_has(struct push_http *push, const char *name, uint64_t size)
@@ -171,6 +164,6 @@ enum status push_http_put(struct push_http *push, const char *name,
                ? error_set(error, STATUS_UNREACHABLE, "%.120s answers with status %ld: %s",
                            push->base, code, transfer.answer)
                : error_set(error, STATUS_UNREACHABLE, "%.120s: %s", push->base,
-                           push->curl_error[0] != '\0' ? push->curl_error
-                                                       : curl_easy_strerror(result));
+                           push->client.error[0] != '\0' ? push->client.error
+                                                         : curl_easy_strerror(result));
 }

@@ -261,7 +261,6 @@ static void close_machine(struct machine **machine)
 void run_close(struct run *run)
 {
     close_machine(&run->machine);
-    close_machine(&run->resting);
     for (uint32_t i = 0; i < run->data_count; i++) {
         dataset_close(&run->data[i]);
     }
@@ -320,81 +319,6 @@ out:
         free(states[i]);
     }
     free(states);
-    return status;
-}
-
-/* States of machines that are both on the host. */
-static enum status copy_states(struct machine *to, struct machine *from, struct error *error)
-{
-    const struct tape *tape = to->tape;
-
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        uint32_t id = tape->states[i].before;
-
-        TRY(to->backend->write(to, id, from->backend->peek(from, id), error));
-    }
-    return STATUS_OK;
-}
-
-/* Does a second machine fit beside the first? Takes the memory of the first off the options. */
-static bool is_room_beside(struct machine_options *options, const struct run *run)
-{
-    struct error unwanted;
-    uint64_t taken;
-
-    error_init(&unwanted);
-    if (run->machine->backend != &backend_cpu || options->device_count > 1 ||
-        (options->backend != NULL && options->backend != &backend_cpu)) {
-        return false;
-    }
-    if (options->memory_max == 0) {
-        return true;
-    }
-    if (backend_cpu.size(&taken, run->job->tape, &run->options, &unwanted) != STATUS_OK ||
-        taken >= options->memory_max) {
-        return false;
-    }
-    options->memory_max -= taken;
-    return true;
-}
-
-enum status run_enter(struct run *run, const struct machine_options *options, struct error *error)
-{
-    struct machine_options beside = *options;
-    struct error unwanted;
-
-    assert(run->resting == NULL);
-    error_init(&unwanted);
-    run->resting_options = run->options;
-    if (is_room_beside(&beside, run)) {
-        run->resting = run->machine;
-        run->machine = NULL;
-        beside.lender = run->resting;
-        if (open_machine(run, &beside, &unwanted) == STATUS_OK) {
-            run->options = *options;
-            return copy_states(run->machine, run->resting, error);
-        }
-        close_machine(&run->machine);
-        run->machine = run->resting;
-        run->resting = NULL;
-    }
-    return run_reopen(run, options, error);
-}
-
-enum status run_return(struct run *run, struct error *error)
-{
-    enum status status;
-
-    if (run->resting == NULL) {
-        const struct machine_options options = run->resting_options;
-
-        return run_reopen(run, &options, error);
-    }
-    status = copy_states(run->resting, run->machine, error);
-    close_machine(&run->machine);
-    run->machine = run->resting;
-    run->resting = NULL;
-    run->options = run->resting_options;
     return status;
 }
 

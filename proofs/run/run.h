@@ -44,9 +44,6 @@ struct run {
     struct held_out held_out;
     struct machine_options options;
     struct machine *machine;
-    struct machine
-        *resting; /* the first machine between run_enter() and run_return(), where both fit */
-    struct machine_options resting_options;
     struct dataset *data; /* in the order of the job's data tensors */
     const void **given;   /* their elements */
     uint32_t data_count;
@@ -104,15 +101,6 @@ MUST_CHECK enum status run_held_out(bool *evaluated, uint32_t *loss_bits, uint32
  */
 MUST_CHECK enum status run_reopen(struct run *run, const struct machine_options *options,
                                   struct error *error);
-
-/*
- * The same until run_return() goes back to the first machine, with the states reached. Where both
- * machines are on the host and fit into the memory of the options, the first one rests; else it is
- * closed and opened again. Not twice without a return.
- */
-MUST_CHECK enum status run_enter(struct run *run, const struct machine_options *options,
-                                 struct error *error);
-MUST_CHECK enum status run_return(struct run *run, struct error *error);
 
 /* "cpu avx512, 2 threads": what runs the steps, for people and the journal. */
 void run_describe(char *text, size_t size, const struct machine_options *options);

@@ -4,16 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/steady.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static enum status write_first_state(struct run *run, struct error *error)
 {
@@ -48,12 +41,12 @@ static int compare(const void *left, const void *right)
 /* Reads the loss after the step: a device may still be at work when step() returns. */
 static enum status one_step(double *passed, struct run *run, struct error *error)
 {
-    double start = seconds_now();
+    double start = steady_seconds();
     uint32_t bits;
 
     TRY(run->machine->backend->step(run->machine, NULL, error));
     TRY(run_loss(&bits, run, error));
-    *passed = seconds_now() - start;
+    *passed = steady_seconds() - start;
     return STATUS_OK;
 }
 
@@ -61,7 +54,7 @@ static enum status time_steps(struct step_time *time, struct run *run, double se
                               struct error *error)
 {
     double each[STEP_TIME_STEPS_MAX];
-    double begin = seconds_now();
+    double begin = steady_seconds();
     struct digest root;
     bool finite;
 
@@ -69,13 +62,13 @@ static enum status time_steps(struct step_time *time, struct run *run, double se
     do {
         TRY(one_step(&each[time->steps], run, error));
         time->steps++;
-    } while (time->steps < STEP_TIME_STEPS_MAX && seconds_now() - begin < seconds);
+    } while (time->steps < STEP_TIME_STEPS_MAX && steady_seconds() - begin < seconds);
     qsort(each, time->steps, sizeof(each[0]), compare);
     time->seconds = each[time->steps / 2];
     time->spread_s = each[time->steps - 1] - each[0];
-    begin = seconds_now();
+    begin = steady_seconds();
     TRY(state_root_find(&root, &finite, run->machine, run->options.thread_count, error));
-    time->hashing = seconds_now() - begin;
+    time->hashing = steady_seconds() - begin;
     return STATUS_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "proofs/hash/sha256.h"
 #include "prover/commands/access.h"
 #include "prover/node/node_page.h"
@@ -50,6 +51,7 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
      .value = "URL",
      .help = "where to fetch; asked before the addresses that the ledger's "
              "events give"},
+    CHAIN_CONTACTS_OPTION,
     {.name = "slot",
      .kind = OPTION_LIST,
      .value = "DEVICE",
@@ -240,6 +242,7 @@ static enum status read_options(struct running *running, struct error *error)
     options->shelf.places = running->lists; /* and the folder of what is fetched */
     options->shelf.place_count++;
     read_list(running, &used, &options->shelf.data, &options->shelf.data_count, "data");
+    options->private_contacts = options_flag(given, "private-contacts");
     read_list(running, &used, &options->mirrors, &options->mirror_count, "mirror");
     (void)snprintf(options->fetch_most, sizeof(options->fetch_most), "%" PRIu64,
                    options_number(given, "fetch-most"));
@@ -336,7 +339,7 @@ static enum status open_node(struct running *running, struct error *error)
 
 static enum status show(struct running *running, struct error *error)
 {
-    uint64_t now_ms = (uint64_t)(progress_now() * 1e3);
+    uint64_t now_ms = steady_ms();
 
     if (running->viewed_ms != 0 && now_ms < running->viewed_ms + VIEW_MS) {
         return STATUS_OK;
@@ -511,6 +514,11 @@ int node_commands_jobs(struct command_context *context)
     error_init(&error);
     TRY_OUT(folder_of(folder, context->options, &error));
     TRY_OUT(file_path_join(path, sizeof(path), &error, folder, "node.json"));
+    if (!file_exists(path)) {
+        status = error_set(&error, STATUS_NOT_FOUND, "no solver's node has run in %s", folder);
+        error_advise(&error, "'lockstep prover node' starts one; --state FOLDER says where one is");
+        goto out;
+    }
     TRY_OUT(node_view_read(&view, path, &error));
 out:
     if (status != STATUS_OK) {

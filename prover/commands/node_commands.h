@@ -7,7 +7,7 @@
 #include "prover/post/session.h"
 
 #define NODE_COMMANDS_NODE_OPTIONS                                                                 \
-    (16 + CHAIN_LEDGER_OPTION_COUNT + SESSION_WALLET_OPTION_COUNT + POLICY_OPTION_COUNT +          \
+    (17 + CHAIN_LEDGER_OPTION_COUNT + SESSION_WALLET_OPTION_COUNT + POLICY_OPTION_COUNT +          \
      POLICY_SOLVER_OPTION_COUNT + SESSION_ACCEPT_OPTION_COUNT)
 extern const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS];
 

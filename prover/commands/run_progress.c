@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/steady.h"
 #include "proofs/run/step_time.h"
 
 /* ---- the page ------------------------------------------------------------------------ */
@@ -73,7 +74,7 @@ enum status run_progress_open(struct run_progress *run, struct bundle *bundle, s
 {
     TRY(bundle_step_count(&run->steps, bundle, error));
     progress_init(&run->progress, stderr, "training", "steps", run->steps,
-                  bundle_job(bundle)->steps, progress_now());
+                  bundle_job(bundle)->steps, steady_seconds());
     run->progress.line = &run->sight->view.curve.loss;
     run->progress.points = &run->sight->view.curve.held_out;
     run->tokens = run->sight->view.tokens;
@@ -82,7 +83,7 @@ enum status run_progress_open(struct run_progress *run, struct bundle *bundle, s
 
 void run_progress_close(struct run_progress *run)
 {
-    progress_finish(&run->progress, run->steps, "", progress_now());
+    progress_finish(&run->progress, run->steps, "", steady_seconds());
 }
 
 /* Posting counts the time that training waited for it and the processor time of its thread. */
@@ -136,15 +137,15 @@ void run_progress_step(void *context, const struct bundle_step *step)
     run->sight->view.curve_pace = run->progress.rate;
     (void)pthread_mutex_unlock(&run->sight->lock);
     note_of(note, run, (double)loss);
-    progress_update(&run->progress, run->steps, note, progress_now());
+    progress_update(&run->progress, run->steps, note, steady_seconds());
 }
 
 enum status run_progress_segment(void *context, struct error *error)
 {
     struct run_progress *run = context;
-    double start = progress_now();
+    double start = steady_seconds();
     enum status status = session_add(run->session, error);
 
-    run->split.posting_ns += (uint64_t)((progress_now() - start) * 1e9);
+    run->split.posting_ns += (uint64_t)((steady_seconds() - start) * 1e9);
     return status;
 }

@@ -11,6 +11,7 @@
 
 #include "base/io/notify.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "base/web/ports.h"
 #include "proofs/mirror/push_http.h"
 #include "proofs/mirror/serve.h"
@@ -426,7 +427,7 @@ bool serve_beside_can_be_called(const struct serve_beside *beside)
 
 static void show_replies(void *context, uint64_t replies)
 {
-    progress_update(context, replies, "", progress_now());
+    progress_update(context, replies, "", steady_seconds());
 }
 
 static enum status publish_one_trace(struct publish_result *result, struct content_tree *tree,
@@ -443,9 +444,9 @@ static enum status publish_one_trace(struct publish_result *result, struct conte
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || step > INT64_MAX) {
         return error_set(error, STATUS_USAGE, "--trace: '%.40s' is not the number of a step", text);
     }
-    progress_init(&progress, stderr, "tracing", "replies", 0, 0, progress_now());
+    progress_init(&progress, stderr, "tracing", "replies", 0, 0, steady_seconds());
     status = publish_trace(result, tree, step, folder, show_replies, &progress, error);
-    progress_finish(&progress, result->written - before, "", progress_now());
+    progress_finish(&progress, result->written - before, "", steady_seconds());
     return status;
 }
 

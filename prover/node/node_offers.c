@@ -3,19 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "chain/commands/allow_file.h"
 #include "chain/game/terms.h"
 #include "proofs/run/known_pace.h"
-
-uint64_t node_now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* Offers have the numbers of the board's jobs, until a reorganization numbers them anew. */
 static enum status make_room(struct solver_node *node, struct error *error)
@@ -179,7 +171,7 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
     struct policy_refusal refusal;
     struct error none;
 
-    if (node_now_ms() < offer->again_ms) {
+    if (steady_ms() < offer->again_ms) {
         return;
     }
     offer->refused = false;
@@ -233,7 +225,7 @@ bool node_offers_choose(const struct solver_node *node, uint32_t slot, uint32_t 
     for (uint32_t i = 0; i < node->board.count; i++) {
         const struct offer *offer = &node->offers[i];
 
-        if (offer->refused || node_now_ms() < offer->again_ms ||
+        if (offer->refused || steady_ms() < offer->again_ms ||
             !is_open(node, &node->board.jobs[i])) {
             continue;
         }
@@ -254,7 +246,7 @@ bool node_offers_choose(const struct solver_node *node, uint32_t slot, uint32_t 
 static void put_off(struct offer *offer, uint64_t wait_ms, const char *why)
 {
     refuse(offer, why);
-    offer->again_ms = node_now_ms() + wait_ms;
+    offer->again_ms = steady_ms() + wait_ms;
 }
 
 void node_offers_put_off(struct solver_node *node, const struct hash32 *key, uint64_t wait_ms,

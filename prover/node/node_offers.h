@@ -28,6 +28,4 @@ void node_offers_put_off(struct solver_node *node, const struct hash32 *key, uin
 void node_offers_put_off_all(struct solver_node *node, const struct digest *job_id,
                              uint64_t wait_ms, const char *why);
 
-uint64_t node_now_ms(void); /* of a steady clock */
-
 #endif /* PROVER_NODE_NODE_OFFERS_H */

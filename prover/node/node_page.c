@@ -23,18 +23,6 @@ struct node_page {
     char path[FILE_PATH_MAX];
 };
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text == NULL ? "" : text;
-}
-
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 /* ---- parts of the page ---------------------------------------------------------------- */
 
 static void add_money_card(struct buffer *page, const json_t *view, const char *name,
@@ -62,28 +50,37 @@ static void add_short_key(struct buffer *page, const char *key)
 static void add_top(struct buffer *page, const struct node_page *shown)
 {
     const char *trouble = node_view_trouble(shown->view, shown->now_s);
+    int64_t lost = strict_json_number_or_0(shown->view, "lost");
 
     buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\"><code>");
-    web_page_text(page, text_of(shown->view, "account"));
+    web_page_text(page, strict_json_text_or(shown->view, "account", ""));
     buffer_add_format(page, "</code></p>\n<p class=\"word %s\"><b>%s</b>%s%s. ",
-                      trouble == NULL ? "well" : "ill", trouble == NULL ? "Well" : "Not well",
+                      trouble == NULL && lost == 0 ? "well" : "ill",
+                      trouble != NULL ? "Not well"
+                      : lost == 0     ? "Well"
+                                      : "Works, and has lost jobs",
                       trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
-    web_page_text(page, text_of(shown->view, "trouble"));
-    if (text_of(shown->view, "nobody_fetches")[0] != '\0') {
+    web_page_text(page, strict_json_text_or(shown->view, "trouble", ""));
+    if (strict_json_text_or(shown->view, "endpoints", "")[0] != '\0') {
+        buffer_add_text(page, " Endpoint ");
+        web_page_text(page, strict_json_text_or(shown->view, "endpoints", ""));
+        buffer_add_text(page, ". ");
+    }
+    if (strict_json_text_or(shown->view, "nobody_fetches", "")[0] != '\0') {
         buffer_add_text(page, " Takes only jobs without seats: ");
-        web_page_text(page, text_of(shown->view, "nobody_fetches"));
+        web_page_text(page, strict_json_text_or(shown->view, "nobody_fetches", ""));
     } else {
         buffer_add_text(page, " The ledger names ");
-        web_page_text(page, text_of(shown->view, "contact"));
+        web_page_text(page, strict_json_text_or(shown->view, "contact", ""));
     }
     buffer_add_text(page, ". <span class=\"dim\">Started ");
-    web_page_when(page, (uint64_t)number_of(shown->view, "started"), shown->now_s);
+    web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
-    web_parts_count(page, (uint64_t)number_of(shown->view, "paid"), "jobs paid");
+    web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "paid"), "jobs paid");
     add_money_card(page, shown->view, "earned_wei", "earned by them");
     add_money_card(page, shown->view, "purse_wei", "in the account");
     add_money_card(page, shown->view, "owed_wei", "owed to it");
-    web_parts_count(page, (uint64_t)number_of(shown->view, "lost"), "jobs lost");
+    web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "lost"), "jobs lost");
     buffer_add_text(page, "</div>\n");
 }
 
@@ -98,14 +95,14 @@ static void add_slots(struct buffer *page, const json_t *slots)
     json_array_foreach(slots, at, slot)
     {
         buffer_add_text(page, "<tr><td>");
-        web_page_text(page, text_of(slot, "device"));
+        web_page_text(page, strict_json_text_or(slot, "device", ""));
         buffer_add_text(page, "</td><td>");
-        web_page_text(page, text_of(slot, "does"));
+        web_page_text(page, strict_json_text_or(slot, "does", ""));
         buffer_add_text(page, "</td><td class=\"own\">");
-        if (text_of(slot, "job")[0] != '\0') {
-            add_short_key(page, text_of(slot, "job"));
+        if (strict_json_text_or(slot, "job", "")[0] != '\0') {
+            add_short_key(page, strict_json_text_or(slot, "job", ""));
         }
-        web_page_text(page, text_of(slot, "why"));
+        web_page_text(page, strict_json_text_or(slot, "why", ""));
         buffer_add_text(page, "</td></tr>\n");
     }
     buffer_add_text(page, "</table>\n");
@@ -116,11 +113,11 @@ static void add_squares(struct buffer *page, const json_t *job)
 {
     const char *words[WEB_SQUARES_MARKS];
     uint8_t marks[JOB_VIEW_CELLS_MAX];
-    const char *digits = text_of(job, "squares");
+    const char *digits = strict_json_text_or(job, "squares", "");
     struct web_squares squares = {.name = "segments by state",
                                   .unit = "segment",
                                   .marks = marks,
-                                  .total = (uint64_t)number_of(job, "segments"),
+                                  .total = (uint64_t)strict_json_number_or_0(job, "segments"),
                                   .words = words};
 
     squares.each = job_view_each((uint32_t)squares.total, JOB_VIEW_CELLS_MAX);
@@ -141,7 +138,7 @@ static void take_points(struct curve *curve, const json_t *job, const char *name
     const json_t *point;
     size_t at;
 
-    curve_init(curve, (uint64_t)number_of(job, "steps"));
+    curve_init(curve, (uint64_t)strict_json_number_or_0(job, "steps"));
     json_array_foreach(json_object_get(job, name), at, point)
     {
         curve_add(curve, (uint64_t)json_integer_value(json_array_get(point, 0)),
@@ -161,9 +158,9 @@ static void add_curve(struct buffer *page, struct node_page *shown, const json_t
 static void add_names(struct buffer *page, const json_t *job)
 {
     buffer_add_text(page, "<p><b>");
-    web_page_text(page, text_of(job, "title"));
+    web_page_text(page, strict_json_text_or(job, "title", ""));
     buffer_add_text(page, "</b></p>\n<p>");
-    web_page_text(page, text_of(job, "about"));
+    web_page_text(page, strict_json_text_or(job, "about", ""));
     buffer_add_text(page, "</p>\n");
 }
 
@@ -187,24 +184,25 @@ static void add_jobs(struct buffer *page, struct node_page *shown)
         node_view_amount(reward, job, "segment_reward_wei");
         node_view_amount(stake, job, "stake_wei");
         buffer_add_text(page, "<section class=\"job\"><h3>");
-        add_short_key(page, text_of(job, "job"));
+        add_short_key(page, strict_json_text_or(job, "job", ""));
         buffer_add_text(page, " ");
-        web_page_text(page, text_of(job, "state"));
+        web_page_text(page, strict_json_text_or(job, "state", ""));
         buffer_add_text(page, "</h3>\n");
         add_names(page, job);
         buffer_add_format(
             page,
             "<p class=\"dim\">%" PRId64 " of %" PRId64 " steps trained, %" PRId64 " of %" PRId64
             " segments final, %" PRId64 " claims open; %s for a segment, %s staked",
-            number_of(job, "trained"), number_of(job, "steps"), number_of(job, "final"),
-            number_of(job, "segments"), number_of(job, "open_claims"), reward, stake);
+            strict_json_number_or_0(job, "trained"), strict_json_number_or_0(job, "steps"),
+            strict_json_number_or_0(job, "final"), strict_json_number_or_0(job, "segments"),
+            strict_json_number_or_0(job, "open_claims"), reward, stake);
         if (json_is_real(loss)) {
             buffer_add_format(page, ", loss %.4g", json_real_value(loss));
         }
         buffer_add_text(page, "</p>\n");
-        if (text_of(job, "trouble")[0] != '\0') {
+        if (strict_json_text_or(job, "trouble", "")[0] != '\0') {
             buffer_add_text(page, "<p class=\"word ill\">");
-            web_page_text(page, text_of(job, "trouble"));
+            web_page_text(page, strict_json_text_or(job, "trouble", ""));
             buffer_add_text(page, "</p>\n");
         }
         add_squares(page, job);
@@ -231,12 +229,13 @@ static void add_offers(struct buffer *page, const json_t *offers)
 
         node_view_amount(hour, offer, "hour_wei");
         buffer_add_text(page, "<tr><td>");
-        add_short_key(page, text_of(offer, "job"));
+        add_short_key(page, strict_json_text_or(offer, "job", ""));
         buffer_add_text(page, "</td><td class=\"own\">");
-        web_page_text(page, refused                                 ? "not taken: "
-                            : text_of(offer, "hour_wei")[0] != '\0' ? hour
-                                                                    : "not measured yet");
-        web_page_text(page, refused ? text_of(offer, "why") : "");
+        web_page_text(page, refused ? "not taken: "
+                            : strict_json_text_or(offer, "hour_wei", "")[0] != '\0'
+                                ? hour
+                                : "not measured yet");
+        web_page_text(page, refused ? strict_json_text_or(offer, "why", "") : "");
         buffer_add_text(page, "</td></tr>\n");
     }
     buffer_add_text(page, "</table>\n");

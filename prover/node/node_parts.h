@@ -30,6 +30,7 @@ struct solver_node_options {
     char fetched[FILE_PATH_MAX]; /* the folder, which the shelf looks into too */
     const char *const *mirrors;  /* borrowed; asked before those that the ledger tells */
     size_t mirror_count;
+    bool private_contacts;      /* what the ledger tells may be of this machine and its networks */
     const char *serve;          /* ADDRESS:PORT; NULL: it serves nothing */
     const char *nobody_fetches; /* why no verifier could fetch what it commits; NULL: they can */
     struct held_terms terms;

@@ -7,6 +7,7 @@
 
 #include "base/host.h"
 #include "base/io/strict_json.h"
+#include "base/steady.h"
 #include "chain/codec/hex_data.h"
 #include "chain/game/terms.h"
 #include "prover/node/node_offers.h"
@@ -133,6 +134,9 @@ static void add_files(struct child_words *words, const struct solver_node *node,
     for (size_t i = 0; i < node->options.mirror_count; i++) {
         add_option(words, "--mirror", node->options.mirrors[i]);
     }
+    if (node->options.private_contacts) {
+        child_add(words, "--private-contacts");
+    }
 }
 
 static enum status measure(struct solver_node *node, uint32_t number, const struct job_record *job,
@@ -238,7 +242,7 @@ static enum status end_training(struct solver_node *node, struct node_slot *slot
 {
     TRY(held_job_round(job, error)); /* reads the last of its steps */
     if (job->state == HELD_TRAINING) {
-        held_job_failed(job, code, node_now_ms(), node->log);
+        held_job_failed(job, code, steady_ms(), node->log);
     }
     set_free(slot);
     return STATUS_OK;
@@ -321,7 +325,7 @@ static struct held_job *find_waiting(const struct solver_node *node)
                                     hash32_equal(&node->slots[k].job, &job->key));
         }
         if (!has_slot && !job->given_up && job->state <= HELD_TRAINING &&
-            node_now_ms() >= job->again_ms) {
+            steady_ms() >= job->again_ms) {
             return job;
         }
     }

@@ -113,6 +113,7 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
     const char *contact = node->options.terms.contact;
     const char *nobody = node->options.nobody_fetches;
     char account[ADDRESS_TEXT_SIZE];
+    char endpoints[LEDGER_REASON_SIZE];
     struct buffer text;
     json_t *view;
     enum status status;
@@ -121,11 +122,12 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
         (void)json_array_append_new(held, held_json(node->held[i]));
     }
     address_print(account, ledger_get_own(node->ledger));
+    ledger_ill_endpoints(node->ledger, endpoints, sizeof(endpoints));
     view =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
                   "account", account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
                   nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
-                  (json_int_t)now_s, "trouble", node->trouble, "purse_wei",
+                  (json_int_t)now_s, "trouble", node->trouble, "endpoints", endpoints, "purse_wei",
                   amount_json(node->purse), "owed_wei", amount_json(node->owed), "earned_wei",
                   amount_json(node->earned), "paid", (int)node->paid, "lost", (int)node->lost,
                   "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
@@ -146,24 +148,12 @@ enum status node_view_read(json_t **view, const char *path, struct error *error)
     return strict_json_read(view, error, path, NODE_VIEW_SIZE_MAX, STRICT_JSON_DEPTH_MAX);
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text == NULL ? "" : text;
-}
-
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, const char *name)
 {
     char plain[WEI_TEXT_SIZE + 4];
     wei amount = 0;
 
-    (void)snprintf(plain, sizeof(plain), "%.60swei", text_of(object, name));
+    (void)snprintf(plain, sizeof(plain), "%.60swei", strict_json_text_or(object, name, ""));
     (void)snprintf(text, TERMS_AMOUNT_SIZE, "-");
     if (wei_parse(&amount, plain) == STATUS_OK) {
         terms_amount_about(text, amount);
@@ -179,7 +169,7 @@ static const char *holds_up(const json_t *view)
     json_array_foreach(json_object_get(view, "slots"), at, slot)
     {
         if (json_is_true(json_object_get(slot, "holds_up"))) {
-            return text_of(slot, "why");
+            return strict_json_text_or(slot, "why", "");
         }
     }
     return NULL;
@@ -187,8 +177,9 @@ static const char *holds_up(const json_t *view)
 
 const char *node_view_trouble(const json_t *view, uint64_t now_s)
 {
-    return (uint64_t)number_of(view, "alive") + SILENT_S < now_s ? "the node is silent"
-           : text_of(view, "trouble")[0] != '\0'                 ? "the ledger cannot be read"
+    return (uint64_t)strict_json_number_or_0(view, "alive") + SILENT_S < now_s
+               ? "the node is silent"
+           : strict_json_text_or(view, "trouble", "")[0] != '\0' ? "the ledger cannot be read"
                                                                  : holds_up(view);
 }
 
@@ -205,9 +196,11 @@ static void print_jobs(FILE *out, const json_t *jobs)
         fprintf(out,
                 "%.14s  %-8s  %" PRId64 "/%" PRId64 " steps, %" PRId64 "/%" PRId64
                 " segments final, %s each%s%s\n",
-                text_of(job, "job"), text_of(job, "state"), number_of(job, "trained"),
-                number_of(job, "steps"), number_of(job, "final"), number_of(job, "segments"),
-                reward, text_of(job, "trouble")[0] == '\0' ? "" : ": ", text_of(job, "trouble"));
+                strict_json_text_or(job, "job", ""), strict_json_text_or(job, "state", ""),
+                strict_json_number_or_0(job, "trained"), strict_json_number_or_0(job, "steps"),
+                strict_json_number_or_0(job, "final"), strict_json_number_or_0(job, "segments"),
+                reward, strict_json_text_or(job, "trouble", "")[0] == '\0' ? "" : ": ",
+                strict_json_text_or(job, "trouble", ""));
     }
 }
 
@@ -221,18 +214,22 @@ void node_view_print(FILE *out, const json_t *view)
     node_view_amount(amounts[1], view, "owed_wei");
     node_view_amount(amounts[2], view, "earned_wei");
     fprintf(out, "%s has %s, is owed %s; %" PRId64 " jobs paid %s, %" PRId64 " lost%s%s\n",
-            text_of(view, "account"), amounts[0], amounts[1], number_of(view, "paid"), amounts[2],
-            number_of(view, "lost"), text_of(view, "trouble")[0] == '\0' ? "" : "; ",
-            text_of(view, "trouble"));
-    if (text_of(view, "nobody_fetches")[0] != '\0') {
-        fprintf(out, "only jobs without seats: %s\n", text_of(view, "nobody_fetches"));
+            strict_json_text_or(view, "account", ""), amounts[0], amounts[1],
+            strict_json_number_or_0(view, "paid"), amounts[2],
+            strict_json_number_or_0(view, "lost"),
+            strict_json_text_or(view, "trouble", "")[0] == '\0' ? "" : "; ",
+            strict_json_text_or(view, "trouble", ""));
+    if (strict_json_text_or(view, "nobody_fetches", "")[0] != '\0') {
+        fprintf(out, "only jobs without seats: %s\n",
+                strict_json_text_or(view, "nobody_fetches", ""));
     } else {
-        fprintf(out, "the ledger names %s\n", text_of(view, "contact"));
+        fprintf(out, "the ledger names %s\n", strict_json_text_or(view, "contact", ""));
     }
     json_array_foreach(json_object_get(view, "slots"), at, item)
     {
-        fprintf(out, "%-14s  %s %.14s%s\n", text_of(item, "device"), text_of(item, "does"),
-                text_of(item, "job"), text_of(item, "why"));
+        fprintf(out, "%-14s  %s %.14s%s\n", strict_json_text_or(item, "device", ""),
+                strict_json_text_or(item, "does", ""), strict_json_text_or(item, "job", ""),
+                strict_json_text_or(item, "why", ""));
     }
     print_jobs(out, json_object_get(view, "jobs"));
     json_array_foreach(json_object_get(view, "offers"), at, item)
@@ -240,7 +237,9 @@ void node_view_print(FILE *out, const json_t *view)
         bool refused = json_is_true(json_object_get(item, "refused"));
 
         node_view_amount(amounts[0], item, "hour_wei");
-        fprintf(out, "%.14s  %-8s  %s%s\n", text_of(item, "job"), refused ? "refused" : "open",
-                refused ? text_of(item, "why") : "an hour earns ", refused ? "" : amounts[0]);
+        fprintf(out, "%.14s  %-8s  %s%s\n", strict_json_text_or(item, "job", ""),
+                refused ? "refused" : "open",
+                refused ? strict_json_text_or(item, "why", "") : "an hour earns ",
+                refused ? "" : amounts[0]);
     }
 }

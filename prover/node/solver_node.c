@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/io/strict_json.h"
+#include "base/steady.h"
 #include "chain/codec/hex_data.h"
 #include "prover/node/node_offers.h"
 #include "prover/node/node_slots.h"
@@ -249,7 +250,7 @@ static enum status go_round_jobs(struct solver_node *node, struct error *error)
 
 enum status solver_node_round(struct solver_node *node, struct error *error)
 {
-    uint64_t now_ms = node_now_ms();
+    uint64_t now_ms = steady_ms();
 
     if (node->shelf_ms == 0 || now_ms >= node->shelf_ms + SHELF_MS) {
         TRY(shelf_look(&node->options.shelf, error));

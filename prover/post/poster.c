@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/hex.h"
+#include "base/steady.h"
 
 #define JOB_TEXT_SIZE 5
 
@@ -52,17 +53,9 @@ static void log_changes(const struct poster *poster, const struct solver_view *b
 /* Waits for the next round, or until it is woken. */
 static void wait_for_round(struct poster *poster)
 {
-    struct timespec until;
-    double seconds = poster->seconds;
+    struct timespec until = steady_after(poster->seconds);
     int waited = 0;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)seconds;
-    until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
     while (!poster->wanted && !atomic_load(poster->stopping) && waited == 0) {
         waited = pthread_cond_timedwait(&poster->woken, &poster->lock, &until);
     }

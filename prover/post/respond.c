@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/dispute/ledger_query.h"
 #include "proofs/run/data_paths.h"
@@ -100,7 +101,7 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     const struct replay_options replay = {.threads = respond->machine.thread_count,
                                           .progress = count_step,
                                           .progress_context = respond};
-    double start = progress_now();
+    double start = steady_seconds();
     enum status status;
 
     if (respond->traced.bundle != NULL && respond->traced.step == step) {
@@ -113,7 +114,7 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     TRY_OUT(traced_step_run(&respond->traced, (const char *const *)respond->paths.of,
                             respond->paths.count, &respond->machine, &replay, error));
 out:
-    note_time(respond, progress_now() - start, status == STATUS_OK);
+    note_time(respond, steady_seconds() - start, status == STATUS_OK);
     if (status != STATUS_OK) {
         traced_step_close(&respond->traced);
     }

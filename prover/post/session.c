@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "chain/codec/hex_data.h"
 #include "chain/codec/typed_data.h"
 #include "chain/game/terms.h"
@@ -515,7 +516,7 @@ enum status session_wait(struct session *session, struct solver_view *view,
                          bool (*done)(const struct solver_view *view), struct stop *stop,
                          uint64_t timeout_s, FILE *stream, struct error *error)
 {
-    double end_s = progress_now() + (double)timeout_s;
+    double end_s = steady_seconds() + (double)timeout_s;
     struct progress progress;
     char note[PROGRESS_NOTE_MAX];
     enum status status = STATUS_OK;
@@ -523,7 +524,7 @@ enum status session_wait(struct session *session, struct solver_view *view,
 
     poster_look(session->poster, view, &spent);
     progress_init(&progress, stream, "final", "segments", view->finalized,
-                  job_segments(bundle_job(session->bundle)), progress_now());
+                  job_segments(bundle_job(session->bundle)), steady_seconds());
     /* A view from before the last segment was added does not count. */
     while (status == STATUS_OK && (view->trained < session->added || !done(view))) {
         if (session->notify != NULL) {
@@ -534,7 +535,7 @@ enum status session_wait(struct session *session, struct solver_view *view,
         } else if (view->read && (view->lost_for_good || view->contradicted) &&
                    view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
-        } else if (timeout_s != 0 && progress_now() > end_s &&
+        } else if (timeout_s != 0 && steady_seconds() > end_s &&
                    !(session->outlasts_outages && view->unreachable)) {
             status = error_set(error, STATUS_UNREACHABLE, "the ledger took too long%s%s",
                                view->trouble[0] == '\0' ? "" : ": ", view->trouble);
@@ -543,12 +544,12 @@ enum status session_wait(struct session *session, struct solver_view *view,
         } else {
             poster_look(session->poster, view, &spent);
             note_of(note, view);
-            progress_update(&progress, view->finalized, note, progress_now());
+            progress_update(&progress, view->finalized, note, steady_seconds());
         }
     }
     if (stream != NULL) {
         note_of(note, view);
-        progress_finish(&progress, view->finalized, note, progress_now());
+        progress_finish(&progress, view->finalized, note, steady_seconds());
     }
     return status;
 }

@@ -572,6 +572,11 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     solver->view.pending = 0;
     solver->view.hopeless = 0;
     status = go_round(solver, error);
+    solver->view.endpoints[0] = '\0';
+    if (solver->ledger != NULL) {
+        ledger_ill_endpoints(solver->ledger, solver->view.endpoints,
+                             sizeof(solver->view.endpoints));
+    }
     solver->view.unreachable = status == STATUS_UNREACHABLE;
     solver->view.gone |= status == STATUS_GONE || (status == STATUS_NOT_FOUND &&
                                                    solver->ledger == NULL && is_embedded(solver));
@@ -592,6 +597,7 @@ void solver_show(struct job_standing *standing, struct solver *solver)
         return; /* the ledger was not read yet */
     }
     job_standing_take(standing, &solver->record, solver->clock.time_s);
+    memcpy(standing->endpoints, solver->view.endpoints, sizeof(standing->endpoints));
     (void)pthread_mutex_lock(&solver->lock);
     job_standing_mark_trained(standing, solver->trained_count);
     (void)pthread_mutex_unlock(&solver->lock);

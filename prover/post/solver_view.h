@@ -36,6 +36,7 @@ struct solver_view {
     wei stake;      /* of the job */
     wei owed;       /* with collect or collect_now */
     char trouble[SOLVER_VIEW_TROUBLE_MAX];
+    char endpoints[LEDGER_REASON_SIZE]; /* of the ledger: those that are ill */
 };
 
 /* Keeps the first trouble of a round: later ones often follow from it. */

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "chain/job/job_record.h"
 
 #define FOLLOW_LEAST_MS 200 /* between two looks at the ledger that asks have caused */
@@ -22,14 +22,6 @@ struct askers {
     struct job_record record;
     bool is_read; /* to its end, once at least */
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 enum status askers_open(struct askers **askers, const struct ledger_options *options,
                         const struct hash32 *job, struct error *error)
@@ -84,9 +76,9 @@ static void follow_after(struct askers *askers, uint64_t least_ms)
 
     error_init(&ignored);
     (void)pthread_mutex_lock(&askers->following);
-    if (askers->followed_ms == 0 || now_ms() >= askers->followed_ms + least_ms) {
+    if (askers->followed_ms == 0 || steady_ms() >= askers->followed_ms + least_ms) {
         (void)!follow(askers, &ignored);
-        askers->followed_ms = now_ms();
+        askers->followed_ms = steady_ms();
     }
     (void)pthread_mutex_unlock(&askers->following);
 }

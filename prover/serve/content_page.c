@@ -3,25 +3,22 @@
 
 #include <inttypes.h>
 
+#include "base/io/strict_json.h"
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
-
-static int64_t number_of(const json_t *job, const char *name)
-{
-    return (int64_t)json_integer_value(json_object_get(job, name));
-}
 
 static void write_job(struct buffer *page, const json_t *job)
 {
     const char *id = json_string_value(json_object_get(job, "job"));
-    int64_t steps = number_of(job, "steps");
+    int64_t steps = strict_json_number_or_0(job, "steps");
 
     buffer_add_format(page,
                       "<tr class=\"more\"><td class=\"own\" colspan=\"5\">"
                       "<a href=\"/v1/jobs/%s/job\"><code>%s</code></a></td></tr>\n<tr>"
                       "<td>%" PRId64 " of %" PRId64 "</td><td>%" PRId64 "</td><td>%zu</td>"
                       "<td>%s</td><td>%s</td></tr>\n",
-                      id, id, number_of(job, "steps_done"), steps, number_of(job, "segments"),
+                      id, id, strict_json_number_or_0(job, "steps_done"), steps,
+                      strict_json_number_or_0(job, "segments"),
                       json_array_size(json_object_get(job, "checkpoints")),
                       json_is_true(json_object_get(job, "data")) ? "yes" : "no",
                       json_is_true(json_object_get(job, "traces")) ? "any step" : "none");

@@ -10,6 +10,7 @@
 
 #include "base/io/file.h"
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "engine/tape/builder.h"
 #include "proofs/job/job_facts.h"
 
@@ -47,10 +48,10 @@ static enum status run_product(double *rate, struct machine *machine, struct err
     double start;
 
     TRY(machine->backend->step(machine, NULL, error)); /* warms up */
-    start = progress_now();
+    start = steady_seconds();
     while (passed < MEASURE_SECONDS) {
         TRY(machine->backend->step(machine, NULL, error));
-        passed = progress_now() - start;
+        passed = steady_seconds() - start;
         count++;
     }
     *rate = work * count / passed;

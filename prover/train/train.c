@@ -2,19 +2,11 @@
 #include "prover/train/train.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "proofs/commit/state_root.h"
 #include "prover/train/energy.h"
 #include "prover/train/fault_injection.h"
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint64_t step,
                                    const struct train_options *options, struct error *error)
@@ -55,7 +47,7 @@ static enum status compute_step(struct bundle_step *entry, bool *finite, bool *a
                                 struct run *run, const struct train_options *options,
                                 struct error *error)
 {
-    uint64_t start = now_ns();
+    uint64_t start = steady_ns();
     bool made = *ahead;
 
     *ahead = false;
@@ -68,15 +60,15 @@ static enum status compute_step(struct bundle_step *entry, bool *finite, bool *a
     TRY(run_loss(&entry->loss_bits, run, error));
     TRY(run_held_out(&entry->evaluated, &entry->held_out_bits, &entry->accuracy_bits, run,
                      entry->step, error));
-    entry->nanoseconds = now_ns() - start;
-    start = now_ns();
+    entry->nanoseconds = steady_ns() - start;
+    start = steady_ns();
     if (may_go_ahead(result, job, run, options)) {
         TRY(go_ahead(&entry->root, finite, run, error));
         *ahead = true;
     } else {
         TRY(state_root_find(&entry->root, finite, run->machine, options->threads, error));
     }
-    entry->nanoseconds_committing = now_ns() - start;
+    entry->nanoseconds_committing = steady_ns() - start;
     return STATUS_OK;
 }
 

@@ -126,11 +126,53 @@ check typedef_of_a_struct_is_found 1 source_of base/bad.c
 printf '/* x */\nstatic void test_one(void **state)\n{\n}\n' >tests/base/bad_test.c
 check test_that_is_no_sentence_is_found 1 source_of tests/base/bad_test.c
 
+# What stands twice, and what has a home.
+repeated() {
+    "$scripts/check-repeats" "$@" base
+}
+echo '# none' >scripts/lint-repeats.txt
+rm -f base/*.c base/*.h
+six='int a;\nint b;\n\n/* said */\nint c;\n    int d;\nint e;\nint f;\n'
+# shellcheck disable=SC2059 # lines
+printf "/* x */\n$six" >base/one.c
+printf '/* x */\nint a;\nint b;\nint c;\nint d;\nint e;\nint g;\n' >base/two.c
+check five_lines_may_stand_twice 0 repeated
+# shellcheck disable=SC2059
+printf "/* y */\nint z;\n$six" >base/two.c
+check six_lines_that_stand_twice_are_found 1 repeated
+check the_list_takes_them 0 repeated --write
+check what_is_listed_may_stay 0 repeated
+printf 'int g;\n' | tee -a base/one.c >>base/two.c
+check a_listed_pair_may_not_grow 1 repeated
+echo '/* x */' >base/two.c
+check a_pair_that_is_gone_leaves_the_list 1 repeated
+printf '/* x */\nvoid f(void)\n{\n    clock_gettime(CLOCK_MONOTONIC, &now);\n}\n' >low/a/x.c
+check a_second_steady_clock_is_found 1 house
+echo '/* x */' >low/a/x.c
+check without_it_the_house_is_well 0 house
+
 if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     printf 'const int table[] = {1};\nstatic int counter;\nint f(void) { return ++counter; }\n' >g.c
     "${CC:-cc}" -c g.c -o g.o && ar rcs g.a g.o
     check mutable_global_is_found 1 "$scripts/check-globals" g.a
     echo 'counter because of this test' >scripts/lint-globals.txt
     check listed_global_may_stay 0 "$scripts/check-globals" g.a
+
+    reached() {
+        "${CC:-cc}" -c base/one.c -o one.o && "${CC:-cc}" -c base/main.c -o main.o && rm -f one.a &&
+            ar rcs one.a one.o && "$scripts/check-reached" one.a main.o base
+    }
+    echo '# none' >scripts/lint-reached.txt
+    printf '/* x */\nint used(void)\n{\n    return 0;\n}\n' >base/one.c
+    printf '/* x */\nint used(void);\nint main(void)\n{\n    return used();\n}\n' >base/main.c
+    check function_that_is_called_is_reached 0 reached
+    printf 'int tabled(void)\n{\n    return 0;\n}\nint (*const t[])(void) = {\n    tabled,\n};\n' >>base/one.c
+    check function_in_a_table_is_reached 0 reached
+    printf 'int forgotten(void)\n{\n    return 0;\n}\n' >>base/one.c
+    check function_that_nobody_calls_is_found 1 reached
+    echo forgotten >scripts/lint-reached.txt
+    check listed_function_may_be_of_tests_alone 0 reached
+    echo used >>scripts/lint-reached.txt
+    check listed_function_that_is_reached_leaves_the_list 1 reached
 fi
 finish

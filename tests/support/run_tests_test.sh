@@ -45,6 +45,10 @@ check skipped_tests_are_counted_apart 0 "1 passed, 0 failed, 1 skipped" "$dir/sk
 check crash_fails_what_did_not_run 1 "1 passed, 2 failed" "$dir/crash"
 limit=2
 check hanging_test_is_ended_and_fails 1 "0 passed, 1 failed" "$dir/hang"
+again=-s
+check without_time_it_is_skipped_where_that_is_asked_for 0 "2 passed, 0 failed, 1 skipped" "$dir/hang" "$dir/good"
+grep -q "skip .*hang: it ran longer than 2 s" "$dir/told" || bad=1
+again=
 limit=300
 check early_end_fails_what_is_missing 1 "1 passed, 3 failed" "$dir/early"
 check bad_exit_code_fails_a_green_list 1 "1 passed, 1 failed" "$dir/liar"

@@ -38,6 +38,7 @@ def wire():
 
 def a_game_is_played_by_machines_that_share_the_ledger_alone():
     with Town(PEOPLE) as town:
+        town.place["LOCKSTEP_PRIVATE_CONTACTS"] = "true"  # their network is 10.77.0.0/24
         town.rooms = {who: ["ip", "netns", "exec", who] for who in PEOPLE}
         data = town.path("text.u8")
         with open(DATA, "rb") as small, open(data, "wb") as large:

@@ -33,7 +33,6 @@ COMMANDS = ["verifier run", "verifier status", "verifier claims", "audit", "job 
             "ledger watch"]
 NOT_HERE = {
     "verifier run --mode observe --mirror https://solver.example": "the network",
-    "mpirun -np 8 lockstep audit --threads 1 long.run": "tests/verifier/audit/audit_ranks_test.c",
     "job new --inference": "the published weights",
     "job eval": "tests/oracle/held_out_test.py",
     "job new --base": "tests/client/job_base_test.py",
@@ -41,6 +40,7 @@ NOT_HERE = {
     "job new --tape": "a tape of another program",
     "prover run 0x": "tests/whole/by_ledger_test.py",
     "audit --report text.json": "tests/whole/delivery_test.py",
+    "audit --workers 8": "tests/verifier/audit/audit_test.c",
     "audit --verify-report": "tests/whole/delivery_test.py",
     "ledger deploy": "tests/chain has chains",
 }

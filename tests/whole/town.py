@@ -351,7 +351,9 @@ class Town:
         threading.Thread(target=self.chain.stdout.read, daemon=True).start()
         self.port = int(found.group(1))
         self.url = "http://127.0.0.1:%d" % self.port
-        self.place = {"LOCKSTEP_LEDGER": self.url, "LOCKSTEP_DEPTH": str(self.depth)}
+        # Everybody's contact is on this machine.
+        self.place = {"LOCKSTEP_LEDGER": self.url, "LOCKSTEP_DEPTH": str(self.depth),
+                      "LOCKSTEP_PRIVATE_CONTACTS": "true"}
 
     def rpc(self, method, *parameters):
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters})

@@ -16,29 +16,29 @@ enum {
 
 /* ---- opening and closing ------------------------------------------------- */
 
-static enum status make_cache(struct accused *accused, struct error *error)
+enum status accused_cache_open(struct accused_cache *cache, struct error *error)
 {
     const char *folder = getenv("TMPDIR");
 
-    if (snprintf(accused->cache, sizeof(accused->cache), "%s/lockstep-audit-XXXXXX",
+    if (snprintf(cache->path, sizeof(cache->path), "%s/lockstep-audit-XXXXXX",
                  folder == NULL || folder[0] == '\0' ? "/tmp" : folder) >=
-        (int)sizeof(accused->cache)) {
-        accused->cache[0] = '\0';
+        (int)sizeof(cache->path)) {
+        cache->path[0] = '\0';
         return error_set(error, STATUS_USAGE, "TMPDIR is too long a path");
     }
-    if (mkdtemp(accused->cache) == NULL) {
-        enum status status = error_set_errno(error, "cannot make %s", accused->cache);
+    if (mkdtemp(cache->path) == NULL) {
+        enum status status = error_set_errno(error, "cannot make %s", cache->path);
 
-        accused->cache[0] = '\0';
+        cache->path[0] = '\0';
         return status;
     }
     return STATUS_OK;
 }
 
 /* The cache is flat: fetch.c keeps each content under its root's name. */
-static void remove_cache(const struct accused *accused)
+void accused_cache_close(struct accused_cache *cache)
 {
-    DIR *folder = accused->cache[0] == '\0' ? NULL : opendir(accused->cache);
+    DIR *folder = cache->path[0] == '\0' ? NULL : opendir(cache->path);
     struct dirent *entry;
 
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
@@ -48,7 +48,7 @@ static void remove_cache(const struct accused *accused)
     }
     if (folder != NULL) {
         (void)closedir(folder);
-        (void)rmdir(accused->cache);
+        (void)rmdir(cache->path);
     }
 }
 
@@ -58,7 +58,8 @@ static void add_mirror(struct check_request *request, const char *mirror)
 }
 
 enum status accused_open(struct accused *accused, struct bundle *bundle, uint64_t step,
-                         const char *const *sources, size_t source_count, struct error *error)
+                         const char *cache, const char *const *sources, size_t source_count,
+                         struct error *error)
 {
     struct check_request *request = calloc(1, sizeof(*request));
     enum status status = STATUS_OK;
@@ -70,12 +71,10 @@ enum status accused_open(struct accused *accused, struct bundle *bundle, uint64_
     } else if (source_count > ACCUSED_SOURCES_MAX) {
         status = error_set(error, STATUS_USAGE, "at most %d places for a trace can be named",
                            ACCUSED_SOURCES_MAX);
-    } else {
-        status = make_cache(accused, error);
     }
     if (status == STATUS_OK) {
         request->mirror_timeout_s = MIRROR_TIMEOUT_S;
-        (void)snprintf(request->cache, sizeof(request->cache), "%s", accused->cache);
+        (void)snprintf(request->cache, sizeof(request->cache), "%s", cache);
         for (size_t i = 0; i < source_count; i++) {
             add_mirror(request, sources[i]);
         }
@@ -91,7 +90,6 @@ enum status accused_open(struct accused *accused, struct bundle *bundle, uint64_
 void accused_close(struct accused *accused)
 {
     fetch_close(accused->fetch);
-    remove_cache(accused);
     free(accused->after);
     free(accused->notes);
     free(accused->request);

@@ -10,6 +10,14 @@
 
 #define ACCUSED_SOURCES_MAX (CHECK_MIRRORS_MAX - 1) /* beside the bundle itself */
 
+/* The folder of what an audit fetches; it goes with the audit. */
+struct accused_cache {
+    char path[FILE_PATH_MAX]; /* "": none was made */
+};
+
+MUST_CHECK enum status accused_cache_open(struct accused_cache *cache, struct error *error);
+void accused_cache_close(struct accused_cache *cache); /* a zero-filled one is allowed */
+
 struct accused {
     struct bundle *bundle; /* borrowed */
     uint64_t step;
@@ -18,13 +26,12 @@ struct accused {
     struct check_request *request;
     struct check_result *notes;
     struct fetch *fetch;
-    char cache[FILE_PATH_MAX]; /* "": none was made */
 };
 
 /* sources: mirrors as fetch.h knows them; the bundle's own folder is looked at as well. */
 MUST_CHECK enum status accused_open(struct accused *accused, struct bundle *bundle, uint64_t step,
-                                    const char *const *sources, size_t source_count,
-                                    struct error *error);
+                                    const char *cache, const char *const *sources,
+                                    size_t source_count, struct error *error);
 void accused_close(struct accused *accused); /* a zero-filled one is allowed */
 
 /* Looks for the state after the step; leaves run's machine in no particular state. */

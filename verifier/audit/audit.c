@@ -2,15 +2,20 @@
 #include "verifier/audit/audit.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "engine/ops/philox.h"
-#include "proofs/commit/state_root.h"
+#include "base/hex.h"
+#include "verifier/audit/accused.h"
+#include "verifier/audit/audit_plan.h"
+#include "verifier/check/check.h"
+#include "verifier/check/check_keep.h"
+#include "verifier/check/workers.h"
 
-/* The stream of the auditor's draws; no step of a job has so high a number. */
-#define SAMPLE_STREAM UINT32_MAX
+#define PAUSE_NS 2000000
 
 const char *audit_answer_name(enum audit_answer answer)
 {
@@ -19,22 +24,21 @@ const char *audit_answer_name(enum audit_answer answer)
     return names[answer];
 }
 
-const char *audit_flaw_name(enum audit_flaw flaw)
-{
-    static const char *const names[] = {"none", "state", "went-on", "not-diverged"};
-
-    return names[flaw];
-}
-
-const char *audit_flaw_words(enum audit_flaw flaw)
-{
-    static const char *const words[] = {
-        "is true", "does not give what the journal says",
-        "gives a state with a NaN or an infinity, and the run went on",
-        "is said to end in a NaN or an infinity, and does not"};
-
-    return words[flaw];
-}
+/* A lane of the plan, and what became of it. */
+struct auditor_lane {
+    struct audit_lane lane;
+    struct audit_stretch stretch; /* that is checked now */
+    char kept[FILE_PATH_MAX];     /* the state that the last check left; "": none */
+    bool busy;
+    bool ended;
+    enum audit_answer answer;
+    uint64_t steps_checked;
+    /* What ended it, if it is not PROVEN: */
+    enum check_flaw flaw;
+    uint64_t wrong_step;
+    struct digest true_root;
+    struct error reason;
+};
 
 struct auditor {
     struct audit_result *result;
@@ -42,295 +46,479 @@ struct auditor {
     const struct audit_options *options;
     const char *const *paths;
     size_t path_count;
-    uint64_t diverged; /* the step in which the run ended, by the journal; UINT64_MAX: none */
-    struct run run;
+    struct audit_plan plan;
+    struct workers *workers;
+    struct check_port port;
+    struct accused_cache cache;
+    struct check_request *request;
+    struct check_result *answer;
+    uint32_t lane_count;
+    struct auditor_lane lanes[AUDIT_WORKERS_MAX];
 };
 
-/* ---- which segments ----------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------- */
 
-/* Marks `wanted` of count segments: a partial shuffle, so every set is equally likely. */
-static enum status choose(bool *chosen, uint64_t count, uint64_t wanted, uint64_t seed,
-                          struct error *error)
+/* A file may hold several of the tensors. */
+static enum status name_data(struct check_request *request, const struct auditor *auditor,
+                             struct error *error)
 {
-    uint64_t *order = malloc((count + 1) * sizeof(*order));
+    for (size_t i = 0; i < auditor->path_count; i++) {
+        const char *path = auditor->paths[i];
+        uint32_t at = 0;
 
-    if (order == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to choose among %" PRIu64 " segments",
-                         count);
+        while (at < request->data_count && strcmp(request->data[at], path) != 0) {
+            at++;
+        }
+        if (at == CHECK_DATA_MAX) {
+            return error_set(error, STATUS_OVER_LIMIT, "a job can have at most %d data files here",
+                             CHECK_DATA_MAX);
+        }
+        if (at == request->data_count) {
+            (void)snprintf(request->data[request->data_count++], FILE_PATH_MAX, "%s", path);
+        }
     }
-    for (uint64_t i = 0; i < count; i++) {
-        order[i] = i;
-    }
-    for (uint64_t i = 0; i < wanted; i++) {
-        struct philox_block block = philox_draw(i, SAMPLE_STREAM, SAMPLE_STREAM, seed);
-        uint64_t other = i + philox_below(&block, count - i);
-        uint64_t picked = order[other];
-
-        order[other] = order[i];
-        order[i] = picked;
-        chosen[picked] = true;
-    }
-    free(order);
     return STATUS_OK;
 }
 
-/* ---- a difference is confirmed ------------------------------------------ */
-
-/* Runs from the newest checkpoint to the end of `step` on another instruction set. */
-static enum status replay_again(struct auditor *auditor, struct digest *root, bool *finite,
-                                uint64_t step, struct error *error)
+/* All but the places: what replays, and where everything lies. */
+static enum status describe(struct check_request *request, const struct auditor *auditor,
+                            struct error *error)
 {
-    struct machine_options options = auditor->options->machine;
-    struct run second;
-    uint64_t at = 0;
-    enum status status;
+    const struct audit_options *options = auditor->options;
 
-    machine_options_other(&options);
-    TRY_OUT(run_open(&second, bundle_job(auditor->bundle), auditor->paths, auditor->path_count,
-                     &options, error));
-    TRY_OUT(bundle_restore(&at, auditor->bundle, second.machine, step, error));
-    while (at <= step) {
-        TRY_OUT(stop_requested(auditor->options->stop)
-                    ? error_set(error, STATUS_STOPPED, "stopped during the second replay")
-                    : second.machine->backend->step(second.machine, NULL, error));
-        at++;
-    }
-    TRY_OUT(state_root_find(root, finite, second.machine, options.thread_count, error));
-out:
-    run_close(&second);
-    return status;
+    memset(request, 0, sizeof(*request));
+    (void)snprintf(request->cache, sizeof(request->cache), "%s", auditor->cache.path);
+    (void)snprintf(request->mirrors[0], FILE_PATH_MAX, "%s", bundle_path(auditor->bundle));
+    request->mirror_count = 1;
+    request->memory_max =
+        options->memory_max == 0 ? INT64_MAX : options->memory_max + CHECK_MEMORY_BESIDE;
+    request->file_max = INT64_MAX;
+    request->processor_s = UINT32_MAX;
+    request->threads = options->threads;
+    request->device_memory = options->device_memory;
+    (void)snprintf(request->device, sizeof(request->device), "%s",
+                   options->device == NULL ? "" : options->device);
+    return name_data(request, auditor, error);
 }
 
-/* Judges a step that gave this state. A journal may be cut off after a state that is not finite,
- * before it says that the run diverged: that is no flaw. */
-static enum audit_flaw judge_step(const struct auditor *auditor, const struct bundle_step *entry,
-                                  const struct digest *root, bool finite)
+static enum status begin_check(struct auditor *auditor, uint32_t index, struct error *error)
 {
-    if (!digest_equal(root, &entry->root)) {
-        return AUDIT_FLAW_STATE;
+    struct auditor_lane *lane = &auditor->lanes[index];
+    struct check_request *request = auditor->request;
+
+    lane->stretch = audit_plan_next(&auditor->plan, &lane->lane);
+    TRY(describe(request, auditor, error));
+    TRY(audit_plan_request(request, &auditor->plan, &lane->stretch, error));
+    request->keep_max = lane->stretch.keeps ? INT64_MAX : 0;
+    TRY(auditor->port.start(auditor->port.context, index, request, error));
+    lane->busy = true;
+    return STATUS_OK;
+}
+
+/* ---- results ---------------------------------------------------------------- */
+
+static bool figure_differs(struct audit_figure *figure, uint64_t step, const char *name,
+                           uint32_t journal_bits, uint32_t true_bits)
+{
+    if (journal_bits == true_bits) {
+        return false;
     }
-    if (entry->step == auditor->diverged) {
-        return finite ? AUDIT_FLAW_NOT_DIVERGED : AUDIT_FLAW_NONE;
+    *figure = (struct audit_figure){name, step, journal_bits, true_bits};
+    return true;
+}
+
+/* Notes the earliest figure that is not what the replay gives. */
+static void compare_figures(struct audit_result *result, const struct bundle_step *entry,
+                            const struct check_figures *true_ones)
+{
+    struct audit_figure *first = &result->figure;
+
+    if (entry->hidden || (first->name != NULL && first->step <= entry->step)) {
+        return;
     }
-    return !finite && entry->step + 1 < auditor->result->steps_journaled ? AUDIT_FLAW_WENT_ON
-                                                                         : AUDIT_FLAW_NONE;
+    (void)(figure_differs(first, entry->step, "loss", entry->loss_bits, true_ones->loss_bits) ||
+           (true_ones->evaluated != 0 && entry->evaluated &&
+            (figure_differs(first, entry->step, "held-out loss", entry->held_out_bits,
+                            true_ones->held_out_bits) ||
+             figure_differs(first, entry->step, "held-out share right", entry->accuracy_bits,
+                            true_ones->accuracy_bits))));
+}
+
+static enum status tell_step(struct auditor *auditor, uint64_t step,
+                             const struct check_figures *figures, struct error *error)
+{
+    const struct audit_options *options = auditor->options;
+    const struct check_result *answer = auditor->answer;
+    struct bundle_step entry;
+    const struct audit_step told = {
+        &entry, figures, answer->steps_run == 0 ? 0 : answer->compute_ns / answer->steps_run};
+
+    TRY(bundle_step_read(&entry, auditor->bundle, step, error));
+    if (figures != NULL) {
+        compare_figures(auditor->result, &entry, figures);
+    }
+    if (figures != NULL && step + 1 == auditor->plan.journaled) {
+        auditor->result->final_loss_known = true;
+        auditor->result->final_loss_bits = figures->loss_bits;
+    }
+    if (options->on_step != NULL) {
+        options->on_step(options->step_context, &told);
+    }
+    return STATUS_OK;
+}
+
+static uint64_t total_checked(const struct auditor *auditor, uint32_t lane_count)
+{
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < lane_count; i++) {
+        total += auditor->lanes[i].steps_checked;
+    }
+    return total;
+}
+
+/* The wanted steps before true_end are true. */
+static enum status count_steps(struct auditor *auditor, struct auditor_lane *lane,
+                               uint64_t true_end, struct error *error)
+{
+    const struct audit_options *options = auditor->options;
+    uint64_t first = lane->stretch.counted;
+    uint64_t counted = true_end > first ? true_end - first : 0;
+
+    if (counted > auditor->answer->figure_count) {
+        return error_set(error, STATUS_BAD_FORMAT, "a check gave fewer figures than steps");
+    }
+    for (uint64_t i = 0; i < counted; i++) {
+        TRY(tell_step(auditor, first + i, &auditor->answer->figures[i], error));
+    }
+    lane->steps_checked += counted;
+    if (options->progress != NULL) {
+        options->progress(options->progress_context, total_checked(auditor, auditor->lane_count),
+                          auditor->plan.steps);
+    }
+    return STATUS_OK;
+}
+
+/* Puts the state that a check left where the next check looks for it, in place of the last one. */
+static enum status move_kept(struct auditor *auditor, struct auditor_lane *lane,
+                             struct error *error)
+{
+    static const enum kept_part beside[] = {KEPT_JOB, KEPT_PIECES};
+    char text[HEX_SIZE(DIGEST_SIZE)];
+    char path[FILE_PATH_MAX];
+    struct digest root;
+
+    (void)unlink(lane->kept);
+    TRY(bundle_state_root(&root, auditor->bundle, lane->stretch.end, error));
+    hex_encode(text, root.bytes, DIGEST_SIZE);
+    for (size_t i = 0; i < 2; i++) {
+        TRY(check_keep_path(path, auditor->cache.path, &root, beside[i], error));
+        (void)unlink(path);
+    }
+    TRY(check_keep_path(path, auditor->cache.path, &root, KEPT_STATE, error));
+    TRY(file_path_join(lane->kept, sizeof(lane->kept), error, auditor->cache.path, text));
+    return rename(path, lane->kept) == 0
+               ? STATUS_OK
+               : error_set_errno(error, "cannot keep a state in %s", auditor->cache.path);
+}
+
+static enum status take_proven(struct auditor *auditor, struct auditor_lane *lane,
+                               struct error *error)
+{
+    const struct check_result *answer = auditor->answer;
+
+    TRY(count_steps(auditor, lane, lane->stretch.end, error));
+    if (answer->kept) {
+        TRY(move_kept(auditor, lane, error));
+    } else if (lane->stretch.counted == lane->stretch.end) {
+        return error_set(error, STATUS_IO, "the replay cannot go on from step %" PRIu64 ": %s",
+                         lane->stretch.end,
+                         answer->keep_trouble[0] == '\0' ? "no state is there"
+                                                         : answer->keep_trouble);
+    }
+    audit_plan_done(&auditor->plan, &lane->lane, &lane->stretch, answer->kept, answer->compute_ns);
+    if (audit_lane_is_done(&lane->lane)) {
+        lane->ended = true;
+        lane->answer = AUDIT_PROVEN;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_refuted(struct auditor *auditor, struct auditor_lane *lane,
+                                struct error *error)
+{
+    const struct check_result *answer = auditor->answer;
+
+    TRY(describe(auditor->request, auditor, error));
+    TRY(audit_plan_request(auditor->request, &auditor->plan, &lane->stretch, error));
+    if (answer->index >= auditor->request->segment_count ||
+        answer->step >= auditor->request->segments[answer->index].steps) {
+        return error_set(error, STATUS_BAD_FORMAT, "a check refutes a step that it was not given");
+    }
+    lane->wrong_step = lane->stretch.from + answer->step;
+    for (uint32_t i = 0; i < answer->index; i++) {
+        lane->wrong_step += auditor->request->segments[i].steps;
+    }
+    lane->flaw = answer->flaw;
+    lane->true_root = answer->true_state;
+    lane->answer = AUDIT_REFUTED;
+    lane->ended = true;
+    TRY(count_steps(auditor, lane, lane->wrong_step, error));
+    return tell_step(auditor, lane->wrong_step, NULL, error);
+}
+
+static enum status take_result(struct auditor *auditor, struct auditor_lane *lane,
+                               struct error *error)
+{
+    const struct check_result *answer = auditor->answer;
+
+    lane->busy = false;
+    switch (answer->outcome) {
+    case CHECK_PROVEN:
+        return take_proven(auditor, lane, error);
+    case CHECK_REFUTED:
+        return take_refuted(auditor, lane, error);
+    case CHECK_CANNOT_TELL:
+        if (answer->no_start && audit_plan_go_back(&auditor->plan, &lane->lane, &lane->stretch)) {
+            return STATUS_OK;
+        }
+        break;
+    case CHECK_FAULT:
+        break;
+    }
+    (void)error_set(error, answer->outcome == CHECK_FAULT ? STATUS_DEVICE : STATUS_REFUSED, "%s",
+                    answer->reason);
+    if (answer->advice[0] != '\0') {
+        error_advise(error, "%s", answer->advice);
+    }
+    return error->status;
+}
+
+/* ---- all lanes ---------------------------------------------------------------- */
+
+static void end_lane(struct auditor_lane *lane, enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        lane->busy = false;
+        lane->ended = true;
+        lane->answer = AUDIT_CANNOT_TELL;
+        lane->reason = *error;
+    }
+}
+
+/* The lanes decide in the order of the steps: what is behind one that is not proven does not
+ * matter. */
+static bool all_decided(const struct auditor *auditor, uint32_t *decides)
+{
+    for (*decides = 0; *decides + 1 < auditor->lane_count; (*decides)++) {
+        if (!auditor->lanes[*decides].ended || auditor->lanes[*decides].answer != AUDIT_PROVEN) {
+            break;
+        }
+    }
+    return auditor->lanes[*decides].ended;
+}
+
+static void start_lanes(struct auditor *auditor)
+{
+    bool goes_on = true;
+
+    for (uint32_t i = 0; i < auditor->lane_count && goes_on; i++) {
+        struct auditor_lane *lane = &auditor->lanes[i];
+        struct error error;
+
+        goes_on = !lane->ended || lane->answer == AUDIT_PROVEN;
+        if (!lane->ended && !lane->busy) {
+            error_init(&error);
+            end_lane(lane, begin_check(auditor, i, &error), &error);
+        }
+    }
+}
+
+static enum status replay_all(struct auditor *auditor, uint32_t *decides, struct error *error)
+{
+    const struct timespec pause = {0, PAUSE_NS};
+
+    while (!all_decided(auditor, decides)) {
+        uint64_t number = 0;
+        enum status status;
+        struct error why;
+
+        if (auditor->options->stop != NULL && stop_requested(auditor->options->stop)) {
+            return error_set(error, STATUS_STOPPED, "stopped before step %" PRIu64,
+                             auditor->lanes[*decides].lane.next);
+        }
+        start_lanes(auditor);
+        error_init(&why);
+        status = auditor->port.take(auditor->port.context, &number, auditor->answer, &why);
+        if (status == STATUS_NOT_FOUND) {
+            (void)nanosleep(&pause, NULL);
+            continue;
+        }
+        if (status != STATUS_OK || number >= auditor->lane_count) {
+            *error = why;
+            return status == STATUS_OK ? STATUS_BAD_FORMAT : status;
+        }
+        end_lane(&auditor->lanes[number], take_result(auditor, &auditor->lanes[number], &why),
+                 &why);
+    }
+    return STATUS_OK;
+}
+
+/* ---- a refutation ----------------------------------------------------------------- */
+
+void audit_distrust_journal(struct audit_result *result, const char *whose)
+{
+    result->answer = AUDIT_CANNOT_TELL;
+    (void)error_set(&result->reason, STATUS_BAD_FORMAT,
+                    "step %" PRIu64 " of the journal is false, but the journal's segment %" PRIu64
+                    " is not the one that %s: nobody is refuted",
+                    result->wrong_step, result->wrong_segment, whose);
+    error_advise(&result->reason,
+                 "the journal is damaged or was changed; get the bundle again from its solver");
+}
+
+/* What is refuted is what the solver put a name to. */
+static enum status find_signature(struct auditor *auditor, struct error *error)
+{
+    struct audit_result *result = auditor->result;
+    uint64_t length = bundle_job(auditor->bundle)->segment_length;
+    struct digest signed_root;
+    struct error none;
+    enum status status;
+
+    result->wrong_segment = result->wrong_step / length;
+    error_init(&none);
+    status =
+        bundle_segment_root(&result->segment_root, auditor->bundle, result->wrong_segment, &none);
+    if (status == STATUS_OK) {
+        status = bundle_segment_signature(&signed_root, result->signature, &result->signature_size,
+                                          auditor->bundle, result->wrong_segment, &none);
+    }
+    if (status == STATUS_NOT_FOUND) { /* the segment has no end, or no signature */
+        result->signature_size = 0;
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK) {
+        *error = none;
+        return status;
+    }
+    if (!digest_equal(&signed_root, &result->segment_root)) {
+        audit_distrust_journal(result, "its solver signed");
+    }
+    return STATUS_OK;
 }
 
 static void locate(struct auditor *auditor)
 {
     const struct audit_options *options = auditor->options;
     struct audit_result *result = auditor->result;
-    const struct fault_location_request request = {.step = result->wrong_step,
-                                                   .went_on = result->flaw == AUDIT_FLAW_WENT_ON,
-                                                   .after = result->wrong_root,
-                                                   .paths = auditor->paths,
-                                                   .path_count = auditor->path_count,
-                                                   .machine = &options->machine,
-                                                   .sources = options->sources,
-                                                   .source_count = options->source_count,
-                                                   .stop = options->stop};
+    struct machine_options machine;
+    struct fault_location_request request = {.step = result->wrong_step,
+                                             .went_on = result->flaw == CHECK_FLAW_WENT_ON,
+                                             .after = result->wrong_root,
+                                             .paths = auditor->paths,
+                                             .path_count = auditor->path_count,
+                                             .machine = &machine,
+                                             .cache = auditor->cache.path,
+                                             .sources = options->sources,
+                                             .source_count = options->source_count,
+                                             .stop = options->stop};
+    struct error none;
 
-    run_close(&auditor->run); /* one machine at a time */
-    if (options->seek && result->flaw != AUDIT_FLAW_NOT_DIVERGED) {
+    error_init(&none);
+    if (options->seek && result->flaw != CHECK_FLAW_NOT_DIVERGED &&
+        describe(auditor->request, auditor, &none) == STATUS_OK &&
+        check_machine(&machine, auditor->request, false, &none) == STATUS_OK) {
         fault_location_make(&result->location, auditor->bundle, &request);
     }
 }
 
-static enum status judge_difference(struct auditor *auditor, const struct bundle_step *entry,
-                                    const struct digest *ours, enum audit_flaw flaw,
-                                    struct error *error)
+static enum status refute(struct auditor *auditor, const struct auditor_lane *lane,
+                          struct error *error)
 {
-    struct digest again;
-    bool finite = true;
-    enum status status = replay_again(auditor, &again, &finite, entry->step, error);
-
-    if (status != STATUS_OK) {
-        (void)error_wrap(error, "step %" PRIu64 " looks wrong, but the second replay failed",
-                         entry->step);
-        return status;
-    }
-    if (!digest_equal(&again, ours) || judge_step(auditor, entry, &again, finite) != flaw) {
-        (void)error_set(error, STATUS_DEVICE,
-                        "two replays of step %" PRIu64 " on this machine disagree with each other",
-                        entry->step);
-        error_advise(error, "this machine computes wrongly: test its memory, and audit elsewhere");
-        return STATUS_DEVICE;
-    }
-    auditor->result->answer = AUDIT_REFUTED;
-    auditor->result->flaw = flaw;
-    auditor->result->wrong_step = entry->step;
-    auditor->result->wrong_root = entry->root;
-    auditor->result->true_root = again;
-    locate(auditor);
-    return STATUS_OK;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* ---- replaying ---------------------------------------------------------- */
-
-/* STATUS_OK with answer REFUTED ends the audit. counted: the step is in a chosen segment. */
-static enum status replay_step(struct auditor *auditor, uint64_t step, bool counted,
-                               struct error *error)
-{
-    struct machine *machine = auditor->run.machine;
+    struct audit_result *result = auditor->result;
     struct bundle_step entry;
-    enum audit_flaw flaw;
-    struct digest root;
-    bool finite = true;
-    uint32_t loss = 0;
-    uint64_t start = now_ns();
-    uint64_t end;
 
-    TRY(bundle_step_read(&entry, auditor->bundle, step, error));
-    if (stop_requested(auditor->options->stop)) {
-        return error_set(error, STATUS_STOPPED, "stopped before step %" PRIu64, step);
-    }
-    TRY(machine->backend->step(machine, NULL, error));
-    TRY(state_root_find(&root, &finite, machine, auditor->run.options.thread_count, error));
-    TRY(run_loss(&loss, &auditor->run, error));
-
-    end = now_ns();
-    flaw = judge_step(auditor, &entry, &root, finite);
-    if (flaw != AUDIT_FLAW_NONE) {
-        TRY(judge_difference(auditor, &entry, &root, flaw, error));
-        if (auditor->options->on_step != NULL) {
-            auditor->options->on_step(auditor->options->step_context, &entry, end - start, false);
-        }
-        return STATUS_OK;
-    }
-    if (counted && auditor->options->on_step != NULL) {
-        auditor->options->on_step(auditor->options->step_context, &entry, end - start, true);
-    }
-    auditor->result->steps_checked += counted;
-    if (counted && auditor->options->progress != NULL) {
-        auditor->options->progress(auditor->options->progress_context,
-                                   auditor->result->steps_checked, auditor->result->steps_due);
+    TRY(bundle_step_read(&entry, auditor->bundle, lane->wrong_step, error));
+    result->answer = AUDIT_REFUTED;
+    result->flaw = lane->flaw;
+    result->wrong_step = lane->wrong_step;
+    result->wrong_root = entry.root;
+    result->true_root = lane->true_root;
+    TRY(find_signature(auditor, error));
+    if (result->answer == AUDIT_REFUTED) {
+        locate(auditor);
     }
     return STATUS_OK;
 }
 
-static uint64_t segment_end(const struct auditor *auditor, uint64_t segment)
-{
-    uint64_t end = job_segment_end(bundle_job(auditor->bundle), segment);
+/* ---- all of it ---------------------------------------------------------------------- */
 
-    return end < auditor->result->steps_journaled ? end : auditor->result->steps_journaled;
-}
-
-/*
- * Segments in order. A machine that stands at the segment's first step goes on; any other loads the
- * newest checkpoint before it.
- */
-static enum status replay_segments(struct auditor *auditor, const bool *chosen, uint64_t count,
-                                   struct error *error)
-{
-    uint64_t length = bundle_job(auditor->bundle)->segment_length;
-    uint64_t at = UINT64_MAX; /* the step that the machine is ready for */
-
-    for (uint64_t segment = 0; segment < count; segment++) {
-        uint64_t first = segment * length;
-
-        if (!chosen[segment]) {
-            continue;
-        }
-        if (at != first) {
-            TRY(bundle_restore(&at, auditor->bundle, auditor->run.machine, first, error));
-        }
-        while (at < segment_end(auditor, segment) && auditor->result->answer != AUDIT_REFUTED) {
-            TRY(replay_step(auditor, at, at >= first, error));
-            at++;
-        }
-        if (auditor->result->answer == AUDIT_REFUTED) {
-            break;
-        }
-    }
-    return STATUS_OK;
-}
-
-/* Keeps this share of the chosen segments, and counts their steps. */
-static void deal_out(struct auditor *auditor, bool *chosen, uint64_t count, uint64_t wanted)
+static enum status make_ready(struct auditor *auditor, struct error *error)
 {
     const struct audit_options *options = auditor->options;
-    struct audit_result *result = auditor->result;
-    uint64_t shares = options->share_count == 0 ? 1 : options->share_count;
-    uint64_t first = wanted / shares * options->share +
-                     (options->share < wanted % shares ? options->share : wanted % shares);
-    uint64_t end = first + wanted / shares + (options->share < wanted % shares);
-    uint64_t at = 0;
+    uint64_t lanes = options->workers == 0 ? 1 : options->workers;
 
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t steps = segment_end(auditor, i) - i * bundle_job(auditor->bundle)->segment_length;
-
-        if (!chosen[i]) {
-            continue;
-        }
-        chosen[i] = at >= first && at < end;
-        at++;
-        result->steps_wanted += steps;
-        result->steps_due += chosen[i] ? steps : 0;
+    TRY(audit_plan_open(&auditor->plan, auditor->bundle, options->sample, options->sample_seed,
+                        error));
+    auditor->result->steps_journaled = auditor->plan.journaled;
+    auditor->result->steps_wanted = auditor->plan.steps;
+    lanes = lanes < auditor->plan.segment_count ? lanes : auditor->plan.segment_count;
+    auditor->lane_count = (uint32_t)(lanes < AUDIT_WORKERS_MAX ? lanes : AUDIT_WORKERS_MAX);
+    for (uint32_t i = 0; i < auditor->lane_count; i++) {
+        auditor->lanes[i].lane = audit_plan_lane(&auditor->plan, i, auditor->lane_count);
     }
-}
-
-static enum status look_at_journal(struct auditor *auditor, struct error *error)
-{
-    struct audit_result *result = auditor->result;
-
-    TRY(bundle_step_count(&result->steps_journaled, auditor->bundle, error));
-    TRY(bundle_diverged(&auditor->diverged, auditor->bundle, error));
-    if (result->steps_journaled > bundle_job(auditor->bundle)->steps) {
-        return error_set(error, STATUS_BAD_FORMAT, "the journal has more steps than the job");
+    auditor->request = calloc(1, sizeof(*auditor->request));
+    auditor->answer = calloc(1, sizeof(*auditor->answer));
+    if (auditor->request == NULL || auditor->answer == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for an audit");
     }
-    if (result->steps_journaled == 0) {
-        return error_set(error, STATUS_NOT_FOUND, "the journal holds no step: nothing to check");
-    }
+    TRY(accused_cache_open(&auditor->cache, error));
+    TRY(workers_open(&auditor->workers, auditor->lane_count, UINT32_MAX, NULL, error));
+    auditor->port = workers_port(auditor->workers);
     return STATUS_OK;
 }
 
 static enum status audit_all(struct auditor *auditor, struct error *error)
 {
-    const struct job *job = bundle_job(auditor->bundle);
     struct audit_result *result = auditor->result;
-    uint64_t count;
-    uint64_t wanted;
-    bool *chosen;
-    enum status status;
+    uint32_t decides = 0;
+    const struct auditor_lane *lane;
 
-    TRY(look_at_journal(auditor, error));
-    count = (result->steps_journaled + job->segment_length - 1) / job->segment_length;
-    wanted = auditor->options->sample == 0 || auditor->options->sample > count
-                 ? count
-                 : auditor->options->sample;
-    chosen = calloc(count + 1, sizeof(*chosen));
-    if (chosen == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for %" PRIu64 " segments", count);
+    TRY(make_ready(auditor, error));
+    TRY(replay_all(auditor, &decides, error));
+    workers_close(auditor->workers); /* what else runs does not matter */
+    auditor->workers = NULL;
+    lane = &auditor->lanes[decides];
+    result->steps_checked = total_checked(auditor, decides + 1);
+    if (lane->answer == AUDIT_CANNOT_TELL) {
+        *error = lane->reason;
+        return error->status;
     }
-    TRY_OUT(choose(chosen, count, wanted, auditor->options->sample_seed, error));
-    deal_out(auditor, chosen, count, wanted);
-    if (result->steps_due > 0) {
-        TRY_OUT(run_open(&auditor->run, job, auditor->paths, auditor->path_count,
-                         &auditor->options->machine, error));
-        TRY_OUT(replay_segments(auditor, chosen, count, error));
+    if (lane->answer == AUDIT_REFUTED) {
+        TRY(refute(auditor, lane, error));
+    } else {
+        result->answer = AUDIT_PROVEN;
     }
-    run_close(&auditor->run); /* before more is read */
-    TRY_OUT(checkpoint_audit_run(
-        &result->checkpoints, auditor->bundle,
-        result->steps_journaled == job->steps && auditor->diverged == UINT64_MAX,
-        auditor->options->share, auditor->options->share_count, auditor->options->stop, error));
-out:
-    run_close(&auditor->run);
-    free(chosen);
-    return status;
+    return checkpoint_audit_run(&result->checkpoints, auditor->bundle,
+                                result->steps_journaled == result->steps_of_job &&
+                                    auditor->plan.diverged == UINT64_MAX,
+                                auditor->options->stop, error);
 }
 
-void audit_conclude(struct audit_result *result)
+static double number_of(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return (double)value;
+}
+
+/* True steps do not make up for what else a bundle says falsely. */
+static void conclude(struct audit_result *result)
 {
     const struct broken_checkpoint *last = &result->checkpoints.last;
+    const struct audit_figure *figure = &result->figure;
 
     if (result->answer == AUDIT_PROVEN && last->name[0] != '\0') {
         result->answer = AUDIT_CANNOT_TELL;
@@ -338,6 +526,17 @@ void audit_conclude(struct audit_result *result)
                         "the steps are true, but the last checkpoint, %s, is not there whole: %s",
                         last->name, last->why);
         error_advise(&result->reason, "get the bundle again from its solver");
+    }
+    if (result->answer == AUDIT_PROVEN && figure->name != NULL) {
+        result->answer = AUDIT_CANNOT_TELL;
+        (void)error_set(&result->reason, STATUS_BAD_FORMAT,
+                        "the states are true, but the journal's %s of step %" PRIu64
+                        " is %.9g (0x%08x), and the step gives %.9g (0x%08x): no root covers it, "
+                        "so nobody is refuted",
+                        figure->name, figure->step, number_of(figure->journal_bits),
+                        figure->journal_bits, number_of(figure->true_bits), figure->true_bits);
+        error_advise(&result->reason, "do not cite the journal's figures; the report shows those "
+                                      "of the replay");
     }
 }
 
@@ -349,19 +548,31 @@ void audit_result_release(struct audit_result *result)
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options)
 {
-    struct auditor auditor = {result, bundle, options, paths, path_count, UINT64_MAX, {0}};
-    enum status status;
+    struct auditor *auditor = calloc(1, sizeof(*auditor));
+    enum status status = STATUS_NO_MEMORY;
 
     memset(result, 0, sizeof(*result));
     error_init(&result->reason);
     result->job_id = bundle_job(bundle)->id;
     result->steps_of_job = bundle_job(bundle)->steps;
-    status = audit_all(&auditor, &result->reason);
-    if (status == STATUS_OK && result->answer != AUDIT_REFUTED &&
-        result->steps_checked == result->steps_due) {
-        result->answer = AUDIT_PROVEN;
+    if (auditor != NULL) {
+        *auditor = (struct auditor){.result = result,
+                                    .bundle = bundle,
+                                    .options = options,
+                                    .paths = paths,
+                                    .path_count = path_count};
+        status = audit_all(auditor, &result->reason);
+        workers_close(auditor->workers);
+        audit_plan_close(&auditor->plan);
+        accused_cache_close(&auditor->cache);
+        free(auditor->request);
+        free(auditor->answer);
+        free(auditor);
+    } else {
+        (void)error_set(&result->reason, status, "no memory for an audit");
     }
-    if (options->share_count == 0) {
-        audit_conclude(result);
+    if (status != STATUS_OK && result->answer == AUDIT_PROVEN) {
+        result->answer = AUDIT_CANNOT_TELL;
     }
+    conclude(result);
 }

@@ -1,10 +1,13 @@
 /*
  * audit.h - replays a bundle and says whether its journal is true. No network, no key.
  *
- * Only a step that was run again is called proven. A difference is called one only after a second
- * replay with another instruction set gave the same true state. If the two replays disagree, this
- * machine is at fault and the answer is CANNOT_TELL. So it is when something cannot be read or
- * reached, and where the last checkpoint, which is the trained model, is broken or missing.
+ * The replay is the check's (verifier/check): the audit cuts the journal into checks, runs them in
+ * confined child processes, and puts their results together. Only a step that was run again is
+ * called proven. A difference is called one only after a second replay with another instruction set
+ * gave the same true state. If the two replays disagree, this machine is at fault and the answer is
+ * CANNOT_TELL. So it is when something cannot be read or reached; where the last checkpoint, which
+ * is the trained model, is broken or missing; where a figure of the journal is not what the replay
+ * gives; and where the journal is not what its solver signed.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_H
 #define VERIFIER_AUDIT_AUDIT_H
@@ -13,6 +16,9 @@
 #include "proofs/run/run.h"
 #include "verifier/audit/checkpoint_audit.h"
 #include "verifier/audit/fault_location.h"
+#include "verifier/check/check_wire.h"
+
+#define AUDIT_WORKERS_MAX 64
 
 enum audit_answer {
     AUDIT_CANNOT_TELL = 0,
@@ -20,47 +26,60 @@ enum audit_answer {
     AUDIT_PROVEN,
 };
 
-/* Why a step is refuted. */
-enum audit_flaw {
-    AUDIT_FLAW_NONE = 0,
-    AUDIT_FLAW_STATE,        /* the step gives another state */
-    AUDIT_FLAW_WENT_ON,      /* the state after it is not finite, and the run went on */
-    AUDIT_FLAW_NOT_DIVERGED, /* the journal says that the run diverged there; it did not */
+/* A step of the journal that is known to be true or false. */
+struct audit_step {
+    const struct bundle_step *entry;
+    const struct check_figures *figures; /* as replayed; NULL: the step is false */
+    uint64_t nanoseconds;                /* the mean of the steps that were replayed with it */
 };
 
 struct audit_options {
     uint64_t sample; /* segments to replay, drawn by seed; 0: all of them */
     uint64_t sample_seed;
-    /* Replay only part `share` of share_count equal parts, in order; share_count 0: all. */
-    uint32_t share;
-    uint32_t share_count;
-    struct machine_options machine; /* what replays */
-    struct stop *stop;
+    uint32_t workers; /* processes that replay at a time; 0: one */
+    /* What replays, as a check's request has it. */
+    const char *device; /* NULL: the CPU */
+    uint64_t device_memory;
+    uint64_t memory_max; /* bytes; 0: no limit */
+    uint32_t threads;    /* of each process */
+    struct stop *stop;   /* NULL: it cannot be stopped */
     /* Locate a difference (fault_location.h), with trace replies from these places. */
     bool seek;
     const char *const *sources;
     size_t source_count;
     void (*progress)(void *context, uint64_t steps_done, uint64_t steps_wanted);
     void *progress_context;
-    /* NULL, or called after every step; equal: its bits were the journal's. */
-    void (*on_step)(void *context, const struct bundle_step *entry, uint64_t nanoseconds,
-                    bool equal);
+    void (*on_step)(void *context, const struct audit_step *step); /* NULL, or after every step */
     void *step_context;
+};
+
+/* The first figure of the journal that is not what the replay gives. */
+struct audit_figure {
+    const char *name; /* "loss"; NULL: there is none */
+    uint64_t step;
+    uint32_t journal_bits; /* binary32 */
+    uint32_t true_bits;
 };
 
 struct audit_result {
     enum audit_answer answer;
     struct digest job_id;
     uint64_t steps_of_job;
-    uint64_t steps_journaled;       /* from the first, without a gap */
-    uint64_t steps_wanted;          /* steps of the chosen segments */
-    uint64_t steps_due;             /* of these, by this share */
-    uint64_t steps_checked;         /* run again, with the journal's root */
-    enum audit_flaw flaw;           /* REFUTED */
-    uint64_t wrong_step;            /* REFUTED: the first false step that was found */
-    struct digest wrong_root;       /* in the journal */
-    struct digest true_root;        /* by two replays */
-    struct fault_location location; /* REFUTED, with seek */
+    uint64_t steps_journaled;                /* from the first, without a gap */
+    uint64_t steps_wanted;                   /* steps of the chosen segments */
+    uint64_t steps_checked;                  /* run again, with the journal's root */
+    enum check_flaw flaw;                    /* REFUTED */
+    uint64_t wrong_step;                     /* REFUTED: the first false step that was found */
+    struct digest wrong_root;                /* in the journal */
+    struct digest true_root;                 /* by two replays */
+    uint64_t wrong_segment;                  /* the segment of the step, */
+    struct digest segment_root;              /* its root by the journal, */
+    uint8_t signature[BUNDLE_SIGNATURE_MAX]; /* and the solver's signature of that root: what is */
+    size_t signature_size;                   /* refuted; 0: the bundle has none */
+    struct fault_location location;          /* REFUTED, with seek */
+    struct audit_figure figure;
+    bool final_loss_known; /* of the journal's last step, as replayed: */
+    uint32_t final_loss_bits;
     struct checkpoint_audit checkpoints;
     struct error reason; /* CANNOT_TELL: why */
 };
@@ -69,16 +88,12 @@ struct audit_result {
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options);
 
-/* A PROVEN result without a true last checkpoint becomes CANNOT_TELL. audit() does so itself, but
- * not with a share: its caller merges the shares first. */
-void audit_conclude(struct audit_result *result);
+/* A REFUTED result about a journal that is not what was signed, or committed on a ledger, becomes
+ * CANNOT_TELL: "which root the journal does not have" is said by whose. */
+void audit_distrust_journal(struct audit_result *result, const char *whose);
 
 void audit_result_release(struct audit_result *result); /* a zero-filled one is allowed */
 
 const char *audit_answer_name(enum audit_answer answer);
-
-/* "does not give what the journal says": of a step with the flaw. */
-const char *audit_flaw_words(enum audit_flaw flaw);
-const char *audit_flaw_name(enum audit_flaw flaw); /* "state" */
 
 #endif /* VERIFIER_AUDIT_AUDIT_H */

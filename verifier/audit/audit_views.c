@@ -116,11 +116,18 @@ static void add_refuted(json_t *json, const struct audit_view *view)
 {
     const struct audit_result *result = &view->result;
     const struct fault_location *location = &result->location;
+    char signature[HEX_SIZE(BUNDLE_SIGNATURE_MAX)];
 
     (void)json_object_set_new(json, "wrong_step", json_integer((json_int_t)result->wrong_step));
-    (void)json_object_set_new(json, "flaw", json_string(audit_flaw_name(result->flaw)));
+    (void)json_object_set_new(json, "flaw", json_string(check_flaw_name(result->flaw)));
     set_digest(json, "journal_root", &result->wrong_root);
     set_digest(json, "true_root", &result->true_root);
+    (void)json_object_set_new(json, "segment", json_integer((json_int_t)result->wrong_segment));
+    if (result->signature_size > 0) {
+        hex_encode(signature, result->signature, result->signature_size);
+        set_digest(json, "signed_root", &result->segment_root);
+        (void)json_object_set_new(json, "signature", json_string(signature));
+    }
     if (location->tensor_known) {
         (void)json_object_set_new(json, "difference", difference_json(location));
     }
@@ -130,6 +137,17 @@ static void add_refuted(json_t *json, const struct audit_view *view)
     if (location->lacking[0] != '\0') {
         set_text(json, "lacking", location->lacking);
     }
+}
+
+static json_t *figure_json(const struct audit_figure *figure)
+{
+    char journal[16];
+    char truth[16];
+
+    (void)snprintf(journal, sizeof(journal), "%08x", figure->journal_bits);
+    (void)snprintf(truth, sizeof(truth), "%08x", figure->true_bits);
+    return json_pack("{s:s, s:I, s:s, s:s}", "name", figure->name, "step", (json_int_t)figure->step,
+                     "journal_bits", journal, "true_bits", truth);
 }
 
 static void add_broken(json_t *list, const struct broken_checkpoint *broken, bool last)
@@ -178,6 +196,9 @@ json_t *audit_view_json(const struct audit_view *view)
     }
     if (json != NULL && result->answer == AUDIT_REFUTED) {
         add_refuted(json, view);
+    }
+    if (json != NULL && result->figure.name != NULL) {
+        (void)json_object_set_new(json, "false_figure", figure_json(&result->figure));
     }
     if (json != NULL && result->answer == AUDIT_CANNOT_TELL) {
         set_text(json, "reason", result->reason.text);
@@ -233,13 +254,18 @@ static void print_refuted(FILE *out, const struct audit_view *view)
 {
     const struct audit_result *result = &view->result;
     char text[HEX_SIZE(DIGEST_SIZE)];
+    char signature[HEX_SIZE(BUNDLE_SIGNATURE_MAX)];
 
     fprintf(out, "  step %" PRIu64 " %s; two replays agree on it\n", result->wrong_step,
-            audit_flaw_words(result->flaw));
+            check_flaw_words(result->flaw));
     hex_encode(text, result->wrong_root.bytes, DIGEST_SIZE);
     fprintf(out, "  journal  %s\n", text);
     hex_encode(text, result->true_root.bytes, DIGEST_SIZE);
     fprintf(out, "  truth    %s\n", text);
+    if (result->signature_size > 0) {
+        hex_encode(signature, result->signature, result->signature_size);
+        fprintf(out, "  signed   segment %" PRIu64 ": %s\n", result->wrong_segment, signature);
+    }
     print_finding(out, view);
 }
 

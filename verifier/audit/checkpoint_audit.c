@@ -90,11 +90,9 @@ static enum status check_one(struct checkpoint_audit *audit, struct bundle *bund
 }
 
 enum status checkpoint_audit_run(struct checkpoint_audit *audit, struct bundle *bundle, bool whole,
-                                 uint32_t share, uint32_t share_count, struct stop *stop,
-                                 struct error *error)
+                                 struct stop *stop, struct error *error)
 {
     uint64_t steps_of_job = bundle_job(bundle)->steps;
-    uint64_t shares = share_count == 0 ? 1 : share_count;
     uint64_t newest = UINT64_MAX;
     uint64_t number = 0;
     uint64_t step = UINT64_MAX;
@@ -105,34 +103,16 @@ enum status checkpoint_audit_run(struct checkpoint_audit *audit, struct bundle *
         uint64_t next = UINT64_MAX;
 
         TRY(find(&next, bundle, step + 1, error));
-        if (stop_requested(stop)) {
+        if (stop != NULL && stop_requested(stop)) {
             return error_set(error, STATUS_STOPPED, "stopped while checkpoints were hashed");
         }
-        if (number % shares == share) {
-            TRY(check_one(audit, bundle, step,
-                          next == UINT64_MAX && (!whole || step == steps_of_job), error));
-        }
+        TRY(check_one(audit, bundle, step, next == UINT64_MAX && (!whole || step == steps_of_job),
+                      error));
         newest = step;
         step = next;
     }
-    if (share == 0 && number > 0 && whole && newest != steps_of_job) {
+    if (number > 0 && whole && newest != steps_of_job) {
         TRY(describe(&audit->last, bundle, steps_of_job, "the bundle does not have it", error));
     }
     return STATUS_OK;
-}
-
-void checkpoint_audit_merge(struct checkpoint_audit *into, const struct checkpoint_audit *part)
-{
-    uint64_t listed =
-        part->broken_count < BROKEN_CHECKPOINTS_MAX ? part->broken_count : BROKEN_CHECKPOINTS_MAX;
-
-    into->checked += part->checked;
-    into->locked += part->locked;
-    for (uint64_t i = 0; i < listed; i++) {
-        keep(into, &part->broken[i]);
-    }
-    into->broken_count += part->broken_count - listed;
-    if (strcmp(part->last.name, into->last.name) > 0) {
-        into->last = part->last;
-    }
 }

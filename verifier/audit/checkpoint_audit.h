@@ -29,15 +29,10 @@ struct checkpoint_audit {
 };
 
 /*
- * Checks every share_count-th checkpoint from number `share` on; share_count 0: all. whole: the run
- * came to its end; a bundle that then lists checkpoints, but not the last, lacks it. A failure says
- * nothing about the checkpoints.
+ * whole: the run came to its end; a bundle that then lists checkpoints, but not the last, lacks it.
+ * stop: NULL is allowed. A failure says nothing about the checkpoints.
  */
 MUST_CHECK enum status checkpoint_audit_run(struct checkpoint_audit *audit, struct bundle *bundle,
-                                            bool whole, uint32_t share, uint32_t share_count,
-                                            struct stop *stop, struct error *error);
-
-/* Adds what another share found. */
-void checkpoint_audit_merge(struct checkpoint_audit *into, const struct checkpoint_audit *part);
+                                            bool whole, struct stop *stop, struct error *error);
 
 #endif /* VERIFIER_AUDIT_CHECKPOINT_AUDIT_H */

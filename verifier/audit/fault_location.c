@@ -418,7 +418,7 @@ static enum status prepare(struct seeker *seeker, struct error *error)
 
     seeker->dispute = (struct dispute){.ours = true};
     (void)snprintf(seeker->dispute.folder, sizeof(seeker->dispute.folder), "%s",
-                   seeker->accused.cache);
+                   seeker->wish->cache);
     *step = (struct dispute_step){.run = &seeker->run,
                                   .stands = true,
                                   .file_max = TRACE_FILE_MAX,
@@ -442,7 +442,7 @@ static enum status seek(struct seeker *seeker, struct error *error)
     bool found = false;
     enum status status = STATUS_OK;
 
-    TRY(accused_open(&seeker->accused, seeker->bundle, wish->step, wish->sources,
+    TRY(accused_open(&seeker->accused, seeker->bundle, wish->step, wish->cache, wish->sources,
                      wish->source_count, error));
     TRY(run_open(&seeker->run, bundle_job(seeker->bundle), wish->paths, wish->path_count,
                  wish->machine, error));

@@ -56,6 +56,7 @@ struct fault_location_request {
     const char *const *paths; /* the job's data */
     size_t path_count;
     const struct machine_options *machine;
+    const char *cache;          /* a folder of its own for what is fetched */
     const char *const *sources; /* of replies about the trace, as accused.h takes them */
     size_t source_count;
     struct stop *stop;

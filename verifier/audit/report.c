@@ -47,6 +47,17 @@ static double next_mean(double mean, double value, uint64_t count)
     return mean + (value - mean) / (double)count;
 }
 
+static void add_figure(struct report_mean *mean, uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    if (isfinite(value)) {
+        mean->count++;
+        mean->value = next_mean(mean->value, value, mean->count);
+    }
+}
+
 enum status report_journal(struct report *report, struct bundle *bundle, struct error *error)
 {
     uint64_t count = 0;
@@ -55,8 +66,6 @@ enum status report_journal(struct report *report, struct bundle *bundle, struct 
     for (uint64_t step = 0; step < count && status == STATUS_OK; step++) {
         struct report_cell *cell = &report->cells[step / report->cell_steps];
         struct bundle_step entry;
-        float loss;
-        float held_out;
 
         if (step / report->cell_steps >= report->cell_count) {
             break;
@@ -65,35 +74,39 @@ enum status report_journal(struct report *report, struct bundle *bundle, struct 
         if (status != STATUS_OK) {
             break;
         }
-        memcpy(&loss, &entry.loss_bits, sizeof(loss));
         cell->journaled++;
         cell->solver_time =
             next_mean(cell->solver_time, milliseconds(entry.nanoseconds), cell->journaled);
-        if (!entry.hidden && isfinite(loss)) {
-            cell->losses++;
-            cell->loss = next_mean(cell->loss, loss, cell->losses);
+        if (!entry.hidden) {
+            add_figure(&cell->loss, entry.loss_bits);
         }
-        memcpy(&held_out, &entry.held_out_bits, sizeof(held_out));
-        if (!entry.hidden && entry.evaluated && isfinite(held_out)) {
-            cell->held_outs++;
-            cell->held_out = next_mean(cell->held_out, held_out, cell->held_outs);
+        if (!entry.hidden && entry.evaluated) {
+            add_figure(&cell->held_out, entry.held_out_bits);
         }
     }
     return status;
 }
 
-void report_step(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal)
+void report_step(void *context, const struct audit_step *step)
 {
     struct report *report = context;
-    uint64_t at = entry->step / report->cell_steps;
+    uint64_t at = step->entry->step / report->cell_steps;
+    struct report_cell *cell;
 
     if (at >= report->cell_count) {
         return;
     }
-    report->cells[at].checked++;
-    report->cells[at].wrong |= !equal;
-    report->cells[at].replay_time = next_mean(report->cells[at].replay_time,
-                                              milliseconds(nanoseconds), report->cells[at].checked);
+    cell = &report->cells[at];
+    cell->checked++;
+    cell->wrong |= step->figures == NULL;
+    cell->replay_time =
+        next_mean(cell->replay_time, milliseconds(step->nanoseconds), cell->checked);
+    if (step->figures != NULL) {
+        add_figure(&cell->true_loss, step->figures->loss_bits);
+    }
+    if (step->figures != NULL && step->figures->evaluated != 0) {
+        add_figure(&cell->true_held_out, step->figures->held_out_bits);
+    }
 }
 
 void report_end(struct report *report, const struct audit_view *view)
@@ -131,14 +144,37 @@ struct report_plot {
 
 static bool loss_of(double *value, const struct report_cell *cell)
 {
-    *value = cell->loss;
-    return cell->losses > 0;
+    *value = cell->true_loss.value;
+    return cell->true_loss.count > 0;
 }
 
 static bool held_loss_of(double *value, const struct report_cell *cell)
 {
-    *value = cell->held_out;
-    return cell->held_outs > 0;
+    *value = cell->true_held_out.value;
+    return cell->true_held_out.count > 0;
+}
+
+/* The solver's word counts where nobody looked. */
+static bool told_loss_of(double *value, const struct report_cell *cell)
+{
+    *value = cell->loss.value;
+    return cell->loss.count > 0 && cell->checked == 0;
+}
+
+static bool told_held_loss_of(double *value, const struct report_cell *cell)
+{
+    *value = cell->held_out.value;
+    return cell->held_out.count > 0 && cell->checked == 0;
+}
+
+static bool has_held_out(const struct report *report)
+{
+    for (uint32_t i = 0; i < report->cell_count; i++) {
+        if (report->cells[i].held_out.count + report->cells[i].true_held_out.count > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool solver_time_of(double *value, const struct report_cell *cell)
@@ -232,7 +268,7 @@ static void add_verdict(struct buffer *page, const struct report *report)
         buffer_add_format(page,
                           "<b>Refuted.</b> Step %" PRIu64
                           " %s. A second replay with other instructions agrees.",
-                          result->wrong_step, audit_flaw_words(result->flaw));
+                          result->wrong_step, check_flaw_words(result->flaw));
         break;
     case AUDIT_CANNOT_TELL:
         buffer_add_text(page, "<b>Cannot tell.</b> ");
@@ -343,6 +379,19 @@ static void add_number(struct buffer *page, const char *name, uint64_t number)
     web_parts_value(page, name, text);
 }
 
+/* What the refutation is about: the solver's name under the segment. */
+static void add_signature(struct buffer *page, const struct audit_result *result)
+{
+    char text[HEX_SIZE(BUNDLE_SIGNATURE_MAX)] = "none is in the bundle";
+
+    if (result->signature_size > 0) {
+        hex_encode(text, result->signature, result->signature_size);
+    }
+    web_parts_value_begin(page, "The signature that this refutes");
+    buffer_add_format(page, "<code>%s</code>", text);
+    web_parts_value_end(page);
+}
+
 static void add_facts(struct buffer *page, const struct report *report)
 {
     const struct audit_result *result = &report->result;
@@ -361,6 +410,7 @@ static void add_facts(struct buffer *page, const struct report *report)
                        result->wrong_step);
         add_digest(page, text, &result->wrong_root);
         add_digest(page, "and as two replays gave it", &result->true_root);
+        add_signature(page, result);
         add_difference(page, report);
     }
     add_about(page, report->about);
@@ -446,8 +496,12 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
 {
     static const struct report_plot losses = {
         .unit = "",
-        .series = {{"loss", WEB_PLOT_LINE, loss_of},
-                   {"held-out loss", WEB_PLOT_POINTS, held_loss_of}}};
+        .series = {{"replayed", WEB_PLOT_PIECES, loss_of},
+                   {"the solver's words, not checked", WEB_PLOT_LINE, told_loss_of}}};
+    static const struct report_plot held_out = {
+        .unit = "",
+        .series = {{"replayed", WEB_PLOT_POINTS, held_loss_of},
+                   {"the solver's words, not checked", WEB_PLOT_POINTS, told_held_loss_of}}};
     static const struct report_plot times = {
         .unit = " ms",
         .from_zero = true,
@@ -465,8 +519,12 @@ static void add_report(struct buffer *page, const struct report *report, size_t 
     }
     buffer_add_text(page, "<h3>Where it was checked</h3>\n");
     add_map(page, report);
-    buffer_add_text(page, "<h3>Loss, as journaled</h3>\n");
+    buffer_add_text(page, "<h3>Loss</h3>\n");
     add_plot(page, report, &losses);
+    if (has_held_out(report)) {
+        buffer_add_text(page, "<h3>Held-out loss</h3>\n");
+        add_plot(page, report, &held_out);
+    }
     buffer_add_text(page, "<h3>Time of a step, in milliseconds</h3>\n");
     add_plot(page, report, &times);
     add_checkpoints(page, &report->result.checkpoints);

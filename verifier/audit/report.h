@@ -2,8 +2,9 @@
  * report.h - an audit as one page: verdict, loss, time, and which steps were checked.
  *
  * The page is HTML without scripts and links: it can be mailed, archived and opened years later.
- * What the solver wrote (names, losses, times) is marked as its words, escaped and bounded. Only a
- * step that was run again is called checked.
+ * What the solver wrote (names, times, figures of steps that were not run again) is marked as its
+ * words, escaped and bounded. Only a step that was run again is called checked, and its figures are
+ * those of the replay.
  */
 #ifndef VERIFIER_AUDIT_REPORT_H
 #define VERIFIER_AUDIT_REPORT_H
@@ -20,6 +21,11 @@ enum report_mark {
     REPORT_WRONG,
 };
 
+struct report_mean {
+    uint64_t count;
+    double value;
+};
+
 /* One cell: consecutive steps. Times are the mean of one step, in milliseconds. */
 struct report_cell {
     uint64_t first;
@@ -27,10 +33,11 @@ struct report_cell {
     uint64_t journaled;
     uint64_t checked;
     bool wrong;
-    uint64_t losses; /* number of finite losses in the mean */
-    double loss;
-    uint64_t held_outs; /* the same of the held-out loss */
-    double held_out;
+    /* Means of the finite figures, and how many there are in them: */
+    struct report_mean loss; /* by the journal, */
+    struct report_mean held_out;
+    struct report_mean true_loss; /* and as replayed */
+    struct report_mean true_held_out;
     double solver_time;
     double replay_time; /* of the checked ones */
 };
@@ -56,7 +63,7 @@ MUST_CHECK enum status report_journal(struct report *report, struct bundle *bund
                                       struct error *error);
 
 /* The audit's on_step: enters a step that was run again. context is the report. */
-void report_step(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal);
+void report_step(void *context, const struct audit_step *step);
 
 /* Enters the end of the audit. Uses nothing that the view's fault location owns. */
 void report_end(struct report *report, const struct audit_view *view);

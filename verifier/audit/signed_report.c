@@ -35,7 +35,6 @@ static json_t *hex_json(const void *bytes, size_t size)
 /* The end of what the journal has. */
 static void add_end(json_t *entry, const struct audit_result *result, struct bundle *bundle)
 {
-    struct bundle_step last;
     struct digest root;
     struct error none;
 
@@ -46,12 +45,10 @@ static void add_end(json_t *entry, const struct audit_result *result, struct bun
     if (bundle_state_root(&root, bundle, result->steps_journaled, &none) == STATUS_OK) {
         (void)json_object_set_new(entry, "final_state_root", hex_json(root.bytes, DIGEST_SIZE));
     }
-    if (result->steps_journaled > 0 &&
-        bundle_step_read(&last, bundle, result->steps_journaled - 1, &none) == STATUS_OK &&
-        !last.hidden) {
+    if (result->final_loss_known) {
         char text[16];
 
-        (void)snprintf(text, sizeof(text), "%08x", last.loss_bits);
+        (void)snprintf(text, sizeof(text), "%08x", result->final_loss_bits);
         (void)json_object_set_new(entry, "final_loss_bits", json_string(text));
     }
 }
@@ -96,6 +93,13 @@ json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle, stru
     if (json_object_get(entry, "held_out") == NULL) {
         (void)json_array_append_new(
             unchecked, json_string("whether the model is good on data that it never saw"));
+    }
+    if (json_object_get(entry, "held_out") != NULL &&
+        result->steps_checked < result->steps_journaled) {
+        (void)json_array_append_new(
+            unchecked,
+            json_string("whether the held-out figures follow from the steps that were not run "
+                        "again"));
     }
     if (result->steps_checked < result->steps_of_job) {
         (void)json_array_append_new(

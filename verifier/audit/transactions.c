@@ -146,6 +146,28 @@ out:
     return status;
 }
 
+enum status transactions_differ(bool *differ, struct ledger *ledger, struct bundle *bundle,
+                                uint64_t segment, const struct digest *root, struct error *error)
+{
+    struct ledger_entry entry = {0};
+    struct hash32 key;
+    bool same = false;
+    enum status status;
+
+    *differ = false;
+    TRY(read_key(&key, bundle, error));
+    TRY(ledger_catch_up(ledger, error));
+    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
+        if (entry.kind != LEDGER_REWIND && entry.event.kind == GAME_COMMITTED &&
+            hash32_equal(&entry.event.job, &key) && entry.event.segment.index == segment) {
+            *differ = true;
+            same = same || digest_equal(&entry.event.segment.root, root);
+        }
+    }
+    *differ = *differ && !same;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 bool transactions_line(char line[TRANSACTIONS_LINE_MAX], const json_t *transaction)
 {
     const char *what = json_string_value(json_object_get(transaction, "what"));

@@ -20,6 +20,11 @@
 MUST_CHECK enum status transactions_add(json_t *entry, struct ledger *ledger, struct bundle *bundle,
                                         struct error *error);
 
+/* Was the segment committed on the ledger, and each time with another root? The same failures. */
+MUST_CHECK enum status transactions_differ(bool *differ, struct ledger *ledger,
+                                           struct bundle *bundle, uint64_t segment,
+                                           const struct digest *root, struct error *error);
+
 /* The line of one of them. False: it is malformed. */
 #define TRANSACTIONS_LINE_MAX 200
 bool transactions_line(char line[TRANSACTIONS_LINE_MAX], const json_t *transaction);

@@ -6,21 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/steady.h"
 #include "proofs/commit/state_root.h"
 #include "verifier/check/check_inputs.h"
 #include "verifier/check/check_keep.h"
+#include "verifier/check/verdict.h"
 
 /* ---- replaying ---------------------------------------------------------- */
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* other: on the machine of the second opinion. accusing: known data is hashed again. */
 static enum status open_run(struct checker *checker, struct run *run, bool other, bool accusing,
@@ -45,18 +38,30 @@ static enum status run_step(struct checker *checker, struct run *run, struct err
     return run->machine->backend->step(run->machine, NULL, error);
 }
 
-/* A state that has the committed root can still be wrong: finite or not, against the journal. */
-static enum check_flaw judge_finite(const struct checker *checker, uint32_t place, uint32_t step,
-                                    bool finite)
+/* What the ledger, or the journal, says of a step. */
+static struct verdict_step what_is_said(const struct checker *checker, uint32_t place,
+                                        uint32_t step)
 {
     const struct check_request *request = checker->request;
-    bool end = request->diverged && place == request->segment_count - 1 &&
-               step == request->segments[place].steps - 1;
+    bool last = place == request->segment_count - 1 && step == request->segments[place].steps - 1;
 
-    if (finite) {
-        return end ? CHECK_FLAW_NOT_DIVERGED : CHECK_FLAW_NONE;
+    return (struct verdict_step){.committed = request->segments[place].states[step],
+                                 .diverged = request->diverged && last,
+                                 .open_end = request->open_end && last};
+}
+
+#define STEP_NAME_MAX 48
+
+static void name_step(char name[STEP_NAME_MAX], const struct checker *checker, uint32_t place,
+                      uint32_t step)
+{
+    if (checker->request->journal) {
+        (void)snprintf(name, STEP_NAME_MAX, "step %" PRIu64,
+                       check_first_step_at(checker, place) + step);
+    } else {
+        (void)snprintf(name, STEP_NAME_MAX, "segment %u step %u", check_index_at(checker, place),
+                       step);
     }
-    return end ? CHECK_FLAW_NONE : CHECK_FLAW_WENT_ON;
 }
 
 static enum status run_steps(struct checker *checker, struct run *run, uint64_t count,
@@ -103,7 +108,7 @@ static enum status go_alone(struct checker *checker, struct run *run, uint64_t b
 }
 
 /* Runs the step with another instruction set, from the committed state before it. */
-static enum status replay_again(struct checker *checker, struct digest *root, bool *finite,
+static enum status replay_again(struct checker *checker, struct verdict_replay *second,
                                 uint32_t place, uint32_t step, struct error *error)
 {
     const uint64_t before =
@@ -123,50 +128,51 @@ static enum status replay_again(struct checker *checker, struct digest *root, bo
         TRY_OUT(go_alone(checker, &run, before, error));
     }
     TRY_OUT(run_steps(checker, &run, 1, error));
-    TRY_OUT(state_root_find(root, finite, run.machine, (int)checker->request->threads, error));
+    TRY_OUT(state_root_find(&second->root, &second->finite, run.machine,
+                            (int)checker->request->threads, error));
     if (checker->request->disagree) {
-        root->bytes[0] ^= 1;
+        second->root.bytes[0] ^= 1;
     }
 out:
     run_close(&run);
     return status;
 }
 
-static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
-                              const struct digest *ours, uint32_t place, uint32_t step,
-                              struct error *error)
+/* The first replay does not give what was said: a second one decides. */
+static enum status ask_again(struct checker *checker, const struct verdict_replay *first,
+                             uint32_t place, uint32_t step, struct error *error)
 {
     struct check_result *result = checker->result;
-    const struct digest *list = checker->request->segments[place].states;
-    bool finite = true;
-    enum check_flaw again;
+    const struct verdict_step said = what_is_said(checker, place, step);
+    struct verdict_replay second = {.finite = true};
+    char name[STEP_NAME_MAX];
+    enum check_flaw flaw;
     enum status status;
 
+    name_step(name, checker, place, step);
     result->index = check_index_at(checker, place);
     result->step = step;
-    result->post_state = list[step];
-    result->true_state = *ours;
+    result->post_state = said.committed;
+    result->true_state = first->root;
     status = check_first_root(&result->before, checker, place, error);
-    result->pre_state = step > 0 ? list[step - 1] : result->before;
+    result->pre_state =
+        step > 0 ? checker->request->segments[place].states[step - 1] : result->before;
     if (status == STATUS_OK) {
-        status = replay_again(checker, &result->other_state, &finite, place, step, error);
+        status = replay_again(checker, &second, place, step, error);
+        result->other_state = second.root;
     }
     if (status != STATUS_OK) {
-        (void)error_wrap(error, "segment %u step %u looks wrong, but the second replay failed",
-                         result->index, step);
+        (void)error_wrap(error, "%s looks wrong, but the second replay failed", name);
         return status;
     }
-    again = digest_equal(&result->other_state, &list[step])
-                ? judge_finite(checker, place, step, finite)
-                : CHECK_FLAW_STATE;
-    if (!digest_equal(&result->other_state, ours) || again != flaw) {
-        result->outcome = CHECK_FAULT;
-        return error_set(error, STATUS_DEVICE,
-                         "two replays of segment %u step %u on this machine disagree",
-                         result->index, step);
+    result->outcome = verdict_of_step(&flaw, &said, first, &second);
+    if (result->outcome == CHECK_FAULT) {
+        (void)error_set(error, STATUS_DEVICE,
+                        "two replays of %s on this machine disagree with each other", name);
+        error_advise(error, "this machine computes wrongly: test its memory, and check elsewhere");
+        return STATUS_DEVICE;
     }
-    result->outcome = CHECK_REFUTED;
-    result->flaw = flaw;
+    result->flaw = result->outcome == CHECK_REFUTED ? flaw : CHECK_FLAW_NONE;
     return STATUS_OK;
 }
 
@@ -237,26 +243,49 @@ static enum status keep_leaves(struct checker *checker, uint32_t step, struct er
     return STATUS_OK;
 }
 
-/* STATUS_OK with outcome REFUTED ends the replay. */
+/* The figures of the last steps of a journal, as many as are wanted. */
+static enum status note_figures(struct checker *checker, uint32_t place, uint32_t step,
+                                struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct check_result *result = checker->result;
+    uint64_t left = request->segments[place].steps - step;
+    struct check_figures *figures;
+    bool evaluated = false;
+
+    for (uint32_t i = place + 1; i < request->segment_count; i++) {
+        left += request->segments[i].steps;
+    }
+    if (left > request->figure_count) {
+        return STATUS_OK;
+    }
+    figures = &result->figures[result->figure_count];
+    TRY(run_loss(&figures->loss_bits, &checker->run, error));
+    TRY(run_held_out(&evaluated, &figures->held_out_bits, &figures->accuracy_bits, &checker->run,
+                     check_first_step_at(checker, place) + step, error));
+    figures->evaluated = evaluated;
+    result->figure_count++;
+    return STATUS_OK;
+}
+
+/* STATUS_OK with an outcome ends the replay. */
 static enum status replay_step(struct checker *checker, uint32_t place, uint32_t step,
                                struct error *error)
 {
     const struct check_request *request = checker->request;
+    const struct verdict_step said = what_is_said(checker, place, step);
     struct machine *machine = checker->run.machine;
-    enum check_flaw flaw = CHECK_FLAW_STATE;
-    struct digest root;
-    bool finite = true;
+    struct verdict_replay first = {.finite = true};
+    enum check_flaw flaw;
 
     TRY(run_step(checker, &checker->run, error));
     TRY(note_loss(checker, place, step, error));
-    TRY(state_root_find(&root, &finite, machine, (int)request->threads, error));
+    TRY(state_root_find(&first.root, &first.finite, machine, (int)request->threads, error));
     checker->result->steps_run++;
-    if (digest_equal(&root, &request->segments[place].states[step])) {
-        flaw = judge_finite(checker, place, step, finite);
+    if (verdict_of_step(&flaw, &said, &first, NULL) != CHECK_PROVEN) {
+        return ask_again(checker, &first, place, step, error);
     }
-    if (flaw != CHECK_FLAW_NONE) {
-        return judge_flaw(checker, flaw, &root, place, step, error);
-    }
+    TRY(note_figures(checker, place, step, error));
     return place == request->segment_count - 1 && !hash32_is_zero(&request->seed)
                ? keep_leaves(checker, step, error)
                : STATUS_OK;
@@ -302,7 +331,7 @@ static bool is_disputed(const struct checker *checker, uint32_t place, uint32_t 
 static enum status replay(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
-    uint64_t begun = now_ns();
+    uint64_t begun = steady_ns();
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
@@ -310,7 +339,7 @@ static enum status replay(struct checker *checker, struct error *error)
                                      ? dispute(checker, true, error)
                                      : replay_step(checker, place, step, error);
 
-            checker->result->compute_ns = now_ns() - begun;
+            checker->result->compute_ns = steady_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
                 return status;
             }
@@ -407,6 +436,7 @@ void check_run(struct check_result *result, const struct check_request *request,
             result->unavailable = status == STATUS_NOT_FOUND || status == STATUS_UNREACHABLE;
         }
         (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
+        (void)snprintf(result->advice, sizeof(result->advice), "%s", error.advice);
     }
     run_close(&checker->run);
     data_paths_close(&checker->data);

@@ -14,6 +14,9 @@
 
 #include "verifier/check/check_wire.h"
 
+/* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
+#define CHECK_MEMORY_BESIDE ((uint64_t)64 << 20)
+
 /* A step that is disputed, as a visitor is shown it. Everything is borrowed. */
 struct check_step {
     const struct check_request *request;

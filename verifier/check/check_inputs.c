@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/http/http_reach.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/job_file.h"
-#include "proofs/mirror/fetch_http.h"
 #include "verifier/check/known_data.h"
 
 static enum status give_up(struct checker *checker, enum status status)
@@ -75,7 +75,7 @@ enum status check_get_job(struct checker *checker, struct error *error)
         return give_up(checker, STATUS_REFUSED);
     }
     if (checker->job->steps != request->steps ||
-        checker->job->segment_length != request->segment_steps) {
+        (!request->journal && checker->job->segment_length != request->segment_steps)) {
         (void)error_set(error, STATUS_REFUSED,
                         "the terms on the ledger (%" PRIu64 " steps, segments of %u) are not those "
                         "of the job (%" PRIu64 ", %" PRIu64 ")",
@@ -131,7 +131,7 @@ static bool may_be_data(const char *path, const struct tensor *tensor)
 static bool has_endpoint(const struct check_request *request)
 {
     for (uint32_t i = 0; i < request->mirror_count; i++) {
-        if (fetch_http_is_url(request->mirrors[i])) {
+        if (http_reach_is_url(request->mirrors[i])) {
             return true;
         }
     }
@@ -235,7 +235,16 @@ uint32_t check_index_at(const struct checker *checker, uint32_t place)
 
 uint64_t check_first_step_at(const struct checker *checker, uint32_t place)
 {
-    return (uint64_t)check_index_at(checker, place) * checker->request->segment_steps;
+    const struct check_request *request = checker->request;
+    uint64_t step = request->first_step;
+
+    if (!request->journal) {
+        return (uint64_t)check_index_at(checker, place) * request->segment_steps;
+    }
+    for (uint32_t i = 0; i < place; i++) {
+        step += request->segments[i].steps;
+    }
+    return step;
 }
 
 enum status check_first_root(struct digest *root, struct checker *checker, uint32_t place,
@@ -243,6 +252,10 @@ enum status check_first_root(struct digest *root, struct checker *checker, uint3
 {
     const struct check_segment *before;
 
+    if (place == 0 && checker->request->journal) {
+        *root = checker->request->first_root;
+        return STATUS_OK;
+    }
     if (check_index_at(checker, place) == 0) {
         *root = checker->job->first_state_root;
         return STATUS_OK;
@@ -371,6 +384,11 @@ enum status check_find_start(struct checker *checker, struct error *error)
     enum status first = STATUS_OK;
     struct error why;
 
+    if (checker->request->journal) {
+        first = check_begin_at(checker, checker->run.machine, 0, error);
+        checker->result->no_start = first == STATUS_NOT_FOUND;
+        return first;
+    }
     error_init(&why);
     while (place-- > 0 && tries-- > 0) {
         enum status status = check_begin_at(checker, checker->run.machine, place, &why);

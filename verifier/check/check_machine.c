@@ -7,9 +7,6 @@
 #include "engine/plan/backend.h"
 #include "verifier/check/check.h"
 
-/* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
-#define MEMORY_BESIDE ((uint64_t)64 << 20)
-
 enum status check_machine(struct machine_options *options, const struct check_request *request,
                           bool other, struct error *error)
 {
@@ -21,7 +18,7 @@ enum status check_machine(struct machine_options *options, const struct check_re
     options->thread_count = (int)request->threads;
     options->device_memory = request->device_memory;
     options->memory_max =
-        request->memory_max > MEMORY_BESIDE ? request->memory_max - MEMORY_BESIDE : 1;
+        request->memory_max > CHECK_MEMORY_BESIDE ? request->memory_max - CHECK_MEMORY_BESIDE : 1;
     if (other != request->other) {
         machine_options_other(options);
     }

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "base/hex.h"
 #include "base/io/strict_json.h"
+#include "proofs/job/job.h"
 
 enum {
     DEPTH_MAX = 4,
@@ -19,7 +21,9 @@ static json_t *number_json(uint64_t number)
     return json_integer((json_int_t)(number > NUMBER_MAX ? NUMBER_MAX : number));
 }
 
-#define BYTES_MAX ((size_t)GAME_STATES_MAX * DIGEST_SIZE) /* in a row, of any field */
+#define BYTES_MAX    ((size_t)GAME_STATES_MAX * DIGEST_SIZE) /* in a row, of any field */
+#define FIGURES_SIZE 16
+_Static_assert(CHECK_FIGURES_MAX *FIGURES_SIZE <= BYTES_MAX, "they go in one row");
 
 static json_t *hex_json(const uint8_t *bytes, size_t size)
 {
@@ -66,6 +70,11 @@ static const struct wire_field request_fields[] = {
     REQUEST(index, FIELD_U32, GAME_SEGMENTS_MAX),
     REQUEST(reach, FIELD_U32, CHECK_REACH_MAX),
     REQUEST(diverged, FIELD_FLAG, 0),
+    REQUEST(journal, FIELD_FLAG, 0),
+    REQUEST(first_step, FIELD_U64, JOB_STEPS_MAX),
+    REQUEST(first_root, FIELD_DIGEST, 0),
+    REQUEST(open_end, FIELD_FLAG, 0),
+    REQUEST(figure_count, FIELD_U32, CHECK_FIGURES_MAX),
     REQUEST(seed, FIELD_DIGEST, 0),
     REQUEST(proven, FIELD_U32, GAME_LEAVES),
     REQUEST(memory_max, FIELD_U64, NUMBER_MAX),
@@ -74,6 +83,8 @@ static const struct wire_field request_fields[] = {
     REQUEST(keep_max, FIELD_U64, NUMBER_MAX),
     REQUEST(mirror_timeout_s, FIELD_U32, UINT32_MAX),
     REQUEST(mirrors_tired, FIELD_U32, CHECK_MIRRORS_MAX),
+    REQUEST(strangers, FIELD_U32, UINT32_MAX),
+    REQUEST(contact_reach, FIELD_U32, HTTP_REACH_ANY),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
     REQUEST(threads, FIELD_U32, 1024),
     REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
@@ -84,17 +95,12 @@ static const struct wire_field request_fields[] = {
 };
 
 static const struct wire_field result_fields[] = {
-    RESULT(permanent, FIELD_FLAG, 0),
-    RESULT(unavailable, FIELD_FLAG, 0),
-    RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
-    RESULT(step, FIELD_U32, GAME_PERIOD_MAX),
-    RESULT(before, FIELD_DIGEST, 0),
-    RESULT(pre_state, FIELD_DIGEST, 0),
-    RESULT(post_state, FIELD_DIGEST, 0),
-    RESULT(true_state, FIELD_DIGEST, 0),
-    RESULT(other_state, FIELD_DIGEST, 0),
-    RESULT(steps_run, FIELD_U64, NUMBER_MAX),
-    RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
+    RESULT(permanent, FIELD_FLAG, 0),         RESULT(unavailable, FIELD_FLAG, 0),
+    RESULT(no_start, FIELD_FLAG, 0),          RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
+    RESULT(step, FIELD_U32, GAME_PERIOD_MAX), RESULT(before, FIELD_DIGEST, 0),
+    RESULT(pre_state, FIELD_DIGEST, 0),       RESULT(post_state, FIELD_DIGEST, 0),
+    RESULT(true_state, FIELD_DIGEST, 0),      RESULT(other_state, FIELD_DIGEST, 0),
+    RESULT(steps_run, FIELD_U64, NUMBER_MAX), RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
 
 /* Of results where something was to be kept. */
@@ -170,6 +176,16 @@ const char *check_flaw_name(enum check_flaw flaw)
     static const char *const names[] = {"none", "state", "went-on", "not-diverged"};
 
     return names[flaw];
+}
+
+const char *check_flaw_words(enum check_flaw flaw)
+{
+    static const char *const words[] = {
+        "is true", "does not give what the journal says",
+        "gives a state with a NaN or an infinity, and the run went on",
+        "is said to end in a NaN or an infinity, and does not"};
+
+    return words[flaw];
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -306,8 +322,52 @@ static json_t *rights_json(const struct check_result *result)
     return array;
 }
 
+/* Four numbers a step, each as eight hex digits. */
+static json_t *figures_json(const struct check_result *result)
+{
+    uint8_t bytes[CHECK_FIGURES_MAX * FIGURES_SIZE];
+
+    for (uint32_t i = 0; i < result->figure_count; i++) {
+        const struct check_figures *figures = &result->figures[i];
+        uint8_t *at = &bytes[i * FIGURES_SIZE];
+
+        endian_store_be32(at, figures->loss_bits);
+        endian_store_be32(at + 4, figures->evaluated);
+        endian_store_be32(at + 8, figures->held_out_bits);
+        endian_store_be32(at + 12, figures->accuracy_bits);
+    }
+    return hex_json(bytes, result->figure_count * (size_t)FIGURES_SIZE);
+}
+
+static enum status read_figures(struct check_result *result, const json_t *object,
+                                struct error *error)
+{
+    uint8_t bytes[CHECK_FIGURES_MAX * FIGURES_SIZE];
+    const char *text = NULL;
+    size_t count;
+
+    TRY(strict_json_text(object, error, &text, "figures"));
+    count = strlen(text) / 2 / FIGURES_SIZE;
+    if (count > CHECK_FIGURES_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "a result has more figures than it can have");
+    }
+    TRY(strict_json_hex(object, error, bytes, count * FIGURES_SIZE, "figures"));
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = &bytes[i * FIGURES_SIZE];
+
+        result->figures[i] =
+            (struct check_figures){endian_load_be32(at), endian_load_be32(at + 4),
+                                   endian_load_be32(at + 8), endian_load_be32(at + 12)};
+    }
+    result->figure_count = (uint32_t)count;
+    return STATUS_OK;
+}
+
 static void write_bytes(json_t *object, const struct check_result *result)
 {
+    if (result->figure_count > 0) {
+        (void)json_object_set_new(object, "figures", figures_json(result));
+    }
     if (result->has_header) {
         (void)json_object_set_new(object, "header",
                                   hex_json(result->header, sizeof(result->header)));
@@ -358,6 +418,9 @@ static enum status read_bytes(struct check_result *result, const json_t *object,
     if (json_object_get(object, "rights") != NULL) {
         TRY(read_rights(result, object, error));
     }
+    if (json_object_get(object, "figures") != NULL) {
+        TRY(read_figures(result, object, error));
+    }
     if (json_object_get(object, "proof") != NULL) {
         TRY(strict_json_text(object, error, &proof, "proof"));
         if (strlen(proof) / 2 > sizeof(result->proof)) {
@@ -407,9 +470,10 @@ json_t *check_result_json(const struct check_result *result)
         const struct mirror_note *note = &result->mirrors[i];
 
         (void)json_array_append_new(
-            mirrors, json_pack("{s:I, s:I, s:I, s:o, s:o}", "good", (json_int_t)note->good, "bad",
-                               (json_int_t)note->bad, "silent", (json_int_t)note->silent, "bytes",
-                               number_json(note->bytes), "trouble", plain_json(note->trouble)));
+            mirrors, json_pack("{s:I, s:I, s:I, s:i, s:o, s:o}", "good", (json_int_t)note->good,
+                               "bad", (json_int_t)note->bad, "silent", (json_int_t)note->silent,
+                               "refused", (int)note->refused, "bytes", number_json(note->bytes),
+                               "trouble", plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
     if (result->kept || result->keep_trouble[0] != '\0') {
@@ -422,6 +486,7 @@ json_t *check_result_json(const struct check_result *result)
     write_bytes(object, result);
     (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
     (void)json_object_set_new(object, "reason", plain_json(result->reason));
+    (void)json_object_set_new(object, "advice", plain_json(result->advice));
     (void)json_object_set_new(object, "note", plain_json(result->note));
     (void)json_object_set_new(object, "mirrors", mirrors);
     return object;
@@ -440,16 +505,20 @@ static enum status read_notes(struct check_result *result, const json_t *object,
         uint64_t good = 0;
         uint64_t bad = 0;
         uint64_t silent = 0;
+        uint64_t refused = 0;
 
         TRY(strict_json_number(item, error, &good, "good", UINT32_MAX));
         TRY(strict_json_number(item, error, &bad, "bad", UINT32_MAX));
         TRY(strict_json_number(item, error, &silent, "silent", UINT32_MAX));
+        TRY(strict_json_number(item, error, &refused, "refused", 1));
         TRY(strict_json_number(item, error, &note->bytes, "bytes", NUMBER_MAX));
         TRY(strict_json_text(item, error, &trouble, "trouble"));
         note->good = (uint32_t)good;
         note->bad = (uint32_t)bad;
         note->silent = (uint32_t)silent;
-        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", MIRROR_SET_TROUBLE_MAX - 1, trouble);
+        note->refused = refused != 0;
+        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", MIRROR_SET_TROUBLE_MAX - 1,
+                       trouble);
         result->mirror_count = (uint32_t)i + 1;
     }
     return STATUS_OK;
@@ -482,18 +551,21 @@ static enum status read_words(struct check_result *result, const json_t *object,
     const char *outcome = "";
     const char *flaw = "";
     const char *reason = "";
+    const char *advice = "";
     const char *note = "";
     uint32_t number;
 
     TRY(strict_json_text(object, error, &outcome, "outcome"));
     TRY(strict_json_text(object, error, &flaw, "flaw"));
     TRY(strict_json_text(object, error, &reason, "reason"));
+    TRY(strict_json_text(object, error, &advice, "advice"));
     TRY(strict_json_text(object, error, &note, "note"));
 
     number = find_word(outcome, outcome_of, CHECK_FAULT + 1);
     result->outcome = (enum check_outcome)(number <= CHECK_FAULT ? number : 0);
     result->flaw = (enum check_flaw)find_word(flaw, flaw_of, CHECK_FLAW_NOT_DIVERGED + 1);
     (void)snprintf(result->reason, sizeof(result->reason), "%.*s", ERROR_TEXT_MAX - 1, reason);
+    (void)snprintf(result->advice, sizeof(result->advice), "%.*s", ERROR_ADVICE_MAX - 1, advice);
     (void)snprintf(result->note, sizeof(result->note), "%.*s", CHECK_NOTE_MAX - 1, note);
     return number <= CHECK_FAULT && result->flaw <= CHECK_FLAW_NOT_DIVERGED &&
                    (result->outcome == CHECK_REFUTED) == (result->flaw != CHECK_FLAW_NONE)

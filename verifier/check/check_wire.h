@@ -20,6 +20,7 @@
 #define CHECK_NOTE_MAX    160
 #define CHECK_DEVICE_MAX  120
 #define CHECK_WIRE_MAX    ((size_t)2 << 20) /* bytes of a request or a result */
+#define CHECK_FIGURES_MAX 512
 
 /* A segment as it was committed: the ledger has its states. */
 struct check_segment {
@@ -35,8 +36,16 @@ struct check_request {
     uint32_t index;                                     /* of the segment to check */
     uint32_t segment_count;                             /* the last is the one to check */
     struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
-    uint32_t reach;     /* the replay may begin so many segments earlier */
-    bool diverged;      /* the solver says that it ends in a NaN or an infinity */
+    uint32_t reach; /* the replay may begin so many segments earlier */
+    bool diverged;  /* the solver says that it ends in a NaN or an infinity */
+    /* An audit's: a journal in place of a ledger's segments. The places follow each other without a
+     * gap from first_step on, each as long as it is, and all of them are replayed. */
+    bool journal;
+    uint64_t first_step;
+    struct digest first_root; /* of the state before it */
+    bool open_end;            /* the journal ends there, and does not say that the run diverged */
+    uint32_t figure_count;    /* the figures of so many last steps are wanted */
+
     struct hash32 seed; /* draws leaves of the segment's states; zero: none are wanted */
     uint32_t proven; /* one of these leaves is wanted with its proof: its number and one; 0: none */
 
@@ -44,6 +53,8 @@ struct check_request {
     uint32_t mirror_count;
     uint32_t mirrors_tired; /* the last so many failed lately, and get a shorter timeout */
     char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
+    uint32_t strangers;     /* bit i: mirror i was named by a stranger, and is asked */
+    uint32_t contact_reach; /* within this: enum http_reach */
     uint32_t data_count;
     char data[CHECK_DATA_MAX][FILE_PATH_MAX];
     uint64_t memory_max;       /* bytes */
@@ -80,12 +91,21 @@ enum check_flaw {
     CHECK_FLAW_NOT_DIVERGED, /* the solver says that the job diverged there; it did not */
 };
 
+/* What a replayed step gave beside its state; as a journal has it (proofs/bundle/bundle.h). */
+struct check_figures {
+    uint32_t loss_bits;
+    uint32_t evaluated; /* 1: there was a look at held-out data, which gave: */
+    uint32_t held_out_bits;
+    uint32_t accuracy_bits;
+};
+
 struct check_result {
     enum check_outcome outcome;
     bool permanent;
     bool unavailable; /* CANNOT_TELL: what the check needs was to be had nowhere */
     char reason[ERROR_TEXT_MAX];
-    char note[CHECK_NOTE_MAX]; /* what the operator may want to know of it; empty: nothing */
+    char advice[ERROR_ADVICE_MAX]; /* empty: there is none */
+    char note[CHECK_NOTE_MAX];     /* what the operator may want to know of it; empty: nothing */
     enum check_flaw flaw;
     bool has_header; /* the job was to be had: */
     uint8_t header[GAME_JOB_HEADER_SIZE];
@@ -106,6 +126,9 @@ struct check_result {
     char keep_trouble[CHECK_NOTE_MAX]; /* it does not, though it was to; empty: nothing is wrong */
     bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
     uint32_t loss_bits;
+    bool no_start;         /* CANNOT_TELL: of a journal: there is no state before first_step */
+    uint32_t figure_count; /* of a journal's steps: those that are known, from the first wanted */
+    struct check_figures figures[CHECK_FIGURES_MAX];
     uint64_t steps_run;
     uint64_t compute_ns;
     uint32_t mirror_count;
@@ -114,6 +137,8 @@ struct check_result {
 
 const char *check_outcome_name(enum check_outcome outcome); /* "cannot-tell" */
 const char *check_flaw_name(enum check_flaw flaw);          /* "state" */
+/* "does not give what the journal says": of a step with the flaw. */
+const char *check_flaw_words(enum check_flaw flaw);
 
 json_t *check_request_json(const struct check_request *request); /* NULL: no memory */
 MUST_CHECK enum status check_request_parse(struct check_request *request, const void *bytes,

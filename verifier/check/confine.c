@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/http/http_reach.h"
 #include "base/sandbox/sandbox.h"
-#include "proofs/mirror/fetch_http.h"
 
 bool confine_describe(char text[CONFINE_TEXT_MAX], bool on_device)
 {
@@ -33,7 +33,7 @@ static void add_mirror(struct sandbox_plan *plan, const char *mirror)
     struct error ignored;
 
     error_init(&ignored);
-    if (fetch_http_is_url(mirror)) {
+    if (http_reach_is_url(mirror)) {
         plan->network = true;
         return;
     }
@@ -55,7 +55,11 @@ void confine_begin(const struct check_request *request)
         sandbox_add_read(&plan, request->data[i]);
     }
     for (uint32_t i = 0; i < request->mirror_count; i++) {
-        add_mirror(&plan, request->mirrors[i]);
+        if (request->journal) { /* its checkpoints alone are wanted, and its data are named */
+            sandbox_add_read(&plan, request->mirrors[i]);
+        } else {
+            add_mirror(&plan, request->mirrors[i]);
+        }
     }
     /* Where this fails the check cannot use the folder either, and says so. */
     (void)!file_make_folder(request->cache, &ignored, 0700);

@@ -45,9 +45,11 @@ enum status fetch_open(struct fetch **fetch, const struct check_request *request
     set->count = result->mirror_count = request->mirror_count;
     for (uint32_t i = 0; i < set->count; i++) {
         struct mirror *mirror = &set->mirrors[i];
+        bool stranger = (request->strangers >> i & 1) != 0;
 
-        mirror->dropped = !fetch_http_is_url(request->mirrors[i]);
+        mirror->dropped = !http_reach_is_url(request->mirrors[i]);
         mirror->tired = i + request->mirrors_tired >= set->count;
+        mirror->reach = stranger ? (enum http_reach)request->contact_reach : HTTP_REACH_ANY;
         (void)snprintf(mirror->url, sizeof(mirror->url), "%.*s", MIRROR_SET_URL_MAX - 1,
                        request->mirrors[i]);
     }
@@ -132,8 +134,9 @@ out:
     return status;
 }
 
+/* reads_journal: its notes say where data lies. */
 static enum status try_bundle(char *path, const char *folder, const struct mirror_wanted *wanted,
-                              struct error *error)
+                              bool reads_journal, struct error *error)
 {
     char candidate[FILE_PATH_MAX];
     enum status status = STATUS_NOT_FOUND;
@@ -151,7 +154,7 @@ static enum status try_bundle(char *path, const char *folder, const struct mirro
         }
         return status;
     case MIRROR_DATA:
-        return data_of_bundle(path, folder, wanted, error);
+        return reads_journal ? data_of_bundle(path, folder, wanted, error) : STATUS_NOT_FOUND;
     case MIRROR_STATE_PIECES:
     case MIRROR_DATA_PIECES:
     case MIRROR_TRACE:
@@ -161,7 +164,7 @@ static enum status try_bundle(char *path, const char *folder, const struct mirro
 }
 
 static enum status try_folder(char *path, const char *folder, const struct mirror_wanted *wanted,
-                              struct error *error)
+                              bool reads_journal, struct error *error)
 {
     char candidate[FILE_PATH_MAX];
     char journal[FILE_PATH_MAX];
@@ -183,7 +186,7 @@ static enum status try_folder(char *path, const char *folder, const struct mirro
         !file_exists(journal)) {
         return STATUS_NOT_FOUND;
     }
-    return try_bundle(path, folder, wanted, error);
+    return try_bundle(path, folder, wanted, reads_journal, error);
 }
 
 /* STATUS_NOT_FOUND: none has it. A folder is of this machine: what is false in it is noted, and the
@@ -197,11 +200,12 @@ static enum status try_folders(char *path, struct fetch *fetch, const struct mir
         struct mirror *mirror = &fetch->mirrors.mirrors[i];
         struct error why;
 
-        if (fetch_http_is_url(fetch->request->mirrors[i])) {
+        if (http_reach_is_url(fetch->request->mirrors[i])) {
             continue;
         }
         error_init(&why);
-        status = try_folder(path, fetch->request->mirrors[i], wanted, &why);
+        status =
+            try_folder(path, fetch->request->mirrors[i], wanted, !fetch->request->journal, &why);
         if (mirror_is_false(status)) {
             mirror_drop(mirror, why.text);
             status = STATUS_NOT_FOUND;
@@ -228,8 +232,7 @@ static enum status try_cache(char *path, struct fetch *fetch, const struct mirro
 
     for (size_t i = 0; i < (wanted->kind == MIRROR_DATA ? 2 : 1); i++) {
         char candidate[FILE_PATH_MAX];
-        enum status status =
-            fetch_cache_path(candidate, fetch, &wanted->root, endings[i], error);
+        enum status status = fetch_cache_path(candidate, fetch, &wanted->root, endings[i], error);
 
         if (status == STATUS_OK) {
             status = judge(path, candidate, wanted, error);
@@ -304,8 +307,7 @@ static void show_ask(struct fetch *fetch, const struct mirror_wanted *wanted)
     const char *ask = fetch->request->ask;
 
     (void)snprintf(fetch->header, sizeof(fetch->header), ASK_HEADER ": %s", ask);
-    fetch->mirrors.header =
-        wanted->kind == MIRROR_TRACE && ask[0] != '\0' ? fetch->header : NULL;
+    fetch->mirrors.header = wanted->kind == MIRROR_TRACE && ask[0] != '\0' ? fetch->header : NULL;
 }
 
 /* A state comes in pieces from all mirrors at once. STATUS_NOT_FOUND: none of them lists its
@@ -358,7 +360,7 @@ static enum status try_endpoints(char *path, struct fetch *fetch,
 static bool has_endpoints(const struct fetch *fetch)
 {
     for (uint32_t i = 0; i < fetch->mirrors.count; i++) {
-        if (fetch_http_is_url(fetch->mirrors.mirrors[i].url)) {
+        if (http_reach_is_url(fetch->mirrors.mirrors[i].url)) {
             return true;
         }
     }

@@ -2,7 +2,7 @@
  * fetch.h - content by its root for a check: from its cache, from folders of this machine, and from
  * mirrors (proofs/mirror/mirror_set.h).
  *
- * A mirror of a check is http(s)://HOST/PREFIX, which serves the tree that `lockstep prover publish`
+ * A mirror of a check is http(s)://HOST/PREFIX, which serves the tree that `prover publish`
  * writes; a folder with the same tree; or a bundle. Folders are looked at first. Downloads are
  * bounded, broken ones are resumed; they lie in the cache under the root's name. A state comes in
  * pieces from all mirrors at once, and so do parts of data.

@@ -18,6 +18,7 @@
 
 #include "base/buffer.h"
 #include "base/sandbox/sandbox.h"
+#include "base/steady.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/plan/backend.h"
@@ -54,14 +55,6 @@ struct workers {
     char program[FILE_PATH_MAX];
     struct worker workers[WORKERS_MAX];
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t time_max_s,
                          const char *program, struct error *error)
@@ -215,7 +208,7 @@ static enum status start(void *context, uint64_t number, const struct check_requ
     }
     worker->used = true;
     worker->number = number;
-    worker->deadline_ms = now_ms() + (uint64_t)workers->time_max_s * 1000;
+    worker->deadline_ms = steady_ms() + (uint64_t)workers->time_max_s * 1000;
     write_more(worker);
     return STATUS_OK;
 }
@@ -291,7 +284,7 @@ static enum status take(void *context, uint64_t *number, struct check_result *re
                         struct error *error)
 {
     struct workers *workers = context;
-    uint64_t now = now_ms();
+    uint64_t now = steady_ms();
 
     (void)error;
     for (uint32_t i = 0; i < workers->count_max; i++) {

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "base/io/progress.h"
+#include "base/steady.h"
 #include "chain/commands/commands.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 #include "verifier/audit/accused.h"
-#include "verifier/audit/audit_ranks.h"
 #include "verifier/audit/audit_views.h"
 #include "verifier/audit/report.h"
 #include "verifier/audit/signed_report.h"
+#include "verifier/audit/transactions.h"
 #include "verifier/commands/audit_evidence.h"
 #include "verifier/commands/audit_report.h"
 #include "verifier/commands/commands.h"
@@ -35,8 +36,15 @@ static const struct option_spec options[] = {
      .value = "N",
      .fallback = "1",
      .help = "what the sample is drawn by; a cheat must not know it before"},
+    {.name = "workers",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = AUDIT_WORKERS_MAX,
+     .help = "replay in N processes at a time; each takes its share of the threads, and memory of "
+             "its own"},
     RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES),
-    RUN_ISA_OPTION,
     RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
      .kind = OPTION_SIZE,
@@ -105,7 +113,28 @@ static void show_progress(void *context, uint64_t done, uint64_t wanted)
     struct progress *progress = context;
 
     progress->total = wanted;
-    progress_update(progress, done, "", progress_now());
+    progress_update(progress, done, "", steady_seconds());
+}
+
+/* The device and what it stands for: a name that is none is refused before any replay. */
+static enum status choose_machine(struct machine_options *machine,
+                                  struct audit_options *audit_options,
+                                  struct command_context *context, struct error *error)
+{
+    const struct options *given = context->options;
+
+    audit_options->workers = (uint32_t)options_number(given, "workers");
+    audit_options->device = options_text(given, "device");
+    audit_options->device_memory = options_number(given, "device-memory");
+    audit_options->memory_max = options_number(given, "memory-max");
+    audit_options->threads = (uint32_t)options_number(given, "threads");
+    if (audit_options->threads == 0) {
+        audit_options->threads = (uint32_t)omp_get_max_threads() / audit_options->workers;
+        audit_options->threads += audit_options->threads == 0;
+    }
+    TRY(machine_options_default(machine, error));
+    machine->thread_count = (int)audit_options->threads;
+    return machine_options_device(machine, audit_options->device, context->log, error);
 }
 
 /* sources has room for ACCUSED_SOURCES_MAX. */
@@ -114,17 +143,7 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
                            struct stop *stop, struct error *error)
 {
     const struct options *given = context->options;
-    enum status status = machine_options_default(&audit_options->machine, error);
 
-    if (status == STATUS_OK && options_given(given, "isa")) {
-        status = machine_options_isa(&audit_options->machine, options_text(given, "isa"), error);
-    }
-    audit_options->machine.thread_count = (int)options_number(given, "threads");
-    if (audit_options->machine.thread_count == 0) {
-        audit_options->machine.thread_count = omp_get_max_threads();
-    }
-    audit_options->machine.memory_max = options_number(given, "memory-max");
-    audit_options->machine.device_memory = options_number(given, "device-memory");
     audit_options->sample = options_number(given, "sample");
     audit_options->sample_seed = options_number(given, "sample-seed");
     audit_options->seek = true;
@@ -138,63 +157,52 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
     }
     audit_options->sources = sources;
     audit_options->stop = stop;
+    audit_options->progress = show_progress;
     audit_options->progress_context = progress;
-    TRY(status);
-    return machine_options_device(&audit_options->machine, options_text(given, "device"),
-                                  context->log, error);
+    return STATUS_OK;
 }
 
 /* The page follows the audit. */
 static void watch(struct report *report, struct audit_options *audit_options, const char *path,
-                  struct bundle *bundle)
+                  struct bundle *bundle, const struct machine_options *machine)
 {
     report_begin(report, path, bundle_job(bundle));
-    run_describe(report->device, sizeof(report->device), &audit_options->machine);
+    run_describe(report->device, sizeof(report->device), machine);
     audit_options->on_step = report_step;
     audit_options->step_context = report;
 }
 
-/* Which part of each bundle this process replays; share_count 0: all of it. */
-struct audit_part {
-    uint32_t share;
-    uint32_t share_count;
-    struct stop *stop;
-    bool quiet; /* another process shows the progress */
-};
-
 /* report NULL: no page. */
 static void audit_path(struct audit_result *result, struct report *report,
-                       struct command_context *context, const char *path,
-                       const struct audit_part *part)
+                       struct command_context *context, const char *path, struct stop *stop)
 {
     struct data_paths data = {0};
     const char *sources[ACCUSED_SOURCES_MAX];
     struct audit_options audit_options = {0};
+    struct machine_options machine;
     struct bundle *bundle = NULL;
     struct progress progress;
     struct error *error = &result->reason;
-    double start = progress_now();
+    double start = steady_seconds();
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (status == STATUS_OK) {
-        status = prepare(&audit_options, sources, context, &progress, part->stop, error);
+        status = prepare(&audit_options, sources, context, &progress, stop, error);
+    }
+    if (status == STATUS_OK) {
+        status = choose_machine(&machine, &audit_options, context, error);
     }
     if (status == STATUS_OK) {
         status = find_data(&data, bundle, context->options, error);
     }
     if (status == STATUS_OK) {
         if (report != NULL) {
-            watch(report, &audit_options, path, bundle);
+            watch(report, &audit_options, path, bundle, &machine);
         }
-        audit_options.share = part->share;
-        audit_options.share_count = part->share_count;
-        audit_options.progress = part->quiet ? NULL : show_progress;
-        progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
+        progress_init(&progress, stderr, "auditing", "steps", 0, 0, steady_seconds());
         audit(result, bundle, (const char *const *)data.of, data.count, &audit_options);
-        if (!part->quiet) {
-            progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
-                            progress_now());
-        }
+        progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
+                        steady_seconds());
     }
     if (report != NULL) {
         struct error journal;
@@ -205,7 +213,7 @@ static void audit_path(struct audit_result *result, struct report *report,
             result->answer = AUDIT_CANNOT_TELL;
             result->reason = journal;
         }
-        report->seconds = progress_now() - start;
+        report->seconds = steady_seconds() - start;
     }
     bundle_close(bundle);
     data_paths_close(&data);
@@ -247,12 +255,35 @@ static void add_entry(struct audits *audits, struct audit_view *view)
     bundle_close(bundle);
 }
 
+/* A refutation of what the solver never committed to is none. Where the ledger cannot be asked, the
+ * report says so. */
+static void ask_ledger(struct audits *audits, struct audit_view *view)
+{
+    struct audit_result *result = &view->result;
+    struct bundle *bundle = NULL;
+    bool differ = false;
+    struct error none;
+
+    error_init(&none);
+    if (audits->ledger == NULL || result->answer != AUDIT_REFUTED) {
+        return;
+    }
+    if (bundle_open(&bundle, view->path, BUNDLE_READ, &none) == STATUS_OK &&
+        transactions_differ(&differ, audits->ledger, bundle, result->wrong_segment,
+                            &result->segment_root, &none) == STATUS_OK &&
+        differ) {
+        audit_distrust_journal(result, "is committed on the ledger");
+    }
+    bundle_close(bundle);
+}
+
 /* Prints the result of one bundle. */
 static void tell_one(struct audits *audits, size_t index)
 {
     struct command_context *context = audits->context;
     struct audit_view *view = &audits->views[index];
 
+    ask_ledger(audits, view);
     audit_view_keep(view, options_text(context->options, "evidence-dir"));
     if (audits->entries != NULL) {
         add_entry(audits, view);
@@ -273,41 +304,14 @@ static void tell_one(struct audits *audits, size_t index)
 static enum status audit_here(struct audits *audits, struct error *error)
 {
     struct stop stop = {.descriptor = -1};
-    const struct audit_part whole = {.stop = &stop};
     enum status status = stop_open(&stop, error);
 
     for (size_t i = 0; i < audits->count && status == STATUS_OK; i++) {
         audit_path(&audits->views[i].result, audits->reports == NULL ? NULL : &audits->reports[i],
-                   audits->context, audits->views[i].path, &whole);
+                   audits->context, audits->views[i].path, &stop);
         tell_one(audits, i);
     }
     stop_close(&stop);
-    return status;
-}
-
-/* ---- with others under mpirun -------------------------------------------- */
-
-static void audit_share(void *context, struct audit_result *result, struct report *report,
-                        size_t index, uint32_t share, uint32_t share_count, struct stop *stop)
-{
-    struct command_context *command = context;
-    const struct audit_part part = {share, share_count, stop, share != index % share_count};
-
-    audit_path(result, report, command, command->options->arguments[index], &part);
-}
-
-static enum status audit_with_others(struct audits *audits, struct audit_ranks *ranks,
-                                     struct error *error)
-{
-    enum status status;
-
-    ranks->bundle_count = audits->count;
-    ranks->audit_one = audit_share;
-    ranks->context = audits->context;
-    status = audit_ranks_run(audits->views, audits->reports, ranks, error);
-    for (size_t i = 0; i < audits->count && status == STATUS_OK && ranks->rank == 0; i++) {
-        tell_one(audits, i);
-    }
     return status;
 }
 
@@ -364,7 +368,6 @@ static int run_audit(struct command_context *context)
     const char *page = as_json ? NULL : path;
     bool signs = options_flag(context->options, "sign");
     struct signer *signer = NULL;
-    struct audit_ranks ranks = {0};
     struct audits audits;
     struct error error;
     enum status status;
@@ -385,25 +388,19 @@ static int run_audit(struct command_context *context)
     }
     error_init(&error);
     status = audits_open(&audits, context, page != NULL, &error);
-    if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
-        context->json = false; /* rank 0 prints the JSON; failures here go to stderr */
-    }
     if (status != STATUS_OK) {
         goto out;
     }
     audits.entries = path != NULL ? json_array() : NULL;
-    if (signs && ranks.rank == 0) { /* a passphrase is asked for before hours of work */
+    if (signs) { /* a passphrase is asked for before hours of work */
         TRY_OUT(chain_unlock(&signer, context, &error));
     }
-    if (ranks.rank == 0) {
-        TRY_OUT(open_ledger(&audits, &error));
-    }
-    TRY_OUT(ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
-                            : audit_here(&audits, &error));
-    if (page != NULL && ranks.rank == 0) {
+    TRY_OUT(open_ledger(&audits, &error));
+    TRY_OUT(audit_here(&audits, &error));
+    if (page != NULL) {
         TRY_OUT(report_write(page, audits.reports, audits.count, &error));
     }
-    if (as_json && ranks.rank == 0) {
+    if (as_json) {
         TRY_OUT(audit_report_write(path, audits.entries, signer, &error));
     }
 out:
@@ -412,7 +409,7 @@ out:
         code = command_fail(context, &error);
         /* A failure is not a finding. */
         code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
-    } else if (context->json && ranks.rank == 0) {
+    } else if (context->json) {
         int emitted = command_emit(context, json_pack("{s:O}", "audits", audits.json));
 
         code = emitted == COMMAND_OK ? code : emitted;
@@ -438,14 +435,13 @@ static const struct command commands[] = {
          "contract judge without the bundle. A report FILE.json can be cited and, with --sign, "
          "carries your signature, which --verify-report checks; --transactions asks a ledger for "
          "what "
-         "it has of the job. Under mpirun the ranks share the "
-         "segments of each "
-         "bundle, and the first rank reports for all.",
+         "it has of the job. --workers shares the segments of each "
+         "bundle among several processes.",
      .arguments = "BUNDLE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
          "text.run\nlockstep audit --report text.json --sign text.run\n"
-         "lockstep audit --verify-report text.json\nmpirun -np 8 lockstep audit --threads 1 "
+         "lockstep audit --verify-report text.json\nlockstep audit --workers 8 --threads 1 "
          "long.run",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io/file.h"
+#include "base/io/strict_json.h"
 #include "verifier/audit/citation.h"
 #include "verifier/audit/signed_report.h"
 
@@ -37,13 +38,6 @@ out:
 
 /* ---- verify -------------------------------------------------------------- */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text == NULL ? "?" : text;
-}
-
 static void print_lines(FILE *out, const json_t *audit)
 {
     char value[CITATION_VALUE_MAX];
@@ -64,7 +58,7 @@ static void print_report(FILE *out, const char *path, const json_t *report, cons
 
     fprintf(out, "%s: %s, of %s\n", path,
             signer == NULL ? "not signed: anybody may have written it" : "as it was signed",
-            text_of(report, "date"));
+            strict_json_text_or(report, "date", "?"));
     if (signer != NULL) {
         fprintf(out, "  signer       %s\n", signer);
     }
@@ -72,7 +66,7 @@ static void print_report(FILE *out, const char *path, const json_t *report, cons
     {
         const json_t *result = json_object_get(audit, "result");
 
-        fprintf(out, "  answer       %s\n", text_of(result, "answer"));
+        fprintf(out, "  answer       %s\n", strict_json_text_or(result, "answer", "?"));
         print_lines(out, audit);
     }
 }

@@ -190,6 +190,7 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
 
     TRY(open_ledger(setup, needs_key, error));
     TRY(check_owner(setup, error));
+    setup->options.contact_reach = chain_contact_reach(setup->context->options, setup->ledger);
     if (forget_fault) {
         TRY(node_forget_fault(&setup->store, setup->verdicts, error));
     }

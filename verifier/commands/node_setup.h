@@ -35,6 +35,7 @@ enum node_file {
      .value = "URL",                                                                               \
      .help = "where jobs, state roots, checkpoints and data are fetched: http(s)://..., a folder " \
              "that a solver publishes to, or a bundle"},                                           \
+        CHAIN_CONTACTS_OPTION,                                                                     \
         {.name = "data",                                                                           \
          .kind = OPTION_LIST,                                                                      \
          .value = "FILE",                                                                          \

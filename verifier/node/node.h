@@ -36,6 +36,7 @@ struct node_options {
     uint32_t reach;      /* segments that may be replayed before one, for want of a checkpoint */
     const char *const *mirrors;
     size_t mirror_count;
+    enum http_reach contact_reach; /* of those that the ledger tells */
     const char *const *data;
     size_t data_count;
     const char *cache;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proofs/mirror/fetch_http.h"
+#include "base/http/http_reach.h"
 #include "verifier/store/mirrors.h"
 
 /* ---- requests ----------------------------------------------------------------- */
@@ -58,6 +58,22 @@ static enum status fill_segments(struct node *node, struct check_request *reques
     return STATUS_OK;
 }
 
+/* What stands there is a stranger's: it goes to logs and terminals. */
+static enum status refuse_contact(struct node *node, const char *url, const char *bad,
+                                  struct error *error)
+{
+    char shown[GAME_CONTACT_MAX + 1];
+    char why[CHECK_NOTE_MAX];
+    size_t size = 0;
+
+    for (; url[size] != '\0' && size < sizeof(shown) - 1; size++) {
+        shown[size] = (char)(url[size] >= '!' && url[size] <= '~' ? url[size] : '?');
+    }
+    shown[size] = '\0';
+    (void)snprintf(why, sizeof(why), "it %s, and a stranger named it", bad);
+    return mirrors_refused(node->ports.store, shown, why, node->ports.log, error);
+}
+
 /* The configured mirrors, and where the parties of the job say that they are found. Their word is
  * taken for addresses only: no folder of this machine is read for a stranger. */
 static enum status fill_mirrors(struct node *node, struct check_request *request,
@@ -76,11 +92,17 @@ static enum status fill_mirrors(struct node *node, struct check_request *request
     }
     TRY_OUT(store_contacts(node->ports.store, contacts, job, error));
     for (uint32_t i = 0; i < contacts->count && count < CHECK_MIRRORS_MAX; i++) {
-        if (fetch_http_is_url(contacts->urls[i])) {
+        const char *bad = http_reach_bad_url(contacts->urls[i]);
+
+        if (bad == NULL) {
             names[count++] = contacts->urls[i];
+        } else {
+            TRY_OUT(refuse_contact(node, contacts->urls[i], bad, error));
         }
     }
-    status = mirrors_choose(node->ports.store, request, names, count, node->now_ms, error);
+    request->contact_reach = node->options.contact_reach;
+    status = mirrors_choose(node->ports.store, request, names, count, node->options.mirror_count,
+                            node->now_ms, error);
 out:
     free(contacts);
     return status;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/endian.h"
-#include "base/hex.h"
 #include "chain/commands/allow_file.h"
 #include "verifier/node/node_policy.h"
 
@@ -103,10 +102,10 @@ static enum status plan_entry(struct node *node, const struct store_job *job, st
 static enum status give_up(struct node *node, const struct hash32 *job, enum store_wish wish,
                            const char *why, struct error *error)
 {
-    char name[HEX_SIZE(2)];
+    char name[STORE_PLACE_TEXT];
 
-    hex_encode(name, job->bytes, 2);
-    log_info(node->ports.log, "verifier", "job %s: %s: %s", name,
+    store_job_text(name, job);
+    log_info(node->ports.log, "verifier", "%s: %s: %s", name,
              wish == STORE_LEAVE ? "leaving its panel" : "not in its panel", why);
     return store_wish(node->ports.store, job, wish, why, error);
 }

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/hex.h"
-
 /* ---- what is locked --------------------------------------------------------------- */
 
 /* Job, terms, client, solver, entries, outsiders that a claim pays for, bond (or NULL). */
@@ -210,7 +208,7 @@ enum status node_policy_claim(struct node *node, const struct action *action,
     struct policy_refusal refusal;
     struct policy_locked locked;
     struct policy_pace pace;
-    char job[HEX_SIZE(2)];
+    char place[STORE_PLACE_TEXT];
     bool agreed;
 
     TRY(read_pace(&pace, node, &segment->job, error));
@@ -224,11 +222,10 @@ enum status node_policy_claim(struct node *node, const struct action *action,
         return STATUS_OK;
     }
     if (action->tries == 0) {
-        hex_encode(job, segment->job.bytes, 2);
+        store_place_text(place, &segment->job, segment->committed.index);
         log_warn(node->ports.log, "verifier",
-                 "job %s segment %" PRIu32 ": step %" PRIu32
-                 " is false, and this node does not claim it: %s",
-                 job, segment->committed.index, action->step, refusal.text);
+                 "%s: step %" PRIu32 " is false, and this node does not claim it: %s", place,
+                 action->step, refusal.text);
     }
     return error_set(error, STATUS_REFUSED, "the policy: %s", refusal.text);
 }

@@ -14,6 +14,7 @@
 #include "verifier/node/node_plan.h"
 #include "verifier/node/signing_guard.h"
 #include "verifier/store/keep.h"
+#include "verifier/store/store_endpoints.h"
 
 enum {
     EVENTS_MAX = 512, /* of one round */
@@ -57,6 +58,7 @@ static enum status follow(struct node *node, bool *busy, struct error *error)
 /* *reached false: the ledger cannot be reached now. The work that does not need it goes on. */
 static enum status reach_ledger(struct node *node, bool *reached, struct error *error)
 {
+    struct ledger_endpoint endpoints[LEDGER_ENDPOINTS_MAX];
     struct error trouble;
     enum status status;
 
@@ -65,6 +67,8 @@ static enum status reach_ledger(struct node *node, bool *reached, struct error *
     status = ledger_get_clock(node->ports.ledger, &node->clock, &trouble);
 out:
     *reached = status == STATUS_OK;
+    TRY(store_put_endpoints(node->ports.store, endpoints,
+                            ledger_endpoints(node->ports.ledger, endpoints), error));
     if (status == STATUS_UNREACHABLE) {
         return store_set_text(node->ports.store, "ledger_trouble", trouble.text, error);
     }

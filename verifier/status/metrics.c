@@ -56,6 +56,28 @@ static void ether(struct buffer *text, const char *name, const char *help, wei a
 
 /* ---- groups ------------------------------------------------------------- */
 
+static void add_endpoints(struct buffer *text, const struct node_snapshot *snapshot)
+{
+    head(text, "lockstep_ledger_endpoint_well", "gauge",
+         "0 while an endpoint of the ledger does not answer, or not as it should.");
+    for (uint32_t i = 0; i < snapshot->endpoint_count; i++) {
+        buffer_add_text(text, "lockstep_ledger_endpoint_well{endpoint=\"");
+        add_label(text, snapshot->endpoints[i].label);
+        buffer_add_format(text, "\"} %d\n", snapshot->endpoints[i].reason[0] == '\0');
+    }
+    head(text, "lockstep_ledger_endpoint_ill_since_seconds", "gauge",
+         "Since when such an endpoint is ill, in seconds since 1970, and why.");
+    for (uint32_t i = 0; i < snapshot->endpoint_count; i++) {
+        if (snapshot->endpoints[i].reason[0] != '\0') {
+            buffer_add_text(text, "lockstep_ledger_endpoint_ill_since_seconds{endpoint=\"");
+            add_label(text, snapshot->endpoints[i].label);
+            buffer_add_text(text, "\",reason=\"");
+            add_label(text, snapshot->endpoints[i].reason);
+            buffer_add_format(text, "\"} %" PRIu64 "\n", snapshot->endpoints[i].since_s);
+        }
+    }
+}
+
 static void add_node(struct buffer *text, const struct node_snapshot *snapshot)
 {
     head(text, "lockstep_build_info", "gauge", "The program's version, as a label; always 1.");
@@ -73,6 +95,10 @@ static void add_node(struct buffer *text, const struct node_snapshot *snapshot)
           snapshot->fault[0] != '\0');
     plain(text, "lockstep_ledger_reachable", "gauge", "0 while no endpoint of the ledger answers.",
           snapshot->ledger_trouble[0] == '\0');
+    add_endpoints(text, snapshot);
+    plain(text, "lockstep_moves_reopened_total", "counter",
+          "Moves that counted as final and were taken back by a deeper reorganization.",
+          (double)snapshot->reopened);
     plain(text, "lockstep_ledger_entries_read", "gauge",
           "The number of the last entry of the ledger's event log that was read.",
           (double)snapshot->cursor);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verifier/store/mirrors.h"
+#include "verifier/store/store_endpoints.h"
 
 static uint64_t column(sqlite3_stmt *row, int number)
 {
@@ -223,11 +224,13 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
         {"started_ms", offsetof(struct node_snapshot, started_ms)},
         {"alive_ms", offsetof(struct node_snapshot, alive_ms)},
         {"cursor", offsetof(struct node_snapshot, cursor)},
+        {"reopened", offsetof(struct node_snapshot, reopened)},
     };
 
     TRY(store_text(store, snapshot->owner, "owner", error));
     TRY(store_text(store, snapshot->fault, "fault", error));
     TRY(store_text(store, snapshot->ledger_trouble, "ledger_trouble", error));
+    TRY(store_get_endpoints(store, snapshot->endpoints, &snapshot->endpoint_count, error));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         int64_t number = 0;
 

@@ -92,6 +92,9 @@ struct node_snapshot {
     char owner[STORE_REASON_MAX];
     char fault[STORE_REASON_MAX];          /* empty: none */
     char ledger_trouble[STORE_REASON_MAX]; /* why the ledger cannot be reached; empty: it can */
+    uint32_t endpoint_count;
+    struct ledger_endpoint endpoints[LEDGER_ENDPOINTS_MAX];
+    uint64_t reopened; /* moves that a reorganization deeper than --depth took back */
     uint64_t tasks[NODE_SNAPSHOT_TASK_STATES];
     uint64_t outcomes[NODE_SNAPSHOT_OUTCOMES]; /* of the tasks that are done */
     uint64_t attempts;

@@ -20,6 +20,23 @@ static void add_money_card(struct buffer *page, wei amount, const char *words)
     web_parts_card(page, text, words);
 }
 
+static void add_endpoints(struct buffer *page, const struct node_snapshot *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->endpoint_count; i++) {
+        const struct ledger_endpoint *endpoint = &snapshot->endpoints[i];
+
+        if (endpoint->reason[0] != '\0') {
+            buffer_add_text(page, "<p class=\"word ill\">Endpoint <code>");
+            web_page_text(page, endpoint->label);
+            buffer_add_text(page, "</code> is ill since ");
+            web_page_when(page, endpoint->since_s, snapshot->now_ms / 1000);
+            buffer_add_text(page, ": ");
+            web_page_text(page, endpoint->reason);
+            buffer_add_text(page, ".</p>\n");
+        }
+    }
+}
+
 static void add_top(struct buffer *page, const struct node_snapshot *snapshot)
 {
     const char *trouble = node_snapshot_trouble(snapshot);
@@ -43,7 +60,9 @@ static void add_top(struct buffer *page, const struct node_snapshot *snapshot)
                                   : ", the deadline of a check was ");
         web_page_when(page, snapshot->next_deadline_s, now_s);
     }
-    buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
+    buffer_add_text(page, "</span></p>\n");
+    add_endpoints(page, snapshot);
+    buffer_add_text(page, "<div class=\"cards\">\n");
     web_parts_count(page, snapshot->jobs[GAME_PHASE_RUNNING], "jobs running");
     web_parts_count(page, snapshot->tasks[TASK_RUNNING], "checks running");
     web_parts_count(page, snapshot->tasks[TASK_WAITING], "checks waiting");

@@ -5,18 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
+
 #define CELL_MAX      256
 #define HASH_DIGITS   64
 #define CELL_WIDE     32 /* longer cells get lines of their own */
 #define FACT_NAME_MAX 32
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text);
-    size_t end_length = strlen(end);
-
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
 
 /* "alive_ms" is a name for a program; "alive" is one for people. */
 static int plain_length(const char *name)
@@ -24,7 +18,7 @@ static int plain_length(const char *name)
     static const char *const units[] = {"_ms", "_ns", "_s"};
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (ends_with(name, units[i])) {
+        if (text_ends_with(name, units[i])) {
             return (int)(strlen(name) - strlen(units[i]));
         }
     }
@@ -52,11 +46,11 @@ static void time_text(char text[CELL_MAX], json_int_t seconds)
 
 static void number_text(char text[CELL_MAX], const char *name, json_int_t number)
 {
-    if (ends_with(name, "_ns")) {
+    if (text_ends_with(name, "_ns")) {
         (void)snprintf(text, CELL_MAX, "%.1f s", (double)number / 1e9);
-    } else if (number > 0 && ends_with(name, "_ms")) {
+    } else if (number > 0 && text_ends_with(name, "_ms")) {
         time_text(text, number / 1000);
-    } else if (number > 0 && ends_with(name, "_s")) {
+    } else if (number > 0 && text_ends_with(name, "_s")) {
         time_text(text, number);
     } else {
         (void)snprintf(text, CELL_MAX, "%" JSON_INTEGER_FORMAT, number);

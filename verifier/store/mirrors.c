@@ -68,8 +68,8 @@ static bool goes_before(const struct mirrors_health *a, const struct mirrors_hea
 }
 
 enum status mirrors_choose(struct store *store, struct check_request *request,
-                           const char *const *configured, size_t count, uint64_t now_ms,
-                           struct error *error)
+                           const char *const *configured, size_t count, size_t named,
+                           uint64_t now_ms, struct error *error)
 {
     struct mirrors_health health[CHECK_MIRRORS_MAX] = {{0}};
     bool taken[CHECK_MIRRORS_MAX] = {false};
@@ -80,6 +80,7 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
     }
     request->mirror_count = 0;
     request->mirrors_tired = 0;
+    request->strangers = 0;
     while (request->mirror_count < count) {
         size_t best = count;
 
@@ -89,6 +90,7 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
             }
         }
         taken[best] = true;
+        request->strangers |= (uint32_t)(best >= named) << request->mirror_count;
         request->mirrors_tired += mirrors_rests(&health[best], now_ms);
         (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
                        configured[best]);
@@ -96,9 +98,9 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
     return STATUS_OK;
 }
 
-static void log_change(const struct log *log, const char *name,
-                       const struct mirror_note *note, const struct mirrors_health *before,
-                       const struct mirrors_health *after, uint64_t now_ms)
+static void log_change(const struct log *log, const char *name, const struct mirror_note *note,
+                       const struct mirrors_health *before, const struct mirrors_health *after,
+                       uint64_t now_ms)
 {
     if (mirrors_rests(before, now_ms) && mirrors_rests(after, now_ms)) {
         return;
@@ -111,9 +113,8 @@ static void log_change(const struct log *log, const char *name,
     }
 }
 
-static enum status note_one(struct store *store, const char *name,
-                            const struct mirror_note *note, uint64_t now_ms,
-                            const struct log *log, struct error *error)
+static enum status note_one(struct store *store, const char *name, const struct mirror_note *note,
+                            uint64_t now_ms, const struct log *log, struct error *error)
 {
     struct mirrors_health before;
     struct mirrors_health after;
@@ -140,6 +141,25 @@ static enum status note_one(struct store *store, const char *name,
     return STATUS_OK;
 }
 
+enum status mirrors_refused(struct store *store, const char *name, const char *why,
+                            const struct log *log, struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &store->sql, error,
+                       "SELECT 1 FROM mirrors WHERE name = ? AND trouble = ?", "tt", name, why);
+
+    database_done(&store->sql, row);
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    log_warn(log, "verifier", "contact %.300s is not called: %s", name, why);
+    return database_run(&store->sql, error,
+                        "INSERT INTO mirrors (name, trouble) VALUES (?, ?) ON CONFLICT (name)"
+                        " DO UPDATE SET trouble = excluded.trouble",
+                        "tt", name, why);
+}
+
 enum status mirrors_note(struct store *store, const struct check_request *request,
                          const struct check_result *result, uint64_t now_ms, const struct log *log,
                          struct error *error)
@@ -147,7 +167,9 @@ enum status mirrors_note(struct store *store, const struct check_request *reques
     for (uint32_t i = 0; i < result->mirror_count && i < request->mirror_count; i++) {
         const struct mirror_note *note = &result->mirrors[i];
 
-        if ((note->good | note->bad | note->silent) != 0) {
+        if (note->refused) {
+            TRY(mirrors_refused(store, request->mirrors[i], note->trouble, log, error));
+        } else if ((note->good | note->bad | note->silent) != 0) {
             TRY(note_one(store, request->mirrors[i], note, now_ms, log, error));
         }
     }

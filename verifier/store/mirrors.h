@@ -34,10 +34,15 @@ bool mirrors_rests(const struct mirrors_health *health, uint64_t now_ms);
 /* Its failures by now. */
 uint32_t mirrors_failures(const struct mirrors_health *health, uint64_t now_ms);
 
-/* Fills request->mirrors with the configured ones, the most trusted first, and mirrors_tired. */
+/* Fills request->mirrors with the configured ones, the most trusted first, with mirrors_tired and
+ * strangers: who stands behind the first `named` of them. */
 MUST_CHECK enum status mirrors_choose(struct store *store, struct check_request *request,
-                                      const char *const *configured, size_t count, uint64_t now_ms,
-                                      struct error *error);
+                                      const char *const *configured, size_t count, size_t named,
+                                      uint64_t now_ms, struct error *error);
+
+/* Notes that an address which a stranger names is not called, and logs it when that is new. */
+MUST_CHECK enum status mirrors_refused(struct store *store, const char *name, const char *why,
+                                       const struct log *log, struct error *error);
 
 /* Remembers what a check found of its mirrors. Logs when one begins or ends its rest. */
 MUST_CHECK enum status mirrors_note(struct store *store, const struct check_request *request,

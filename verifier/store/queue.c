@@ -218,8 +218,7 @@ static bool find_place(char place[STORE_PLACE_TEXT], struct store *store,
         return true;
     }
     if (!hash32_is_zero(&action->job)) {
-        (void)snprintf(place, STORE_PLACE_TEXT, "job %02x%02x", action->job.bytes[0],
-                       action->job.bytes[1]);
+        store_job_text(place, &action->job);
         return true;
     }
     return false;

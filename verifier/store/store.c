@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/io/file.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
@@ -157,10 +158,20 @@ enum status store_secure(struct store *store, struct error *error)
     return database_run(&store->sql, error, "PRAGMA wal_checkpoint(FULL)", "");
 }
 
+void store_job_text(char text[STORE_PLACE_TEXT], const struct hash32 *job)
+{
+    char digits[HEX_SIZE(4)];
+
+    hex_encode(digits, job->bytes, 4);
+    (void)snprintf(text, STORE_PLACE_TEXT, "job 0x%s", digits);
+}
+
 void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index)
 {
-    (void)snprintf(text, STORE_PLACE_TEXT, "job %02x%02x segment %" PRIu32, job->bytes[0],
-                   job->bytes[1], index);
+    char name[STORE_PLACE_TEXT];
+
+    store_job_text(name, job);
+    (void)snprintf(text, STORE_PLACE_TEXT, "%.20s segment %" PRIu32, name, index);
 }
 
 /* ---- facts by name ------------------------------------------------------ */

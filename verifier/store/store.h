@@ -198,6 +198,8 @@ struct job_segment store_segment_state(const struct store_segment *segment);
 
 /* "job 7c25 segment 10", for logs. */
 #define STORE_PLACE_TEXT 48
+/* "job 0x51dc0a7f": the digits that each command takes for the whole key. */
+void store_job_text(char text[STORE_PLACE_TEXT], const struct hash32 *job);
 void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uint32_t index);
 
 MUST_CHECK enum status store_wish(struct store *store, const struct hash32 *job,

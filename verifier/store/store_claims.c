@@ -3,15 +3,11 @@
 
 #include "base/endian.h"
 #include "verifier/store/store.h"
+#include "verifier/store/store_words.h"
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
 
 #define RANK_SIZE 8 /* big-endian, so that sqlite compares it as a number */
-
-static enum status damaged(struct error *error)
-{
-    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
-}
 
 /* ---- changes ------------------------------------------------------------------ */
 
@@ -56,7 +52,7 @@ static enum status read_claim(struct store *store, struct job_reduced_claim *cla
         status = database_blob_column(row, 2, claim->lead.bytes, ADDRESS_SIZE) &&
                          database_blob_column(row, 5, rank, RANK_SIZE)
                      ? STATUS_OK
-                     : damaged(error);
+                     : store_damaged(error);
         claim->rank = endian_load_be64(rank);
     }
     database_done(&store->sql, row);
@@ -171,7 +167,7 @@ enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error
         !database_blob_column(row, 9, rank, RANK_SIZE) ||
         !database_blob_column(row, 14, dispute->lead.bytes, ADDRESS_SIZE) ||
         !database_blob_column(row, 15, dispute->trace_root.bytes, DIGEST_SIZE)) {
-        return damaged(error);
+        return store_damaged(error);
     }
     dispute->rank = endian_load_be64(rank);
     return STATUS_OK;

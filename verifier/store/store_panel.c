@@ -1,14 +1,11 @@
 /* store_panel.c - panels and the verdicts of their places, as events change them: see store.h. */
 #include <string.h>
 
+#include "verifier/store/store_words.h"
+
 #include "verifier/store/store.h"
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
-
-static enum status damaged(struct error *error)
-{
-    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
-}
 
 /* ---- the panel ---------------------------------------------------------------- */
 
@@ -65,7 +62,7 @@ static enum status read_draw(struct store *store, struct job_reduced_segment *dr
         draw->unavailables = (uint32_t)sqlite3_column_int64(row, 7);
         if (sqlite3_column_type(row, 1) != SQLITE_NULL &&
             !database_blob_column(row, 1, draw->seed.bytes, HASH32_SIZE)) {
-            status = damaged(error);
+            status = store_damaged(error);
         }
     }
     database_done(&store->sql, row);
@@ -121,7 +118,7 @@ static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
         entry->left = sqlite3_column_int64(row, 2) != 0;
         status = database_blob_column(row, 0, entry->owner.bytes, ADDRESS_SIZE)
                      ? STATUS_OK
-                     : damaged(seating->error);
+                     : store_damaged(seating->error);
     }
     database_done(&seating->store->sql, row);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
@@ -328,7 +325,7 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
                     (database_blob_column(row, 10, &seat->leaves, sizeof(seat->leaves)) &&
                      database_blob_column(row, 12, seat->salt.bytes, HASH32_SIZE)))
                ? STATUS_OK
-               : damaged(error);
+               : store_damaged(error);
 }
 
 enum status store_judge(struct store *store, const struct store_seat *seat,

@@ -5,14 +5,10 @@
 
 #include "chain/job/job_card.h"
 #include "verifier/store/store.h"
+#include "verifier/store/store_words.h"
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
 #define KEY(value)  (&(struct database_blob){(value)->bytes, HASH32_SIZE})
-
-static enum status damaged(struct error *error)
-{
-    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
-}
 
 /* ---- reading ----------------------------------------------------------------------- */
 
@@ -25,7 +21,7 @@ static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int c
     if (game_move_decode(&move, sqlite3_column_blob(row, column),
                          (size_t)sqlite3_column_bytes(row, column)) != STATUS_OK ||
         move.kind != GAME_OPEN) {
-        return damaged(error);
+        return store_damaged(error);
     }
     *terms = move.terms;
     return STATUS_OK;
@@ -103,7 +99,7 @@ static enum status read_reduced(struct store *store, struct job_reduced *job,
         status = read_terms(terms, row, 9, error);
         if (status == STATUS_OK && sqlite3_column_type(row, 1) != SQLITE_NULL &&
             !database_blob_column(row, 1, job->solver.bytes, ADDRESS_SIZE)) {
-            status = damaged(error);
+            status = store_damaged(error);
         }
     }
     database_done(&store->sql, row);
@@ -179,7 +175,7 @@ static enum status previous_root(struct store *store, struct digest *root,
                             "SELECT root FROM segments WHERE job = ? AND idx = ? AND NOT void",
                             "bi", BLOB(event->job), (int64_t)event->segment.index - 1);
     if (status == STATUS_OK && !database_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
-        status = damaged(error);
+        status = store_damaged(error);
     }
     database_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -357,7 +353,7 @@ static enum status read_job(void *one, sqlite3_stmt *row, struct error *error)
                    (sqlite3_column_type(row, 2) == SQLITE_NULL ||
                     database_blob_column(row, 2, job->solver.bytes, ADDRESS_SIZE))
                ? STATUS_OK
-               : damaged(error);
+               : store_damaged(error);
 }
 
 #define ENTRY_COLUMNS                                                                              \
@@ -373,7 +369,8 @@ static enum status read_entry(void *one, sqlite3_stmt *row, struct error *error)
     entry->left_s = (uint64_t)sqlite3_column_int64(row, 2);
     entry->phase = (enum game_phase)sqlite3_column_int(row, 3);
     TRY(read_terms(&entry->terms, row, 4, error));
-    return database_blob_column(row, 0, entry->job.bytes, HASH32_SIZE) ? STATUS_OK : damaged(error);
+    return database_blob_column(row, 0, entry->job.bytes, HASH32_SIZE) ? STATUS_OK
+                                                                       : store_damaged(error);
 }
 
 #define SEGMENT_COLUMNS                                                                            \
@@ -421,7 +418,7 @@ static enum status read_segment(void *one, sqlite3_stmt *row, struct error *erro
                     database_blob_column(row, 13, segment->seed.bytes, HASH32_SIZE)) &&
                    database_blob_column(row, 23, segment->client.bytes, ADDRESS_SIZE)
                ? STATUS_OK
-               : damaged(error);
+               : store_damaged(error);
 }
 
 struct job_segment store_segment_state(const struct store_segment *segment)
@@ -570,10 +567,10 @@ enum status store_states(struct store *store, struct digest states[GAME_STATES_M
     if (status == STATUS_OK &&
         (segment->committed.steps > GAME_STATES_MAX ||
          !database_blob_column(row, 0, states, segment->committed.steps * sizeof(*states)))) {
-        status = damaged(error);
+        status = store_damaged(error);
     }
     database_done(&store->sql, row);
-    return status == STATUS_NOT_FOUND ? damaged(error) : status;
+    return status == STATUS_NOT_FOUND ? store_damaged(error) : status;
 }
 
 /* ---- what the node thinks ----------------------------------------------------------- */

@@ -113,3 +113,8 @@ const struct database_name store_names[] = {
     {"none_unpaid", UINT32_MAX},
     {NULL, 0},
 };
+
+enum status store_damaged(struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+}

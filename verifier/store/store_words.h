@@ -100,4 +100,7 @@ extern const struct store_words store_judgement_words;
 /* For `struct database`: the names of all values, as ":task_done", ":action_sent", ":convict". */
 extern const struct database_name store_names[];
 
+/* What is said where a row of the database cannot be what the node wrote. */
+MUST_CHECK enum status store_damaged(struct error *error);
+
 #endif /* VERIFIER_STORE_STORE_WORDS_H */

@@ -11,6 +11,7 @@
 #include "base/backoff.h"
 #include "base/io/strict_json.h"
 #include "base/secret.h"
+#include "base/steady.h"
 #include "chain/evm/rpc/rpc_transport.h"
 
 enum {
@@ -55,6 +56,7 @@ void rpc_options_init(struct rpc_options *options)
     options->wait_ms_first = 200;
     options->wait_ms_max = 10000;
     options->reply_size_max = RPC_REPLY_SIZE_MAX;
+    options->tell_after_s = 15;
 }
 
 struct rpc *rpc_new(const struct rpc_options *options, struct error *error)
@@ -119,14 +121,6 @@ const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint)
     return rpc_transport_label(rpc->endpoints[endpoint]);
 }
 
-static uint64_t steady_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX])
 {
     uint64_t now_ms = steady_ms();
@@ -175,7 +169,7 @@ static const char *what_of_it(const struct rpc *rpc, size_t endpoint)
     if (rpc->endpoint_count == 1) {
         return "; it is the only one";
     }
-    return rpc->endpoint_count == 2 && rpc_endpoint_is_out(rpc, endpoint) &&
+    return rpc->endpoint_count == 2 && rpc->health[endpoint].method[0] == '\0' &&
                    rpc->health[1 - endpoint].reason[0] == '\0'
                ? "; the other endpoint alone is believed meanwhile"
                : "";
@@ -191,7 +185,7 @@ static void tell(struct rpc *rpc)
         struct tm parts;
 
         if (health->reason[0] != '\0' && !health->told &&
-            steady_ms() - health->since_ms >= RPC_TELL_AFTER_S * 1000) {
+            steady_ms() - health->since_ms >= (uint64_t)rpc->options.tell_after_s * 1000) {
             (void)gmtime_r(&since, &parts);
             (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
             log_warn(rpc->options.log, "ledger", "endpoint %s is ill since %s: %s%s",
@@ -326,7 +320,8 @@ struct request {
     const char *method;
     json_t *params; /* of a batch: a list of them */
     bool batch;
-    uint64_t id; /* of a batch: the first */
+    bool of_barred; /* goes to a barred endpoint, too */
+    uint64_t id;    /* of a batch: the first */
 };
 
 /* The caller releases body in any case. */
@@ -394,12 +389,13 @@ static bool worth_retrying(const struct rpc *rpc, enum status status)
 }
 
 /* An endpoint that asked for a pause, or is of another chain, is not asked. */
-static enum status check_asked(const struct rpc *rpc, size_t endpoint, struct error *error)
+static enum status check_asked(const struct rpc *rpc, size_t endpoint,
+                               const struct request *request, struct error *error)
 {
     const struct health *health = &rpc->health[endpoint];
     uint64_t now_ms = steady_ms();
 
-    if (health->barred) {
+    if (health->barred && !request->of_barred) {
         return error_set(error, STATUS_UNREACHABLE, "%s: %s", rpc_endpoint_label(rpc, endpoint),
                          health->reason);
     }
@@ -418,7 +414,7 @@ static enum status call_endpoint(struct rpc *rpc, size_t endpoint, json_t **resu
 {
     enum status status;
 
-    if (check_asked(rpc, endpoint, error) != STATUS_OK) {
+    if (check_asked(rpc, endpoint, request, error) != STATUS_OK) {
         tell(rpc);
         return STATUS_UNREACHABLE;
     }
@@ -449,7 +445,7 @@ static enum status call_all(struct rpc *rpc, json_t **result, struct request *re
 enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_t *params,
                      struct error *error)
 {
-    struct request request = {method, params == NULL ? json_array() : params, false, 0};
+    struct request request = {.method = method, .params = params == NULL ? json_array() : params};
     struct error own;
     enum status status = STATUS_UNREACHABLE;
 
@@ -504,15 +500,26 @@ static enum status call_once(struct rpc *rpc, size_t endpoint, json_t **result,
 enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
                         json_t *params, struct error *error)
 {
+    return call_once(
+        rpc, endpoint, result,
+        (struct request){.method = method, .params = params == NULL ? json_array() : params},
+        error);
+}
+
+enum status rpc_call_barred(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                            struct error *error)
+{
     return call_once(rpc, endpoint, result,
-                     (struct request){method, params == NULL ? json_array() : params, false, 0},
+                     (struct request){.method = method, .params = json_array(), .of_barred = true},
                      error);
 }
 
 enum status rpc_batch_at(struct rpc *rpc, size_t endpoint, json_t **results, const char *method,
                          json_t *params_list, struct error *error)
 {
-    return call_once(rpc, endpoint, results, (struct request){method, params_list, true, 0}, error);
+    return call_once(rpc, endpoint, results,
+                     (struct request){.method = method, .params = params_list, .batch = true},
+                     error);
 }
 
 enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char *method,

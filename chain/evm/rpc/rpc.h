@@ -26,7 +26,6 @@
 
 #define RPC_ENDPOINTS_MAX 16
 #define RPC_REASON_SIZE   400
-#define RPC_TELL_AFTER_S  15 /* trouble of an endpoint that lasts goes to the log */
 
 struct rpc_options {
     const char *const *urls; /* borrowed for rpc_new */
@@ -39,6 +38,7 @@ struct rpc_options {
     bool (*stopped)(void *context); /* polled while waiting; NULL: never */
     void *context;
     const struct log *log; /* learns of endpoints that are ill; borrowed; NULL: nobody does */
+    uint32_t tell_after_s; /* ... when it has lasted that long */
 };
 
 /* Sensible values for everything but the URLs. */
@@ -57,6 +57,10 @@ MUST_CHECK enum status rpc_call(struct rpc *rpc, json_t **result, const char *me
 /* Calls one endpoint, once: for comparing answers. */
 MUST_CHECK enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result,
                                    const char *method, json_t *params, struct error *error);
+
+/* The same without params, also for an endpoint that is barred. */
+MUST_CHECK enum status rpc_call_barred(struct rpc *rpc, size_t endpoint, json_t **result,
+                                       const char *method, struct error *error);
 
 /* One request with a list of params for the same method: *results has the results in their order.
  * STATUS_REFUSED: one of them, or the batch, was refused. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/http_only.h"
+#include "base/http/http_client.h"
 
 enum {
     HTTP_OK = 200,
@@ -30,7 +30,7 @@ struct rpc_transport {
     bool too_long;
     bool (*stopped)(void *context); /* NULL: nobody stops it */
     void *context;
-    char curl_error[CURL_ERROR_SIZE];
+    struct http_client client;
 };
 
 static pthread_once_t curl_started = PTHREAD_ONCE_INIT;
@@ -104,14 +104,11 @@ static int look_up(void *context, curl_off_t down, curl_off_t down_now, curl_off
 static bool set_options(struct rpc_transport *transport, const char *url, uint32_t timeout_ms)
 {
     CURL *curl = transport->curl;
-    bool good = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK;
+    bool good;
 
-    good = good && http_only_set(curl);
-    good = good && curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
+    transport->client.reach = HTTP_REACH_ANY; /* the user names it */
+    good = http_client_set(curl, &transport->client, url, timeout_ms / 2 + 1, 0);
     good = good && curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)(timeout_ms / 2 + 1)) ==
-                       CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK;
@@ -120,7 +117,6 @@ static bool set_options(struct rpc_transport *transport, const char *url, uint32
     good = good && curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transport) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transport->curl_error) == CURLE_OK;
     return good;
 }
 
@@ -215,7 +211,7 @@ enum status rpc_transport_post(struct rpc_transport *transport, const char **rep
     *pause_s = 0;
     transport->reply_size = 0;
     transport->too_long = false;
-    transport->curl_error[0] = '\0';
+    transport->client.error[0] = '\0';
     if (curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body_size) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body) != CURLE_OK) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a request");

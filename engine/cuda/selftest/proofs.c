@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/io/file.h"
+#include "base/steady.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/selftest.h"
 
@@ -99,20 +100,12 @@ static _Noreturn void be_child(const struct trial *trial, uint32_t child)
     _exit(0);
 }
 
-static double now(void)
-{
-    struct timespec time;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static bool ends_by(pid_t child, int *status, double end)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
     pid_t ended;
 
-    while ((ended = waitpid(child, status, WNOHANG)) == 0 && now() < end) {
+    while ((ended = waitpid(child, status, WNOHANG)) == 0 && steady_seconds() < end) {
         (void)nanosleep(&look, NULL);
     }
     return ended == child;
@@ -125,7 +118,7 @@ static enum proof await_child(pid_t child, const uint32_t *reported, double end)
 
     if (!ends_by(child, &status, end)) {
         (void)kill(child, SIGKILL);
-        (void)ends_by(child, &status, now() + GRACE_S);
+        (void)ends_by(child, &status, steady_seconds() + GRACE_S);
         return PROOF_HUNG;
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? (enum proof) * reported : PROOF_DIED;
@@ -134,7 +127,7 @@ static enum proof await_child(pid_t child, const uint32_t *reported, double end)
 /* The worst that `count` children found; PROOF_NONE where one could not be had. */
 static enum proof run_children(const struct trial *trial, uint32_t count, double limit_s)
 {
-    const double end = now() + limit_s;
+    const double end = steady_seconds() + limit_s;
     enum proof worst = PROOF_NONE;
     pid_t children[CHILDREN];
 

@@ -1,4 +1,4 @@
-/* Any bytes as an endpoint's reply, to one request and to a batch: results, a refusal in plain text,
+/* Any bytes as an endpoint's reply, to one request and to a batch: results, refusals in plain text,
  * or its fault. */
 #include <stdlib.h>
 #include <string.h>

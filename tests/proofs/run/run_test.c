@@ -171,73 +171,6 @@ static void test_traces_agree_whatever_the_way_to_them(void **state)
     bundle_close(bundle);
 }
 
-/* Another machine traces one step of five. Memory is so short that the first machine rests, or
- * makes room. Returns the root of the trace. */
-static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int threads,
-                                    int64_t short_by)
-{
-    static const char *const paths[] = {"fixtures/text/village.u8"};
-    struct machine_options options = {.isa = isa, .thread_count = threads};
-    struct machine_options traced = options;
-    const struct tape *tape = bundle_job(bundle)->tape;
-    struct digest traced_root = {{0}};
-    uint64_t sizes[2];
-    struct run run;
-
-    traced.trace = true;
-    assert_int_equal(backend_cpu.size(&sizes[0], tape, &options, NULL), STATUS_OK);
-    assert_int_equal(backend_cpu.size(&sizes[1], tape, &traced, NULL), STATUS_OK);
-    options.memory_max = (uint64_t)((int64_t)(sizes[0] + sizes[1]) - short_by);
-    traced.memory_max = options.memory_max;
-    assert_int_equal(run_open(&run, bundle_job(bundle), paths, 1, &options, NULL), STATUS_OK);
-    assert_int_equal(replay_reach(&run, bundle, 0, &plain, NULL), STATUS_OK);
-    for (uint64_t step = 0; step < 5; step++) {
-        struct digest expected;
-        struct digest root;
-        struct trace trace;
-
-        if (step == 2) {
-            assert_int_equal(run_enter(&run, &traced, NULL), STATUS_OK);
-            /* The rules alone compute as much in fast mode. */
-            assert_true((run.resting != NULL) == (short_by <= 0 || isa == ISA_SCALAR));
-            assert_int_equal(trace_run(&trace, run.machine, NULL, 0, NULL), STATUS_OK);
-            assert_int_equal(run_return(&run, NULL), STATUS_OK);
-            assert_null(run.resting);
-            assert_false(run.options.trace);
-        } else {
-            assert_int_equal(run.machine->backend->step(run.machine, NULL, NULL), STATUS_OK);
-        }
-        assert_int_equal(state_root_of(&root, run.machine, NULL), STATUS_OK);
-        assert_int_equal(bundle_state_root(&expected, bundle, step + 1, NULL), STATUS_OK);
-        assert_true(digest_equal(&root, &expected));
-        if (step == 2) {
-            assert_true(digest_equal(&trace.next_root, &expected));
-            traced_root = trace.root;
-            trace_release(&trace);
-        }
-    }
-    run_close(&run);
-    return traced_root;
-}
-
-static void test_a_machine_rests_while_another_one_traces(void **state)
-{
-    struct bundle *bundle = small_bundle_new(small_path("rests"), small_job(), NULL, 20);
-    struct digest first = pass_and_trace(bundle, ISA_SCALAR, 1, 0);
-
-    (void)state;
-    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
-        for (int threads = 1; threads <= 2 && isa_available((enum isa)isa); threads++) {
-            for (int64_t short_by = -1; short_by <= 1; short_by++) {
-                struct digest root = pass_and_trace(bundle, (enum isa)isa, threads, short_by);
-
-                assert_true(digest_equal(&root, &first));
-            }
-        }
-    }
-    bundle_close(bundle);
-}
-
 static void test_step_that_was_not_run_can_be_traced_but_not_passed(void **state)
 {
     struct bundle *bundle = small_bundle_new(small_path("edge"), small_job(), NULL, 7);
@@ -320,7 +253,6 @@ int main(void)
         cmocka_unit_test(test_job_that_needs_more_memory_is_refused),
         cmocka_unit_test(test_every_step_is_reached_and_traced),
         cmocka_unit_test(test_traces_agree_whatever_the_way_to_them),
-        cmocka_unit_test(test_a_machine_rests_while_another_one_traces),
         cmocka_unit_test(test_step_that_was_not_run_can_be_traced_but_not_passed),
         cmocka_unit_test(test_false_journal_is_refused_at_the_step_that_is_false),
         cmocka_unit_test(test_replay_tells_of_each_step),

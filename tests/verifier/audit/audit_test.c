@@ -15,6 +15,7 @@
 #include "proofs/job/job_make.h"
 #include "prover/train/train.h"
 #include "verifier/audit/audit.h"
+#include "verifier/check/workers.h"
 
 #define STEPS   12
 #define SEGMENT 4
@@ -97,10 +98,11 @@ static void make_run(char *path, const char *name, uint64_t steps, cheat_functio
     bundle_close(bundle);
 }
 
-static struct audit_result audit_path(const char *path, uint64_t sample, uint64_t seed)
+static struct audit_result audit_with(const char *path, uint64_t sample, uint64_t seed,
+                                      uint32_t worker_count)
 {
     struct audit_options options = {
-        .sample = sample, .sample_seed = seed, .machine = machine_here()};
+        .sample = sample, .sample_seed = seed, .threads = 1, .workers = worker_count};
     struct audit_result result;
     struct bundle *bundle = NULL;
     struct error error;
@@ -109,6 +111,11 @@ static struct audit_result audit_path(const char *path, uint64_t sample, uint64_
     audit(&result, bundle, paths, 2, &options);
     bundle_close(bundle);
     return result;
+}
+
+static struct audit_result audit_path(const char *path, uint64_t sample, uint64_t seed)
+{
+    return audit_with(path, sample, seed, 1);
 }
 
 /* ---- cheats ------------------------------------------------------------- */
@@ -272,9 +279,10 @@ static void test_an_empty_journal_gives_no_answer(void **state)
 
 static void test_foreign_data_gives_no_answer(void **state)
 {
-    static const char *const wrong[2] = {LABELS, SAMPLES};
+    static const char *const swapped[2] = {LABELS, SAMPLES};
+    static const char *const wrong[2] = {SAMPLES, SAMPLES};
     char path[FILE_PATH_MAX];
-    struct audit_options options = {.machine = machine_here()};
+    struct audit_options options = {.threads = 1};
     struct audit_result result;
     struct bundle *bundle = NULL;
     struct error error;
@@ -286,6 +294,8 @@ static void test_foreign_data_gives_no_answer(void **state)
     assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
     audit(&result, bundle, paths, 1, &options);
     assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    audit(&result, bundle, swapped, 2, &options); /* a root says which file is which */
+    assert_int_equal(result.answer, AUDIT_PROVEN);
     bundle_close(bundle);
 }
 
@@ -387,7 +397,137 @@ static void test_a_last_checkpoint_that_is_not_even_listed_is_missing(void **sta
     assert_string_equal(result.checkpoints.last.name, "000000000012.safetensors");
 }
 
-int main(void)
+/* ---- what else the journal says ------------------------------------------ */
+
+static void change_journal(const char *path, const char *what)
+{
+    char command[FILE_PATH_MAX + 512];
+
+    (void)snprintf(command, sizeof(command),
+                   "python3 -c \"import sqlite3; c = sqlite3.connect('%s/journal.db'); "
+                   "c.execute('%s'); c.commit()\"",
+                   path, what);
+    assert_int_equal(system(command), 0);
+}
+
+/* No root covers a loss: a forged one is named, is not proven, and refutes nobody. */
+static void test_a_forged_loss_is_named_and_not_proven(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "forged", STEPS, NULL);
+    change_journal(path, "UPDATE steps SET loss = loss - 1 WHERE step IN (9, 6)");
+    for (uint32_t workers = 1; workers <= 3; workers++) {
+        result = audit_with(path, 0, 0, workers);
+        assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+        assert_int_equal(result.steps_checked, STEPS);
+        assert_string_equal(result.figure.name, "loss");
+        assert_int_equal(result.figure.step, 6);
+        assert_int_equal(result.figure.journal_bits, result.figure.true_bits - 1);
+        assert_non_null(strstr(result.reason.text, "loss of step 6"));
+        assert_true(result.final_loss_known);
+    }
+}
+
+static void sign_segment(const char *path, uint64_t segment)
+{
+    static const uint8_t signature[65] = {7};
+    struct bundle *bundle = NULL;
+    struct error error;
+
+    assert_int_equal(bundle_open(&bundle, path, BUNDLE_WRITE, &error), STATUS_OK);
+    assert_int_equal(bundle_segment_sign(bundle, segment, signature, sizeof(signature), &error),
+                     STATUS_OK);
+    bundle_close(bundle);
+}
+
+/* A rotten bit in the journal of an honest solver: its signature is of another segment. */
+static void test_a_journal_that_was_not_signed_refutes_nobody(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "rotten", STEPS, NULL);
+    sign_segment(path, 1);
+    change_journal(path, "UPDATE steps SET root = "
+                         "(SELECT root FROM steps WHERE step = 2) WHERE step = 6");
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    assert_non_null(strstr(result.reason.text, "its solver signed"));
+    assert_non_null(strstr(result.reason.text, "segment 1"));
+}
+
+static void test_a_refutation_names_the_signature_that_it_refutes(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "signed", STEPS, cheat_one_ulp_in_step_five);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_REFUTED);
+    assert_int_equal(result.signature_size, 0);
+    sign_segment(path, 1);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_REFUTED);
+    assert_int_equal(result.wrong_segment, 1);
+    assert_int_equal(result.signature_size, 65);
+    assert_int_equal(result.signature[0], 7);
+}
+
+/* ---- several processes ----------------------------------------------------- */
+
+/* However many replay, the answer is that of one: the first false step, and what was checked
+ * before it. */
+static void test_several_workers_say_what_one_says(void **state)
+{
+    static cheat_function *const cheats[] = {NULL, cheat_one_ulp_in_step_five,
+                                             cheat_moment_in_last_step, cheat_no_update_of_bias};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cheats) / sizeof(cheats[0]); i++) {
+        char path[FILE_PATH_MAX];
+        char name[32];
+        struct audit_result one;
+
+        (void)snprintf(name, sizeof(name), "workers-%zu", i);
+        make_run(path, name, STEPS, cheats[i]);
+        one = audit_path(path, 0, 0);
+        for (uint32_t workers = 2; workers <= 5; workers++) {
+            struct audit_result many = audit_with(path, 0, 0, workers);
+
+            assert_int_equal(many.answer, one.answer);
+            assert_int_equal(many.steps_checked, one.steps_checked);
+            assert_int_equal(many.wrong_step, one.wrong_step);
+            assert_true(digest_equal(&many.true_root, &one.true_root));
+        }
+    }
+}
+
+/* Without any checkpoint each check goes on where the last one ended. */
+static void test_a_bundle_without_checkpoints_is_replayed_from_its_start(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "bare", STEPS - 1, NULL);
+    change_journal(path, "DELETE FROM checkpoints");
+    for (uint32_t workers = 1; workers <= 3; workers++) {
+        result = audit_with(path, 0, 0, workers);
+        assert_int_equal(result.answer, AUDIT_PROVEN);
+        assert_int_equal(result.steps_checked, STEPS - 1);
+    }
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        result = audit_path(path, 1, seed);
+        assert_int_equal(result.answer, AUDIT_PROVEN);
+    }
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_honest_bundle_is_proven),
@@ -400,7 +540,15 @@ int main(void)
         cmocka_unit_test(test_a_bundle_without_a_true_last_checkpoint_is_not_proven),
         cmocka_unit_test(test_a_broken_checkpoint_on_the_way_is_named),
         cmocka_unit_test(test_a_last_checkpoint_that_is_not_even_listed_is_missing),
+        cmocka_unit_test(test_a_forged_loss_is_named_and_not_proven),
+        cmocka_unit_test(test_a_journal_that_was_not_signed_refutes_nobody),
+        cmocka_unit_test(test_a_refutation_names_the_signature_that_it_refutes),
+        cmocka_unit_test(test_several_workers_say_what_one_says),
+        cmocka_unit_test(test_a_bundle_without_checkpoints_is_replayed_from_its_start),
     };
 
+    if (workers_asked(argc, argv)) {
+        return workers_serve(NULL);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

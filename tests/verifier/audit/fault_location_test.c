@@ -21,6 +21,7 @@
 #include "tests/support/dispute/liar.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/audit/audit_views.h"
+#include "verifier/check/workers.h"
 
 enum {
     STEPS = 12,
@@ -228,10 +229,8 @@ static void serve(const char *folder, const char *path, const struct lies *lies)
 
 static struct audit_view audit_it(const char *path, const char *source)
 {
-    struct audit_options options = {.seek = true,
-                                    .sources = &source,
-                                    .source_count = source == NULL ? 0 : 1,
-                                    .machine = {.isa = isa_best(), .thread_count = 1}};
+    struct audit_options options = {
+        .seek = true, .sources = &source, .source_count = source == NULL ? 0 : 1, .threads = 1};
     struct audit_view view = {.path = path};
     struct bundle *bundle = NULL;
     const char *const *data;
@@ -300,7 +299,7 @@ static struct audit_view refuted(const char *path, const char *source, uint64_t 
     struct audit_view view = audit_it(path, source);
 
     assert_int_equal(view.result.answer, AUDIT_REFUTED);
-    assert_int_equal(view.result.flaw, AUDIT_FLAW_STATE);
+    assert_int_equal(view.result.flaw, CHECK_FLAW_STATE);
     assert_int_equal(view.result.wrong_step, step);
     return view;
 }
@@ -441,7 +440,7 @@ static void test_a_run_that_went_on_after_an_infinity_is_refuted(void **state)
     bundle_close(bundle);
     view = audit_it(path, NULL);
     assert_int_equal(view.result.answer, AUDIT_REFUTED);
-    assert_int_equal(view.result.flaw, AUDIT_FLAW_WENT_ON);
+    assert_int_equal(view.result.flaw, CHECK_FLAW_WENT_ON);
     assert_int_equal(view.result.location.kind, EVIDENCE_NOT_FINITE);
     assert_true(view.result.location.element_known);
     assert_false(view.result.location.wanted_known);
@@ -465,7 +464,7 @@ static void test_a_run_said_to_end_at_a_good_step_is_refuted(void **state)
     bundle_close(bundle);
     view = audit_it(path, NULL);
     assert_int_equal(view.result.answer, AUDIT_REFUTED);
-    assert_int_equal(view.result.flaw, AUDIT_FLAW_NOT_DIVERGED);
+    assert_int_equal(view.result.flaw, CHECK_FLAW_NOT_DIVERGED);
     assert_int_equal(view.result.wrong_step, 5);
     assert_int_equal(view.result.location.kind, 0);
     audit_result_release(&view.result);
@@ -501,7 +500,7 @@ static void test_values_are_printed_with_their_bits(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_checkpoint_after_the_step_shows_tensor_and_element),
@@ -513,5 +512,8 @@ int main(void)
         cmocka_unit_test(test_values_are_printed_with_their_bits),
     };
 
+    if (workers_asked(argc, argv)) {
+        return workers_serve(NULL);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,16 +71,19 @@ static void test_report_only_what_was_run_again_is_marked_checked(void **state)
 {
     static struct report report;
     struct bundle_step entry = {.step = 3};
+    struct check_figures figures = {.loss_bits = 0x3f800000};
+    const struct audit_step is_true = {&entry, &figures, 1000};
+    const struct audit_step is_false = {&entry, NULL, 1000};
     char *page;
 
     (void)state;
     begin(&report, "r", 10);
     report.cells[3].journaled = report.cells[4].journaled = report.cells[5].journaled = 1;
-    report_step(&report, &entry, 1000, true);
+    report_step(&report, &is_true);
     entry.step = 4;
-    report_step(&report, &entry, 1000, false);
+    report_step(&report, &is_false);
     entry.step = 400; /* a step of no cell is nobody's */
-    report_step(&report, &entry, 1000, true);
+    report_step(&report, &is_true);
     assert_int_equal(report_mark(&report.cells[2]), REPORT_NOT_RUN);
     assert_int_equal(report_mark(&report.cells[3]), REPORT_CHECKED);
     assert_int_equal(report_mark(&report.cells[4]), REPORT_WRONG);
@@ -99,13 +102,15 @@ static void test_report_a_square_checked_in_part_is_told_apart(void **state)
 {
     static struct report report;
     struct bundle_step entry = {.step = 0};
+    struct check_figures figures = {.loss_bits = 0x3f800000};
+    const struct audit_step is_true = {&entry, &figures, 1000};
     char *page;
 
     (void)state;
     begin(&report, "r", 4 * (uint64_t)REPORT_POINTS_MAX);
     assert_int_equal(report.cell_steps, 4);
     for (entry.step = 0; entry.step < 5; entry.step++) {
-        report_step(&report, &entry, 1000, true);
+        report_step(&report, &is_true);
     }
     page = page_of(&report, 1);
     assert_int_equal(count_of(page, "title=\"steps 0 to 3: run again: the same bits\""), 1);

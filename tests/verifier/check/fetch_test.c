@@ -7,10 +7,12 @@
  */
 #include "tests/support/test.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -257,8 +259,8 @@ static void test_the_next_mirror_is_tried(void **state)
     free(result);
 }
 
-/* A state comes from all mirrors at once: the good ones share it, one that lies is asked for nothing
- * more, one that drips or dies holds nobody up. */
+/* A state comes from all mirrors at once: the good ones share it, one that lies is asked for
+ * nothing more, one that drips or dies holds nobody up. */
 static void test_a_state_comes_from_all_good_mirrors_at_once(void **state)
 {
     enum { FIRST, LIAR, DRIP, MORTAL, SECOND, MIRRORS };
@@ -291,6 +293,57 @@ static void test_a_state_comes_from_all_good_mirrors_at_once(void **state)
     assert_int_equal(notes[LIAR].bytes + notes[DRIP].bytes, 0);
     assert_string_not_equal(notes[MORTAL].trouble, "");
     free(request);
+    free(result);
+}
+
+/* Calls that a server got so far which never answers. */
+static uint32_t calls_at(int socket)
+{
+    uint32_t count = 0;
+    int caller;
+
+    while ((caller = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        (void)close(caller);
+        count++;
+    }
+    return count;
+}
+
+/* However the address of this machine is written; unless its user named it, or allows it. */
+static void test_a_strangers_address_of_this_machine_is_never_called(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1",  "localhost", "[::ffff:127.0.0.1]", "0.0.0.0",
+                                        "2130706433", "127.1",     "0x7f000001"};
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct sockaddr_in place = {.sin_family = AF_INET};
+    socklen_t size = sizeof(place);
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(server, (struct sockaddr *)&place, size), 0);
+    assert_int_equal(listen(server, 16), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&place, &size), 0);
+    for (size_t i = 0; i < 3 * sizeof(hosts) / sizeof(hosts[0]); i++) {
+        struct check_request *request = request_of(fixture, 1);
+        const char *host = hosts[i / 3];
+        const char *at = strcmp(host, "0.0.0.0") == 0 ? "0.0.0.0" : "127";
+        bool calls = i % 3 == HTTP_REACH_ANY || (i % 3 == HTTP_REACH_LOOPBACK && at[0] == '1');
+
+        (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "http://%s:%u/x",
+                       host, ntohs(place.sin_port));
+        add_mirror(request, fixture, "good");
+        request->strangers = 1;
+        request->contact_reach = (uint32_t)(i % 3);
+        request->mirror_timeout_s = MIRROR_TIMEOUT_S_SHORT;
+        check_run(result, request, NULL, NULL);
+        assert_int_equal(result->outcome, CHECK_PROVEN);
+        assert_int_equal(calls_at(server) > 0, calls);
+        assert_int_equal(result->mirrors[0].refused, !calls);
+        assert_int_equal(result->mirrors[0].silent > 0, calls);
+        assert_int_equal(strstr(result->mirrors[0].trouble, "a stranger named it") != NULL, !calls);
+        free(request);
+    }
+    (void)close(server);
     free(result);
 }
 
@@ -415,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
         cmocka_unit_test(test_the_next_mirror_is_tried),
         cmocka_unit_test(test_a_state_comes_from_all_good_mirrors_at_once),
+        cmocka_unit_test(test_a_strangers_address_of_this_machine_is_never_called),
         cmocka_unit_test(test_broken_downloads_are_resumed),
         cmocka_unit_test(test_a_damaged_cache_is_fetched_again),
         cmocka_unit_test(test_foreign_terms_and_data_give_no_verdict),

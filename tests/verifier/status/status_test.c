@@ -25,6 +25,7 @@
 #include "verifier/status/node_views.h"
 #include "verifier/status/status_page.h"
 #include "verifier/status/status_server.h"
+#include "verifier/store/store_endpoints.h"
 
 #define OK(call) assert_int_equal((call), STATUS_OK)
 
@@ -826,6 +827,10 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
                     LONG_PATH));
     OK(store_set_text(&store, "owner", "0x07 at local:" LONG_PATH, &error));
     OK(store_set_text(&store, "fault", "two replays disagree: " LONG_PATH, &error));
+    OK(store_put_endpoints(&store,
+                           &(struct ledger_endpoint){"https://endpoint.example:8545",
+                                                     "HTTP status 429: " LONG_PATH, 1},
+                           1, &error));
     snapshot = look(&store);
     buffer_init(&page, STATUS_PAGE_SIZE_MAX);
     status_page_write(&page, snapshot);
@@ -844,6 +849,47 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
     store_close(&store);
 }
 
+static void test_endpoints_are_shown_with_reason_and_since_when(void **state)
+{
+    static const struct ledger_endpoint endpoints[] = {
+        {"https://one:8545", "", 0},
+        {"https://two:8545", "HTTP status 429: \"too\" many ill since requests", 1771000000},
+    };
+    static const char *const metrics[] = {
+        "\nlockstep_ledger_endpoint_well{endpoint=\"https://one:8545\"} 1\n",
+        "\nlockstep_ledger_endpoint_well{endpoint=\"https://two:8545\"} 0\n",
+        "\nlockstep_ledger_endpoint_ill_since_seconds{endpoint=\"https://two:8545\",reason=\"HTTP "
+        "status 429: \\\"too\\\" many ill since requests\"} 1771000000\n",
+    };
+    struct node_snapshot *snapshot;
+    struct buffer text;
+    struct store store;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    make_store(&store, small_path("endpoints.db"));
+    OK(store_put_endpoints(&store, endpoints, 2, &error));
+    OK(store_put_endpoints(&store, endpoints, 2, &error));
+    snapshot = look(&store);
+    buffer_init(&text, 8 * STATUS_PAGE_SIZE_MAX);
+    metrics_write(&text, snapshot);
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        assert_non_null(strstr(buffer_text(&text), metrics[i]));
+    }
+    buffer_clear(&text);
+    status_page_write(&text, snapshot);
+    assert_non_null(strstr(buffer_text(&text), "Endpoint <code>https://two:8545</code> is ill"));
+    assert_null(strstr(buffer_text(&text), "https://one:8545"));
+    free(snapshot);
+    OK(store_put_endpoints(&store, endpoints, 1, &error));
+    snapshot = look(&store);
+    assert_int_equal(snapshot->endpoint_count, 1);
+    free(snapshot);
+    buffer_release(&text);
+    store_close(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -852,6 +898,7 @@ int main(void)
         cmocka_unit_test(test_a_job_of_many_segments_fits_its_map),
         cmocka_unit_test(test_a_job_under_claim_is_shown_before_newer_ones),
         cmocka_unit_test(test_the_worst_trouble_is_shown_first),
+        cmocka_unit_test(test_endpoints_are_shown_with_reason_and_since_when),
         cmocka_unit_test(test_metrics_follow_the_text_format),
         cmocka_unit_test(test_metrics_pass_promtool),
         cmocka_unit_test(test_dashboard_and_alerts_name_only_metrics_that_exist),

@@ -81,7 +81,7 @@ static struct check_request *choose(struct store *store, uint64_t at_ms, const c
 
     assert_non_null(request);
     error_init(&error);
-    OK(mirrors_choose(store, request, configured, MIRRORS, at_ms, &error));
+    OK(mirrors_choose(store, request, configured, MIRRORS, MIRRORS, at_ms, &error));
     assert_int_equal(request->mirror_count, MIRRORS);
     for (uint32_t i = 0; i < MIRRORS; i++) {
         found[i] = request->mirrors[i][strlen("http://")];

@@ -261,9 +261,22 @@ static void test_a_job_without_room_blocks_nobody(void **state)
     store_close(&scene.store);
 }
 
+static void test_a_job_is_named_by_digits_that_commands_take(void **state)
+{
+    const struct hash32 job = {{0x51, 0xdc, 0x0a, 0x7f, 0x99}};
+    char text[STORE_PLACE_TEXT];
+
+    (void)state;
+    store_job_text(text, &job);
+    assert_string_equal(text, "job 0x51dc0a7f");
+    store_place_text(text, &job, UINT32_MAX);
+    assert_string_equal(text, "job 0x51dc0a7f segment 4294967295");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_job_is_named_by_digits_that_commands_take),
         cmocka_unit_test(test_a_job_takes_no_more_places_than_it_leaves),
         cmocka_unit_test(test_a_check_that_waits_or_runs_needs_no_second_place),
         cmocka_unit_test(test_a_forgotten_fault_is_checked_again),
