@@ -16,6 +16,12 @@ arm_make = $(MAKE) --no-print-directory BUILD=$(arm_build) MACHINE=aarch64 CC=aa
     LOCKSTEP_NO_INSTALL=1
 
 $(BUILD)/$(arm_roots): LDLIBS += -lcmocka
+# The auditor starts itself again: tests/arm/emulated.c.
+arm_auditor := tests/arm/emulated
+$(BUILD)/$(arm_auditor): LDFLAGS += -Wl,--wrap=posix_spawn
+$(BUILD)/$(arm_auditor): $(BUILD)/$(arm_auditor).o $(BUILD)/lockstep.o $(BUILD)/liblockstep.a
+	$(link)
+
 $(BUILD)/$(arm_roots): $(BUILD)/$(arm_roots).o $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	$(link)
 
@@ -25,7 +31,7 @@ $(arm_root)/packages: scripts/arm-sysroot | $(BUILD)/setup/arm.ok
 
 # SOAK=1: the long tests too, as `make soak` asks for.
 arm: $(program) $(BUILD)/$(arm_roots) $(arm_root)/packages $(BUILD)/setup/deb.ok ## cross-build for 64-bit ARM and compare with this machine, under qemu
-	+$(Q)$(arm_make) $(addprefix $(arm_build)/,lockstep $(arm_roots) $(if $(SOAK),$(arm_long),$(arm_quick)))
+	+$(Q)$(arm_make) $(addprefix $(arm_build)/,lockstep $(arm_roots) $(arm_auditor) $(if $(SOAK),$(arm_long),$(arm_quick)))
 	+$(Q)$(arm_make) deb
 	$(Q)scripts/arm $(BUILD) fixtures $(if $(SOAK),$(arm_long),$(arm_quick))
 
