@@ -2,7 +2,7 @@
 # qemu's emulation of three processors, and held to what this machine computes (scripts/arm).
 
 arm_packages := libssl-dev libcurl4-openssl-dev libsqlite3-dev libjansson-dev libsecp256k1-dev libscrypt-dev \
-    libmicrohttpd-dev libzstd-dev libgomp1 libcmocka-dev
+    libmicrohttpd-dev libzstd-dev zlib1g-dev libgomp1 libcmocka-dev
 arm_build := $(abspath $(BUILD))/arm
 arm_root := $(arm_build)/sysroot
 arm_roots := tests/arm/tape_roots
@@ -25,7 +25,7 @@ $(BUILD)/$(arm_auditor): $(BUILD)/$(arm_auditor).o $(BUILD)/lockstep.o $(BUILD)/
 $(BUILD)/$(arm_roots): $(BUILD)/$(arm_roots).o $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	$(link)
 
-$(arm_root)/packages: scripts/arm-sysroot | $(BUILD)/setup/arm.ok
+$(arm_root)/packages: scripts/arm-sysroot mk/arm.mk | $(BUILD)/setup/arm.ok
 	$(Q)rm -rf $(arm_root)
 	$(Q)scripts/arm-sysroot $(arm_root) $(arm_packages)
 

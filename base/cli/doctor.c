@@ -62,8 +62,8 @@ static void look_at_cpu(struct doctor_finding *finding, const struct command_con
               : host.has_i8mm ? "NEON with products of bytes"
               : host.has_neon ? "NEON"
                               : "no vector instructions that Lockstep uses";
-    say(finding, quick ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
-        host.cores, fastest);
+    say(finding, quick ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu, host.cores,
+        fastest);
     if (!quick) {
         advise(finding, "everything works and gives the same bits, by scalar code, slowly");
     }

@@ -1,4 +1,4 @@
-/* contraction_pack.c - the sizes of the packed layout, and unpacking to canonical rows. */
+/* contraction_pack.c - the sizes of the packed layout, and unpacking to canonical rows; the table. */
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"
@@ -84,4 +84,16 @@ void contraction_unpack(const struct contraction_isa *isa, void *q, const void *
             unpack_whole(isa, (int16_t *)q + first * shape.k, &layout, panel, rows);
         }
     }
+}
+
+void contraction_table(struct kernel_table *table, const struct contraction_runs *runs)
+{
+    table->unpack = runs->unpack;
+    table->kernels[OP_QUANTIZE] = (struct kernel){.run = runs->quantize};
+    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
+    table->kernels[OP_CONTRACT] =
+        (struct kernel){.run = runs->contract, .scratch_size = contraction_contract_scratch};
+    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = runs->ones};
+    table->kernels[OP_CONTRACT_ONEHOT] =
+        (struct kernel){.run = runs->onehot, .scratch_size = contraction_onehot_scratch};
 }

@@ -157,8 +157,7 @@ static void add_place(const struct contraction_isa *isa, int64_t *sums,
     const struct piece_head *head = &panel_heads(layout, lines)[k / layout->shape.piece];
 
     for (int r = 0; r < PANEL_ROWS; r++) {
-        sums[r] =
-            add_shifted(sums[r], packed_element(isa, layout, lines, r, k), head->shifts[r]);
+        sums[r] = add_shifted(sums[r], packed_element(isa, layout, lines, r, k), head->shifts[r]);
     }
 }
 

@@ -32,9 +32,8 @@ static inline uint32x4_t words_next(const uint32x4_t *w, int turn)
 }
 
 /* One block for each lane. lanes is a constant at every call, so all of this unrolls. */
-__attribute__((always_inline)) static inline void block_lanes(struct arm_state *state,
-                                                              const uint8_t *const *blocks,
-                                                              size_t offset, int lanes)
+__attribute__((always_inline)) static inline void
+block_lanes(struct arm_state *state, const uint8_t *const *blocks, size_t offset, int lanes)
 {
     struct arm_state old[SHA256_ARMSHA_MANY];
     uint32x4_t w[SHA256_ARMSHA_MANY][4];

@@ -25,7 +25,7 @@
     {                                                                                              \
         .name = "isa", .kind = OPTION_TEXT, .value = "NAME",                                       \
         .choices = "scalar|avx2|avx512|neon|i8mm",                                                 \
-        .help = "the processor's instruction set to compute with (default: the best here)"        \
+        .help = "the processor's instruction set to compute with (default: the best here)"         \
     }
 
 #define RUN_MACHINE_OPTIONS                                                                        \

@@ -73,7 +73,8 @@ static void print_tape(struct sha256 *all, enum isa isa, uint64_t seed)
 }
 
 /* Is every state up to `most` steps the pinned one? */
-static bool print_run(struct sha256 *all, enum isa isa, const struct training_run *run, uint32_t most)
+static bool print_run(struct sha256 *all, enum isa isa, const struct training_run *run,
+                      uint32_t most)
 {
     struct model_options options;
     struct small_model small;

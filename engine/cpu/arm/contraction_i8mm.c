@@ -60,14 +60,14 @@ NEON_INLINE void multiply(int32x4_t acc[4][4], const char *a, const char *b, int
 }
 
 /* Where the sums of a piece and a panel go, and their shifts. */
-struct target {
+struct byte_sums {
     int64_t *sums;
     const uint8_t *row_shifts;
     const uint8_t *column_shifts;
 };
 
 /* Adds squares of one plane: the eight columns from `column` on. */
-NEON_INLINE void flush_squares(const struct target *target, int32x4_t acc[4][4], int column,
+NEON_INLINE void flush_squares(const struct byte_sums *target, int32x4_t acc[4][4], int column,
                                int32_t factor)
 {
     for (int quad = 0; quad < 2; quad++) {
@@ -87,7 +87,7 @@ NEON_INLINE void flush_squares(const struct target *target, int32x4_t acc[4][4],
     }
 }
 
-static void add_groups(const struct target *target, const char *a, const char *b, int64_t groups)
+static void add_groups(const struct byte_sums *target, const char *a, const char *b, int64_t groups)
 {
     int32x4_t acc[4][4];
 
@@ -104,7 +104,7 @@ static void add_groups(const struct target *target, const char *a, const char *b
 }
 
 /* The lines behind the last group. */
-static void add_rest(const struct target *target, const char *a, const char *b, int64_t pairs)
+static void add_rest(const struct byte_sums *target, const char *a, const char *b, int64_t pairs)
 {
     for (int first = 0; first < TILE_ROWS && pairs > 0; first += NEON_STEP) {
         int32x4_t acc[NEON_STEP][NEON_QUADS] = {{vdupq_n_s32(0)}};
@@ -129,9 +129,9 @@ static void tile_piece(const struct tile_call *call, int64_t piece, int c, int64
     const char *a = call->a + piece * (call->piece / 2) * LINE_SIZE;
     const char *b = call->b[c] + piece * (call->piece / 2) * LINE_SIZE;
     int64_t groups = pairs / BYTES_LINES;
-    struct target target = {.sums = call->sums + (size_t)c * PANEL_ROWS,
-                            .row_shifts = a_head->shifts + call->a_row,
-                            .column_shifts = b_head->shifts};
+    struct byte_sums target = {.sums = call->sums + (size_t)c * PANEL_ROWS,
+                               .row_shifts = a_head->shifts + call->a_row,
+                               .column_shifts = b_head->shifts};
 
     if (a_head->norms[NORM_RUN] == 0 || b_head->norms[NORM_RUN] == 0) {
         return;
@@ -308,12 +308,6 @@ static void run_onehot(const struct kernel_call *call)
 
 void contraction_kernels_i8mm(struct kernel_table *table)
 {
-    table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
-    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
-    table->unpack = run_unpack;
-    table->kernels[OP_CONTRACT] =
-        (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
-    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};
-    table->kernels[OP_CONTRACT_ONEHOT] =
-        (struct kernel){.run = run_onehot, .scratch_size = contraction_onehot_scratch};
+    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
+                                                        run_ones, run_onehot});
 }

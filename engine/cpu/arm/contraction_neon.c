@@ -65,13 +65,12 @@ void neon_multiply(int32x4_t acc[NEON_STEP][NEON_QUADS], const char *a, const ch
 static void tile_piece(const struct tile_call *call, int64_t piece, int c, const char *a,
                        const char *b, int64_t pairs, int32_t factor)
 {
-    const struct piece_head *a_head = &call->a_heads[piece];
-    const struct piece_head *b_head = &call->b_heads[c][piece];
-    int64_t run = safe_pairs(a_head->norms, b_head->norms, call->bits);
-    int32x4_t acc[NEON_STEP][NEON_QUADS];
+    const struct piece_head *const heads[2] = {&call->a_heads[piece], &call->b_heads[c][piece]};
+    const int64_t run = safe_pairs(heads[0]->norms, heads[1]->norms, call->bits);
 
-    for (int64_t done = 0; done < pairs && run > 0; done += run) {
+    for (int64_t done = 0; run > 0 && done < pairs; done += run) {
         int64_t step = pairs - done < run ? pairs - done : run;
+        int32x4_t acc[NEON_STEP][NEON_QUADS];
 
         for (int first = 0; first < TILE_ROWS; first += NEON_STEP) {
             clear(acc);
@@ -82,39 +81,16 @@ static void tile_piece(const struct tile_call *call, int64_t piece, int c, const
 
                 neon_flush(call->sums + r * NEON_ROW + c * PANEL_ROWS + column,
                            acc[i / NEON_QUADS][i % NEON_QUADS],
-                           neon_factors(b_head->shifts + column, factor),
-                           vdupq_n_s64(a_head->shifts[call->a_row + r]));
+                           neon_factors(heads[1]->shifts + column, factor),
+                           vdupq_n_s64(heads[0]->shifts[call->a_row + r]));
             }
-        }
-    }
-}
-
-static void tile_plane(const struct tile_call *call, int plane, int32_t factor)
-{
-    const char *a = call->a + (size_t)plane * call->a_plane_size;
-    int64_t pairs_all = (call->count + 1) / 2;
-    int64_t piece = 0;
-
-    for (int64_t at = 0; at < pairs_all; at += call->piece / 2, piece++) {
-        int64_t pairs = pairs_all - at < call->piece / 2 ? pairs_all - at : call->piece / 2;
-
-        for (int c = 0; c < call->panels; c++) {
-            const char *b = call->b[c] + (size_t)plane * call->b_plane_size;
-
-            tile_piece(call, piece, c, a + at * LINE_SIZE, b + at * LINE_SIZE, pairs, factor);
         }
     }
 }
 
 static void tile(const struct tile_call *call)
 {
-    if (call->bits != 22) {
-        tile_plane(call, 0, 1);
-        return;
-    }
-    tile_plane(call, 0, (1 << (2 * PLANE_BITS)) - (1 << PLANE_BITS));
-    tile_plane(call, 1, 1 - (1 << PLANE_BITS));
-    tile_plane(call, 2, 1 << PLANE_BITS);
+    tile_pieces(call, tile_piece);
 }
 
 /* ---- the last step ---- */
@@ -131,8 +107,8 @@ NEON_INLINE float32x4_t scale(float32x4_t value, int32x4_t exponents)
 
     first = vshlq_n_s32(vaddq_s32(first, most), 23);
     second = vshlq_n_s32(vaddq_s32(second, most), 23);
-    value = vmulq_f32(vmulq_f32(value, vreinterpretq_f32_s32(first)),
-                      vreinterpretq_f32_s32(second));
+    value =
+        vmulq_f32(vmulq_f32(value, vreinterpretq_f32_s32(first)), vreinterpretq_f32_s32(second));
     return vbslq_f32(poison, vreinterpretq_f32_u32(vdupq_n_u32(FLOAT_NAN_BITS)), value);
 }
 
@@ -184,9 +160,9 @@ void neon_finish(const struct finish_call *call)
     for (int r = 0; r < TILE_ROWS; r++) {
         for (int column = 0; column < call->panels * PANEL_ROWS && call->out[r] != NULL;
              column += 4) {
-            write_quad(call, r, column,
-                       finish_quad(call->sums + r * NEON_ROW + column,
-                                   quad_exponents(call, r, column)));
+            write_quad(
+                call, r, column,
+                finish_quad(call->sums + r * NEON_ROW + column, quad_exponents(call, r, column)));
         }
     }
 }
@@ -242,7 +218,8 @@ NEON_INLINE float32x4_t shifted(float32x4_t x, float factor)
 {
     const uint32x4_t infinity = vdupq_n_u32(0x7f800000);
     float32x4_t y = vmulq_n_f32(x, factor);
-    uint32x4_t over = vandq_u32(vceqq_u32(size_bits(y), infinity), vcltq_u32(size_bits(x), infinity));
+    uint32x4_t over =
+        vandq_u32(vceqq_u32(size_bits(y), infinity), vcltq_u32(size_bits(x), infinity));
 
     return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(y), over));
 }
@@ -290,12 +267,12 @@ NEON_INLINE float32x4_t load_some(const float *x, int64_t count)
 
 void neon_magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
 {
-    if (source->adjacent && source->factors != NULL) {
-        magnitudes_adjacent(largest, source, copy, true);
+    if (source->adjacent && source->factors == NULL) {
+        magnitudes_adjacent(largest, source, copy, false);
         return;
     }
     if (source->adjacent) {
-        magnitudes_adjacent(largest, source, copy, false);
+        magnitudes_adjacent(largest, source, copy, true);
         return;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
@@ -400,9 +377,9 @@ NEON_INLINE void integers_along(char *lines, size_t plane_size, const struct pie
             for (int i = 0; i < 4; i++) {
                 int r = first + i;
                 const float *x = source->rows[r] + k;
-                const struct scaling scaling = {
-                    vdupq_n_f32(scales->first[r]), vdupq_n_f32(scales->second[r]),
-                    vdupq_n_s32(-(int32_t)(scales->live >> r & 1))};
+                const struct scaling scaling = {vdupq_n_f32(scales->first[r]),
+                                                vdupq_n_f32(scales->second[r]),
+                                                vdupq_n_s32(-(int32_t)(scales->live >> r & 1))};
                 int16x8_t planes[PLANES_MAX];
                 float32x4_t next = left > 4 ? load_some(x + 4, left - 4) : vdupq_n_f32(0.0f);
 
@@ -441,12 +418,12 @@ void neon_integers(char *lines, size_t plane_size, const struct piece_source *so
     struct scales scales;
 
     scales_from(&scales, exponents, bits);
-    if (bits == 22) {
-        integers_with(lines, plane_size, source, &scales, bits, true, true);
-    } else if (scales.wide) {
+    if (bits != 22 && !scales.wide) {
+        integers_with(lines, plane_size, source, &scales, bits, false, false);
+    } else if (bits != 22) {
         integers_with(lines, plane_size, source, &scales, bits, true, false);
     } else {
-        integers_with(lines, plane_size, source, &scales, bits, false, false);
+        integers_with(lines, plane_size, source, &scales, bits, true, true);
     }
 }
 
@@ -491,11 +468,11 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
         norms[NORM_HALF] = norms[NORM_RUN];
         return;
     }
-    int64_t half_pairs = norm_run(bits) / 4;
+    const int64_t half = norm_run(bits) / 4;
 
-    for (int64_t start = 0; start < pairs; start += 2 * half_pairs) {
-        int64_t middle = start + half_pairs < pairs ? start + half_pairs : pairs;
-        int64_t end = start + 2 * half_pairs < pairs ? start + 2 * half_pairs : pairs;
+    for (int64_t start = 0; start < pairs; start += 2 * half) {
+        int64_t middle = start + half < pairs ? start + half : pairs;
+        int64_t end = start + 2 * half < pairs ? start + 2 * half : pairs;
 
         for (int quarter = 0; quarter < LINE_SIZE; quarter += 16) {
             uint32x4_t first = squares(lines + quarter, start, middle);
@@ -589,12 +566,6 @@ static void run_onehot(const struct kernel_call *call)
 
 void contraction_kernels_neon(struct kernel_table *table)
 {
-    table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
-    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
-    table->unpack = run_unpack;
-    table->kernels[OP_CONTRACT] =
-        (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
-    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};
-    table->kernels[OP_CONTRACT_ONEHOT] =
-        (struct kernel){.run = run_onehot, .scratch_size = contraction_onehot_scratch};
+    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
+                                                        run_ones, run_onehot});
 }

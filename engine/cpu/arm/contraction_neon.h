@@ -12,8 +12,8 @@
 #include "engine/cpu/contraction_packed.h"
 
 #define NEON_INLINE static inline __attribute__((always_inline))
-#define NEON_STEP   4                  /* rows whose sums live in registers together */
-#define NEON_QUADS  (PANEL_ROWS / 4)   /* vectors of 32-bit sums of one row and panel */
+#define NEON_STEP   4                          /* rows whose sums live in registers together */
+#define NEON_QUADS  (PANEL_ROWS / 4)           /* vectors of 32-bit sums of one row and panel */
 #define NEON_ROW    (TILE_PANELS * PANEL_ROWS) /* sums of a row of a tile */
 
 extern const struct contraction_isa contraction_neon;

@@ -43,8 +43,7 @@ SIMD_INLINE int32x4_t shifts(struct probe_operands x)
 {
     int32x4_t count = vandq_s32(x.b, vdupq_n_s32(31));
     int32x4_t left = veorq_s32(vshlq_n_s32(x.a, 23), vshlq_s32(x.a, count));
-    int32x4_t right =
-        veorq_s32(as_signed(vshrq_n_u32(as_unsigned(x.a), 1)), vshrq_n_s32(x.a, 7));
+    int32x4_t right = veorq_s32(as_signed(vshrq_n_u32(as_unsigned(x.a), 1)), vshrq_n_s32(x.a, 7));
 
     return veorq_s32(left, right);
 }
@@ -83,8 +82,7 @@ SIMD_INLINE int32x4_t order(struct probe_operands x)
 
 SIMD_INLINE int32x4_t packed(struct probe_operands x)
 {
-    int8x16_t halves =
-        vrev64q_s8(vreinterpretq_s8_s16(vqmovn_high_s32(vqmovn_s32(x.a), x.b)));
+    int8x16_t halves = vrev64q_s8(vreinterpretq_s8_s16(vqmovn_high_s32(vqmovn_s32(x.a), x.b)));
     int32x4_t reversed = vreinterpretq_s32_s8(vextq_s8(halves, halves, 8));
 
     return veorq_s32(vzip1q_s32(reversed, x.c), vzip2q_s32(reversed, x.c));
@@ -95,8 +93,7 @@ SIMD_INLINE int32x4_t bytes(const uint8_t *from)
     uint32_t word;
 
     memcpy(&word, from, sizeof(word));
-    return as_signed(
-        vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(word))))));
+    return as_signed(vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(word))))));
 }
 
 #if PROBE_HAS_BYTES

@@ -14,7 +14,6 @@
 #define MANY_COUNT_MAX 19
 #define MESSAGE_MAX    4500
 
-
 static void fill(void *bytes, size_t size, uint64_t seed)
 {
     test_random_fill(&seed, bytes, size);
