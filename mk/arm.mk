@@ -29,10 +29,14 @@ $(arm_root)/packages: scripts/arm-sysroot mk/arm.mk | $(BUILD)/setup/arm.ok
 	$(Q)rm -rf $(arm_root)
 	$(Q)scripts/arm-sysroot $(arm_root) $(arm_packages)
 
-# SOAK=1: the long tests too, as `make soak` asks for.
+# SOAK=1: the long tests too, as make soak asks for.
 arm: $(program) $(BUILD)/$(arm_roots) $(arm_root)/packages $(BUILD)/setup/deb.ok ## cross-build for 64-bit ARM and compare with this machine, under qemu
 	+$(Q)$(arm_make) $(addprefix $(arm_build)/,lockstep $(arm_roots) $(arm_auditor) $(if $(SOAK),$(arm_long),$(arm_quick)))
 	+$(Q)$(arm_make) deb
 	$(Q)scripts/arm $(BUILD) fixtures $(if $(SOAK),$(arm_long),$(arm_quick))
 
-.PHONY: arm
+arm-soak:
+	+$(Q)SOAK_MINUTES=$(SOAK_MINUTES) $(MAKE) --no-print-directory arm SOAK=1
+soak: arm-soak
+
+.PHONY: arm arm-soak
