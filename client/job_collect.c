@@ -19,6 +19,7 @@
 
 enum {
     LOOKS_MAX = 30, /* at a move that is in a block and not yet in the index */
+    WAITS_MAX = 90, /* for the block that a seed comes from */
     LOOK_S = 1,
 };
 
@@ -45,6 +46,7 @@ struct collector {
     bool moved;
     char refusal[ERROR_TEXT_MAX]; /* why the ledger refused the last move; empty: it took it */
     int looks;                    /* without news since the last move */
+    int waits;
     json_t *done;
     wei withdrawn;
     uint64_t timeout_s;
@@ -90,13 +92,25 @@ static bool is_same(const struct due_move *a, const struct due_move *b)
            a->turn_s == b->turn_s && a->entry == b->entry && a->generation == b->generation;
 }
 
+static enum status pause_for_ledger(struct collector *collector, struct error *error)
+{
+    return stop_wait(&collector->stop, LOOK_S)
+               ? error_set(error, STATUS_STOPPED, "stopped while waiting for the ledger")
+               : STATUS_OK;
+}
+
 static enum status make(struct collector *collector, const struct due_move *move,
                         struct error *error)
 {
     char name[LEDGER_NAME_MAX];
     enum status status;
 
-    TRY(due_submit(name, collector->ledger, &collector->record, move, error));
+    status = due_submit(name, collector->ledger, &collector->record, move, error);
+    if (status == STATUS_UNREACHABLE && move->kind == DUE_MOVE_DRAW &&
+        collector->waits++ < WAITS_MAX) {
+        return pause_for_ledger(collector, error); /* the block of its seed is not there yet */
+    }
+    TRY(status);
     status = job_moves_wait(collector->ledger, name, due_move_name(move->kind),
                             collector->timeout_s, error);
     collector->last = *move;
@@ -132,9 +146,7 @@ static enum status wait_for_news(struct collector *collector, struct error *erro
                                "'%s' was sent, and the ledger shows no effect of it",
                                due_move_name(collector->last.kind));
     }
-    return stop_wait(&collector->stop, LOOK_S)
-               ? error_set(error, STATUS_STOPPED, "stopped while waiting for the ledger")
-               : STATUS_OK;
+    return pause_for_ledger(collector, error);
 }
 
 static enum status make_due_moves(struct collector *collector, struct error *error)

@@ -14,6 +14,7 @@
 #include "chain/commands/commands.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
+#include "client/tokens/job_tokens.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
@@ -107,11 +108,15 @@ static enum status measure_data(struct model_options *model, const struct option
 {
     const char *path = options_list_item(options, "data", 0);
     const char *labels = options_text(options, "labels");
+    const char *mask = options_text(options, "mask");
     struct dataset samples;
     struct dataset classes;
     enum status status;
 
     if (is_language(model)) {
+        if (options_text(options, "base") != NULL) {
+            TRY(job_tokens_check_type(path, options_given(options, "data-type"), error));
+        }
         TRY(dataset_open_tokens(&samples, error, path, model->data_dtype, model->vocabulary));
         if (samples.count <= model->length) {
             (void)error_set(error, STATUS_USAGE,
@@ -124,7 +129,7 @@ static enum status measure_data(struct model_options *model, const struct option
         model->data_count = samples.count;
         model->data_dtype = samples.dtype;
         dataset_close(&samples);
-        return STATUS_OK;
+        return mask == NULL ? STATUS_OK : job_tokens_check_mask(mask, model->data_count, error);
     }
     if (labels == NULL) {
         return error_set(error, STATUS_USAGE, "a classifier needs --labels beside --data");
@@ -138,6 +143,16 @@ static enum status measure_data(struct model_options *model, const struct option
 out:
     dataset_close(&samples);
     return status;
+}
+
+/* The mask is of the data, and says nothing of other tokens. */
+static enum status refuse_masked(struct error *error)
+{
+    (void)error_set(error, STATUS_REFUSED,
+                    "--eval with --mask: held-out tokens have no mask, so the figure would count "
+                    "prompts too");
+    error_advise(error, "leave --eval out, or train without --mask");
+    return STATUS_REFUSED;
 }
 
 /* The same of held-out data, which is like the data. */
@@ -155,6 +170,9 @@ static enum status measure_held_out(struct model_options *model, const struct op
         return job_new_check_eval(options, error);
     }
     if (is_language(model)) {
+        if (model->masked) {
+            return refuse_masked(error);
+        }
         TRY(dataset_open_tokens(&data, error, path, model->data_dtype, model->vocabulary));
         held_out->count = data.count;
         batch *= model->length == 0 ? 1 : model->length;
@@ -494,7 +512,40 @@ static void print_job(FILE *out, const struct job *job, const struct step_memory
     }
 }
 
-static int emit_job(struct command_context *context, const struct job *job, const char *path)
+/* Tokens of a language model; a tape's data say nothing that we know. */
+static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const struct job *job,
+                                  const struct options *options, struct error *error)
+{
+    const char *path = options_list_item(options, "data", 0);
+    struct job_facts facts;
+    uint64_t length = options_number(options, "length");
+    uint32_t id = 0;
+
+    job_facts(&facts, job);
+    *looked = options_text(options, "tape") == NULL && facts.tokens > 0;
+    if (!*looked) {
+        return STATUS_OK;
+    }
+    while (job->tape->tensors[id].role != ROLE_DATA) {
+        id++;
+    }
+    return job_tokens_look(tokens, error, path, job->tape->tensors[id].dtype, UINT32_MAX,
+                           options_text(options, "base"), length == 0 ? UINT64_MAX : length);
+}
+
+static void print_tokens(FILE *out, const struct job_tokens *tokens)
+{
+    fprintf(out, "tokens       the largest is %" PRIu32 "\n", tokens->largest);
+    if (tokens->first.size > 0) {
+        fprintf(out, "first row    %s\n", buffer_text(&tokens->first));
+    } else if (tokens->unread.status != STATUS_OK) {
+        fprintf(out, "first row    not shown: %s\n", tokens->unread.text);
+    }
+}
+
+/* tokens is NULL where nobody looked at them. */
+static int emit_job(struct command_context *context, const struct job *job, const char *path,
+                    const struct job_tokens *tokens)
 {
     struct step_memory memory;
     struct error error;
@@ -506,6 +557,9 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     }
     if (!context->json) {
         print_job(context->out, job, &memory);
+        if (tokens != NULL) {
+            print_tokens(context->out, tokens);
+        }
         if (path != NULL) {
             fprintf(context->out, "written to   %s\n", path);
         }
@@ -516,6 +570,10 @@ static int emit_job(struct command_context *context, const struct job *job, cons
         (void)json_object_set_new(view, "step_memory", step_memory_json(&memory));
         (void)json_object_set_new(view, "precision", job_precision_json(job->tape));
     }
+    if (view != NULL && tokens != NULL) {
+        (void)json_object_set_new(view, "largest_token", json_integer(tokens->largest));
+        (void)json_object_set_new(view, "first_row", json_string(buffer_text(&tokens->first)));
+    }
     if (view != NULL && path != NULL) {
         (void)json_object_set_new(view, "path", json_string(path));
     }
@@ -524,6 +582,8 @@ static int emit_job(struct command_context *context, const struct job *job, cons
 
 int job_new_run(struct command_context *context)
 {
+    struct job_tokens tokens = {0};
+    bool looked = false;
     const char *path = options_text(context->options, "out");
     struct job *job = NULL;
     struct error error;
@@ -532,9 +592,12 @@ int job_new_run(struct command_context *context)
 
     error_init(&error);
     TRY_OUT(make_job(&job, context->options, &error));
+    TRY_OUT(look_at_tokens(&tokens, &looked, job, context->options, &error));
     TRY_OUT(job_write(job, path, &error));
 out:
-    code = status == STATUS_OK ? emit_job(context, job, path) : command_fail(context, &error);
+    code = status == STATUS_OK ? emit_job(context, job, path, looked ? &tokens : NULL)
+                               : command_fail(context, &error);
+    job_tokens_release(&tokens);
     job_free(job);
     return code;
 }
@@ -600,7 +663,7 @@ out:
     } else if (text != NULL) {
         code = fputs(text, context->out) >= 0 ? COMMAND_OK : COMMAND_UNKNOWN;
     } else {
-        code = emit_job(context, job, NULL);
+        code = emit_job(context, job, NULL, NULL);
     }
     free(text);
     job_free(job);

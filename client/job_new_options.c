@@ -74,7 +74,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "TYPE",
      .choices = "u8|u16|u32|f32",
      .fallback = "u8",
-     .help = "element type of the data"},
+     .help = "element type of flat data; with --base it must be said"},
     {.name = "out",
      .kind = OPTION_TEXT,
      .value = "FILE",
@@ -223,7 +223,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
     {.name = "rate-min",
      .kind = OPTION_REAL,
      .value = "X",
-     .help = "learning rate at the end (default: 0.0001)"},
+     .help = "learning rate at the end (default: 0.0001, or a tenth of a rate below that)"},
     {.name = "warmup",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -506,6 +506,21 @@ static void read_training(struct model_options *model, const struct options *opt
     }
 }
 
+/* A rate that rises is nothing that a schedule here does. */
+static enum status settle_rate(struct model_options *model, const struct options *options,
+                               struct error *error)
+{
+    if (model->rate_min <= model->rate) {
+        return STATUS_OK;
+    }
+    if (options_given(options, "rate-min")) {
+        return error_set(error, STATUS_USAGE, "--rate-min %g is above the rate of %g",
+                         model->rate_min, model->rate);
+    }
+    model->rate_min = model->rate / 10.0;
+    return STATUS_OK;
+}
+
 static enum status read_lora(struct lora *lora, enum model_kind kind, const struct options *options,
                              struct error *error)
 {
@@ -546,6 +561,7 @@ static enum status read_base(struct model_options *model, const struct options *
         model->length = config.positions;
     }
     read_training(model, options);
+    TRY(settle_rate(model, options, error));
     TRY(read_lora(&model->lora, model->kind, options, error));
     return base_config_check_length(&config, model->length, error);
 }
@@ -593,5 +609,5 @@ enum status job_new_model(struct model_options *model, const struct options *opt
     model_options_default(model, (enum model_kind)choice_index(options, "model", kinds, 4));
     read_shape(model, options);
     read_training(model, options);
-    return STATUS_OK;
+    return settle_rate(model, options, error);
 }

@@ -140,12 +140,13 @@ static enum status make_contact(char contact[GAME_CONTACT_MAX + 1], const struct
                                 const struct options *options, struct error *error)
 {
     struct job_card card;
+    const char *address;
 
+    TRY(chain_contact(&address, options, error));
     job_card_of(&card, job);
-    return job_card_write(contact, options_text(options, "contact"), &card)
+    return job_card_write(contact, address, &card)
                ? STATUS_OK
-               : error_set(error, STATUS_USAGE, "--contact: more than %d bytes, or with a '#'",
-                           GAME_CONTACT_MAX);
+               : error_set(error, STATUS_USAGE, "--contact: more than %d bytes", GAME_CONTACT_MAX);
 }
 
 static int report_opened(struct command_context *context, const struct hash32 *key,

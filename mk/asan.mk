@@ -11,6 +11,8 @@ turn_folders := $(shell printf '%s\n' $(sort $(dir $(filter-out tests/race/% tes
 turn_names := $(foreach name,$(host_names),$(if $(filter $(dir $(name)),$(turn_folders)),$(name)))
 turn_sources := $(foreach file,$(room_sources),$(if $(filter tests/$(dir $(file)) \
     tests/fuzz/$(firstword $(subst /, ,$(file)))/,$(turn_folders)),$(file)))
+# What asks whether it is sanitized speaks for the whole program.
+turn_sources := $(sort $(turn_sources) $(shell grep -rl --include='*.c' __SANITIZE_ADDRESS__ $(rooms)))
 turn := $(BUILD)/turn/$(asan_turn)
 turn_tests := $(turn_names:%=$(turn)/%)
 # A test that takes longer is skipped by name; make asan has it.
@@ -31,9 +33,11 @@ $(turn_tests): $(turn)/%: $(BUILD)/asan/%.o $(turn)/libturn.a $(BUILD)/tests/lib
 	    -Wl,--end-group $(extra_libs) $(LDLIBS)
 $(filter %_fuzz,$(turn_tests)): $(BUILD)/tests/support/fuzz_replay.o
 
-asan-turn: $(turn_tests) $(program) ## a tenth of asan's compiled tests, by turns: asan_turn=0 to 9
+turn_needs := $(emulated_plugin) $(fake_nvml) $(sudden_death) $(liars)
+asan-turn: $(turn_tests) $(program) $(turn_needs) ## a tenth of asan's compiled tests, by turns: asan_turn=0 to 9
 	@echo "asan-turn $(asan_turn): $(turn_folders)"
 	$(Q)ln -sfn $(abspath $(program)) $(turn)/lockstep
+	$(Q)mkdir -p $(turn)/tests && ln -sfn $(abspath $(turn_needs)) $(turn)/tests/
 	$(Q)$(call run_tests,$(turn),$(TURN_SECONDS)) -s $(turn_tests)
 
 .PHONY: asan-turn

@@ -28,7 +28,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/registry_code.h',
     folders: ['chain/contracts'],
-    note: 'registry_code.h - the contract Registry as it is deployed: constructor(address referee).',
+    note: 'registry_code.h - the contract Registry as it is deployed: constructor(referee, seeds).',
     contracts: { Registry: 'REGISTRY_CODE' },
   },
   {
@@ -47,8 +47,15 @@ const headers = [
   {
     path: 'chain/contracts/compiled/referee_code.h',
     folders: ['chain/contracts'],
-    note: 'referee_code.h - Referee: constructor(examiner), which makes its registry.',
+    note: 'referee_code.h - Referee: constructor(examiner, seeds), which makes its registry.',
     contracts: { Referee: 'REFEREE_CODE' },
+  },
+  {
+    path: 'chain/contracts/compiled/seeds_code.h',
+    folders: ['chain/contracts'],
+    note: 'seeds_code.h - HeaderSeeds: constructor(delay). What then stands on the chain, with zeros where\n * the delay is, and at which bytes that is.',
+    contracts: { HeaderSeeds: 'HEADER_SEEDS_CODE' },
+    standing: 'HEADER_SEEDS_STANDING',
   },
   {
     path: 'chain/contracts/compiled/examiner_code.h',
@@ -98,6 +105,25 @@ const headers = [
   },
 ];
 
+// What Solidity has of chain/evm/seed_delays.h.
+function writeSeedDelays(check) {
+  const rows = readFileSync(join(root, 'chain/evm/seed_delays.h'), 'utf8')
+    .matchAll(/ROW\((\d+), (\d+), "([^"]*)"\)/g);
+  const lines = [...rows].map(([, id, blocks, name]) => `    if (chainId == ${id}) return ${blocks}; // ${name}\n`);
+  const path = join(root, 'chain/contracts/SeedDelays.sol');
+  const text = `// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+// Written by scripts/contracts.mjs from chain/evm/seed_delays.h; not to be edited.
+
+/// @notice How many blocks behind a commit its seed comes from; zero: this chain is not known.
+function seedDelayOn(uint256 chainId) pure returns (uint256 blocks) {
+${lines.join('')}}
+`;
+  if (!check) writeFileSync(path, text);
+  return readFileSync(path, 'utf8') === text;
+}
+
 const compilations = new Map();
 
 // What is compiled together.
@@ -126,7 +152,8 @@ function compileAll({ folders, runs = 200 }) {
   // Only what is asked for: a contract takes seconds.
   const names = headers.filter((entry) => keyOf(entry) === keyOf({ folders, runs }))
     .flatMap((entry) => Object.keys(entry.contracts));
-  const wanted = ['evm.bytecode.object', 'evm.deployedBytecode.object'];
+  const wanted = ['evm.bytecode.object', 'evm.deployedBytecode.object',
+    'evm.deployedBytecode.immutableReferences'];
   const outputSelection = { '*': Object.fromEntries(names.map((name) => [name, wanted])) };
   const optimizer = { enabled: true, runs };
   const input = {
@@ -148,7 +175,7 @@ function literal(name, hex) {
 }
 
 function header(entry) {
-  const { path, note, contracts, large } = entry;
+  const { path, note, contracts, large, standing } = entry;
   const compiled = compile(entry);
   const guard = path.toUpperCase().replace(/[/.]/g, '_');
   let text = `/*\n * ${note}\n *\n * Written by scripts/contracts.mjs with solc ${solc.version().split('+')[0]}; not to be edited.\n */\n`;
@@ -158,6 +185,11 @@ function header(entry) {
     const size = deployedBytecode.object.length / 2;
     if (size > 24576 && !large) throw new Error(`${contract} has ${size} bytes; the limit is 24576`);
     text += `\n/* ${size} bytes when deployed. */\n${literal(name, bytecode.object)}`;
+    if (standing) {
+      const places = Object.values(deployedBytecode.immutableReferences).flat();
+      text += literal(standing, deployedBytecode.object);
+      text += `#define ${standing}_PLACES {${places.map(({ start }) => start).join(', ')}}\n`;
+    }
   }
   return `${text}\n#endif /* ${guard} */\n`;
 }
@@ -184,6 +216,7 @@ function report(path) {
   stale = true;
 }
 
+if (!writeSeedDelays(check)) report('chain/contracts/SeedDelays.sol');
 for (const entry of headers.filter(({ path }) => words.some((word) => path.includes(word)))) {
   const path = join(root, entry.path);
   if (ofTests(entry) && check && !lines.includes(lineOf(entry))) {

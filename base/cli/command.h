@@ -18,10 +18,11 @@
 
 /* The exit codes of every command. */
 enum command_exit {
-    COMMAND_OK = 0,      /* done; proven */
-    COMMAND_REFUSED = 1, /* refused; refuted */
-    COMMAND_UNKNOWN = 2, /* not known, not reachable, not possible now */
-    COMMAND_USAGE = 3,   /* the command line makes no sense */
+    COMMAND_OK = 0,       /* done; proven */
+    COMMAND_REFUSED = 1,  /* refused; refuted */
+    COMMAND_UNKNOWN = 2,  /* not known, not reachable, not possible now */
+    COMMAND_USAGE = 3,    /* the command line makes no sense */
+    COMMAND_DIVERGED = 4, /* a training was done as agreed, and ended with numbers that are none */
 };
 
 struct command_context;

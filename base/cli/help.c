@@ -214,7 +214,8 @@ void help_program(FILE *out, const struct command_group *const *groups, size_t g
         }
     }
     fputs("\n\"lockstep COMMAND --help\" tells more.\n"
-          "Exit codes: 0 ok, 1 refused or refuted, 2 cannot tell or cannot reach, 3 usage.\n",
+          "Exit codes: 0 ok, 1 refused or refuted, 2 cannot tell or cannot reach, 3 usage,\n"
+          "4 a training diverged.\n",
           out);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static enum status bad_place(const char *text, struct error *error)
 {
@@ -14,7 +15,7 @@ static enum status bad_place(const char *text, struct error *error)
     return STATUS_USAGE;
 }
 
-enum status listen_place_read(struct listen_place *place, const char *text, struct error *error)
+static enum status read_place(struct listen_place *place, const char *text, struct error *error)
 {
     const char *port = strrchr(text, ':');
     size_t length = port == NULL ? 0 : (size_t)(port - text);
@@ -46,6 +47,38 @@ enum status listen_place_read(struct listen_place *place, const char *text, stru
     return STATUS_OK;
 }
 
+/* What stands before the first comma, and the names behind it. */
+static enum status split(char *first, size_t room, struct listen_place *place, const char *text,
+                         struct error *error)
+{
+    const char *names = strchr(text, ',');
+    size_t size = names == NULL ? strlen(text) : (size_t)(names - text);
+
+    names = names == NULL ? "" : names + 1;
+    if (size >= room || strlen(names) >= sizeof(place->names)) {
+        return bad_place(text, error);
+    }
+    memcpy(first, text, size);
+    first[size] = '\0';
+    (void)snprintf(place->names, sizeof(place->names), "%s", names);
+    return STATUS_OK;
+}
+
+enum status listen_place_read(struct listen_place *place, const char *text, struct error *error)
+{
+    char first[LISTEN_ADDRESS_MAX + 16];
+
+    TRY(split(first, sizeof(first), place, text, error));
+    return read_place(place, first, error);
+}
+
+enum status listen_place_at(struct listen_place *place, const char *address, uint16_t port,
+                            struct error *error)
+{
+    place->port = port;
+    return split(place->address, sizeof(place->address), place, address, error);
+}
+
 enum status listen_place_socket(struct sockaddr_storage *socket, const struct listen_place *place,
                                 struct error *error)
 {
@@ -69,6 +102,26 @@ enum status listen_place_socket(struct sockaddr_storage *socket, const struct li
 bool listen_place_is_any(const struct listen_place *place)
 {
     return strcmp(place->address, "0.0.0.0") == 0 || strcmp(place->address, "::") == 0;
+}
+
+bool listen_place_is_loopback(const struct listen_place *place)
+{
+    return strncmp(place->address, "127.", 4) == 0 || strcmp(place->address, "::1") == 0;
+}
+
+bool listen_place_has_name(const struct listen_place *place, const char *name)
+{
+    size_t size = strlen(name);
+
+    for (const char *at = place->names; *at != '\0'; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+
+        if (length == size && strncasecmp(at, name, size) == 0) {
+            return true;
+        }
+        at += length;
+    }
+    return false;
 }
 
 void listen_place_url(char url[LISTEN_URL_MAX], const struct listen_place *place, bool tls)

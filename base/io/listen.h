@@ -12,16 +12,22 @@
 
 #define LISTEN_ADDRESS_MAX 64
 #define LISTEN_URL_MAX     128
+#define LISTEN_NAMES_MAX   256
 
 struct listen_place {
     char address[LISTEN_ADDRESS_MAX]; /* IPv4 or IPv6, as text */
     uint16_t port;                    /* 0: any that is free */
+    char names[LISTEN_NAMES_MAX];     /* by which a proxy calls it, with commas between */
 };
 
-/* "127.0.0.1:7571", "[::1]:7571", or a port alone: then this machine only. STATUS_USAGE: neither.
- */
+/* "127.0.0.1:7571", "[::1]:7571", or a port alone: then this machine only. Behind a comma, names by
+ * which the place is called: "127.0.0.1:7571,status.example". STATUS_USAGE: neither. */
 MUST_CHECK enum status listen_place_read(struct listen_place *place, const char *text,
                                          struct error *error);
+
+/* The same of an address that stands alone. */
+MUST_CHECK enum status listen_place_at(struct listen_place *place, const char *address,
+                                       uint16_t port, struct error *error);
 
 /* STATUS_USAGE: the address is none. */
 MUST_CHECK enum status listen_place_socket(struct sockaddr_storage *socket,
@@ -29,6 +35,12 @@ MUST_CHECK enum status listen_place_socket(struct sockaddr_storage *socket,
 
 /* Does the place take calls at every address of this machine? Nobody can call such an address. */
 bool listen_place_is_any(const struct listen_place *place);
+
+/* Can this machine alone call it? */
+bool listen_place_is_loopback(const struct listen_place *place);
+
+/* Is that one of its names? */
+bool listen_place_has_name(const struct listen_place *place, const char *name);
 
 /* "http://127.0.0.1:7571", or https. */
 void listen_place_url(char url[LISTEN_URL_MAX], const struct listen_place *place, bool tls);

@@ -1,34 +1,28 @@
 /* web_server.c - see web_server.h. */
 #include "base/web/web_server.h"
 
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/http/http_server.h"
 #include "base/steady.h"
-#include "base/web/web_clients.h"
 
-#define FRESH_MS         1000
-#define REQUEST_SIZE_MAX (16u << 10) /* line and headers */
+#define FRESH_MS 1000
 
-/* A page holds its style, its drawings and its script, and a browser may ask for nothing else. */
-#define POLICY                                                                                     \
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "                               \
-    "script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'self'; "        \
-    "frame-ancestors 'none'"
+#define ROOM      192
+#define BYTES_MAX ((size_t)64 << 20) /* of answers that nobody has read yet */
 
 struct web_query {
     struct MHD_Connection *connection;
 };
 
 struct web_server {
-    struct MHD_Daemon *daemon;
+    struct http_server *http;
     struct web_site site;
     struct buffer answer;
     uint64_t looked_ms; /* of the steady clock; 0: not yet */
-    struct web_clients clients;
 };
 
 static uint64_t clock_ms(clockid_t clock)
@@ -59,14 +53,6 @@ static enum status look(struct web_server *server, struct error *error)
     return STATUS_OK;
 }
 
-static struct web_client *client_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-    return info == NULL ? NULL : info->socket_context;
-}
-
 static enum MHD_Result reply(struct web_server *server, struct MHD_Connection *connection,
                              unsigned int code, const char *type, const void *bytes, size_t size)
 {
@@ -77,17 +63,12 @@ static enum MHD_Result reply(struct web_server *server, struct MHD_Connection *c
     if (response == NULL) {
         return MHD_NO;
     }
-    (void)MHD_add_response_header(response, "Content-Type", type);
+    http_server_headers(response, type);
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-    (void)MHD_add_response_header(response, "Content-Security-Policy", POLICY);
     if (code == MHD_HTTP_METHOD_NOT_ALLOWED) {
         (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
     }
-    if (client_of(connection) != NULL) {
-        web_clients_answer(&server->clients, client_of(connection), size);
-    }
+    http_server_holds(server->http, connection, size);
     result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
     return result;
@@ -175,67 +156,19 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
                trouble == NULL ? "well" : trouble);
 }
 
-/* ---- connections -------------------------------------------------------------------- */
-
-static void notice(void *context, struct MHD_Connection *connection, void **socket_context,
-                   enum MHD_ConnectionNotificationCode code)
-{
-    struct web_server *server = context;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_context =
-            info == NULL ? NULL : web_clients_come(&server->clients, info->connect_fd);
-    } else if (*socket_context != NULL) {
-        web_clients_go(&server->clients, *socket_context);
-    }
-}
-
-/* An answer was read, or never will be. */
-static void complete(void *context, struct MHD_Connection *connection, void **state,
-                     enum MHD_RequestTerminationCode code)
-{
-    struct web_server *server = context;
-
-    (void)state;
-    (void)code;
-    if (client_of(connection) != NULL) {
-        web_clients_answer(&server->clients, client_of(connection), 0);
-    }
-}
-
 /* ---- the server ------------------------------------------------------------------------ */
-
-static enum status start(struct web_server *server, const struct listen_place *place,
-                         struct error *error)
-{
-    unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO;
-    struct sockaddr_storage address;
-
-    TRY(listen_place_socket(&address, place, error));
-    if (address.ss_family == AF_INET6) {
-        flags |= MHD_USE_IPv6;
-    }
-    server->daemon = MHD_start_daemon(
-        flags, place->port, NULL, NULL, answer, server, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)WEB_CLIENTS_MAX, MHD_OPTION_NOTIFY_CONNECTION,
-        notice, server, MHD_OPTION_NOTIFY_COMPLETED, complete, server,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)WEB_SERVER_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX, MHD_OPTION_END);
-    if (server->daemon == NULL) {
-        (void)error_set_errno(error, "cannot serve the status at %s, port %u", place->address,
-                              place->port);
-        error_advise(error, "is the port free, and is the address this machine's?");
-        return STATUS_IO;
-    }
-    return STATUS_OK;
-}
 
 enum status web_server_open(struct web_server **server, const struct web_site *site,
                             const struct listen_place *place, struct error *error)
 {
     struct web_server *made = calloc(1, sizeof(*made));
+    const struct http_server_options options = {.place = place,
+                                                .what = "the status",
+                                                .room = ROOM,
+                                                .idle_s = WEB_SERVER_TIMEOUT_S,
+                                                .bytes_max = BYTES_MAX,
+                                                .answer = answer,
+                                                .context = made};
     enum status status;
 
     *server = NULL;
@@ -244,7 +177,7 @@ enum status web_server_open(struct web_server **server, const struct web_site *s
     }
     made->site = *site;
     buffer_init(&made->answer, site->size_max);
-    status = start(made, place, error);
+    status = http_server_open(&made->http, &options, error);
     if (status != STATUS_OK) {
         web_server_close(made);
         return status;
@@ -258,19 +191,14 @@ void web_server_close(struct web_server *server)
     if (server == NULL) {
         return;
     }
-    if (server->daemon != NULL) {
-        MHD_stop_daemon(server->daemon);
-    }
+    http_server_close(server->http);
     buffer_release(&server->answer);
     free(server);
 }
 
 uint16_t web_server_port(const struct web_server *server)
 {
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
-
-    return info == NULL ? 0 : info->port;
+    return http_server_port(server->http);
 }
 
 void web_server_url(char url[WEB_SERVER_URL_MAX], const struct web_server *server,

@@ -6,8 +6,8 @@
  *
  * What is shown is looked at once a second at most: many readers do not slow down what they look
  * at. Connections, requests, answers and time are bounded, and who is slow or silent keeps nobody
- * out (web_clients.h). There is no password: bind it to this machine or a network of your own, or
- * show nothing that is not public.
+ * out (base/http/http_server.h). There is no password: bind it to this machine or a network of your
+ * own, or show nothing that is not public.
  */
 #ifndef BASE_WEB_WEB_SERVER_H
 #define BASE_WEB_WEB_SERVER_H

@@ -75,6 +75,10 @@ extern const struct command_group ledger_commands;
                 "for a network of your own"                                                        \
     }
 
+/* --contact; NULL: there is none. STATUS_USAGE: nobody would call it. */
+MUST_CHECK enum status chain_contact(const char **contact, const struct options *options,
+                                     struct error *error);
+
 /* What such an address may lead to: an embedded ledger lives on one machine, and so do all who
  * write on it. */
 enum http_reach chain_contact_reach(const struct options *options, const struct ledger *ledger);

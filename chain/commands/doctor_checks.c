@@ -14,10 +14,10 @@
 #include "chain/commands/commands.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_open.h"
+#include "chain/evm/evm_seeds.h"
 
 enum {
     ANSWER_MS = 3000, /* of an endpoint: doctor is asked by somebody who waits */
-    LATE_S = 900,     /* a newest block that is older: the chain stands, or this clock is wrong */
     EARLY_S = 30,     /* a newest block from the future: this clock is wrong */
 };
 
@@ -120,7 +120,7 @@ static void tell_block(struct doctor_finding *finding, const char *chain,
                        "its newest block is %" PRId64 " s ahead of this machine: the clock here is "
                        "slow",
                        -age_s);
-    } else if (age_s > LATE_S) {
+    } else if (ledger_is_stale(clock)) {
         finding->grade = DOCTOR_NOTE;
         (void)snprintf(finding->advice, sizeof(finding->advice),
                        "its newest block is %" PRId64
@@ -157,6 +157,7 @@ static enum status look_at_chain(struct doctor_finding *finding,
 {
     struct rpc *rpc = NULL;
     struct evm_block block;
+    struct evm_seeds seeds;
     uint64_t chain_id = 0;
     uint64_t height = 0;
     char name[LEDGER_CHAIN_MAX];
@@ -170,7 +171,10 @@ static enum status look_at_chain(struct doctor_finding *finding,
     evm_check_chain(rpc, chain_id);
     tell_block(finding, name, &(struct ledger_clock){.height = height, .time_s = block.time_s});
     tell_endpoints(finding, rpc);
-    if (address_is_zero(&options->registry) && finding->advice[0] == '\0') {
+    status = address_is_zero(&options->registry)
+                 ? evm_seeds_delay(&seeds.delay, chain_id, error)
+                 : evm_seeds_find(&seeds, rpc, &options->registry, chain_id, error);
+    if (status == STATUS_OK && address_is_zero(&options->registry) && finding->advice[0] == '\0') {
         finding->grade = DOCTOR_NOTE;
         (void)snprintf(finding->advice, sizeof(finding->advice),
                        "no registry= is named: 'lockstep ledger deploy' makes one");

@@ -138,6 +138,23 @@ static int show_faucet(struct command_context *context, const struct address *ac
 }
 
 /* Before anything is asked of a chain: it need not even answer. */
+enum status chain_contact(const char **contact, const struct options *options, struct error *error)
+{
+    const char *text = options_text(options, "contact");
+    const char *bad = text == NULL || text[0] == '\0' ? NULL : http_reach_bad_url(text);
+
+    *contact = text;
+    if (bad != NULL) {
+        (void)error_set(error, STATUS_USAGE, "--contact: '%.80s' %s: nobody would call it", text,
+                        bad);
+        error_advise(error, "http://HOST:PORT, or https://");
+        return STATUS_USAGE;
+    }
+    return text != NULL && strlen(text) > GAME_CONTACT_MAX
+               ? error_set(error, STATUS_USAGE, "--contact: at most %d bytes", GAME_CONTACT_MAX)
+               : STATUS_OK;
+}
+
 enum http_reach chain_contact_reach(const struct options *options, const struct ledger *ledger)
 {
     bool embedded = strncmp(ledger_get_place(ledger)->chain, "local:", 6) == 0;

@@ -100,11 +100,12 @@ interface IReferee {
     event Queried(bytes32 indexed claim, bytes queried);
     event Replied(bytes32 indexed claim, bytes replied);
 
-    /// @notice Announces a claim without revealing it, so that nobody can file it first.
-    /// @param seal keccak256(claimant, subject, salt); it lives for 32 blocks
+    /// @notice Announces a claim or a challenge without revealing it, so that nobody can file it first.
+    /// @param seal keccak256(sender, subject, salt); it lives for 32 blocks
     function sealClaim(bytes32 seal) external;
 
-    /// @notice Claims that a step does not lead from one committed state to the next.
+    /// @notice Claims that a step does not lead from one committed state to the next. Its bond comes
+    /// with it, or without any value from what the sender is owed.
     function claim(bytes32 job, Case calldata shown, bytes32 salt)
         external
         payable
@@ -138,10 +139,13 @@ interface IReferee {
     /// @notice Pays the stake of a conviction when no dispute of its generation is open.
     function pay(bytes32 job, uint256 generation) external;
 
-    /// @notice Shows that one of the eight leaves of a verdict "right" is another.
+    /// @notice Shows that one of the eight leaves of a verdict "right" is another, while the segment
+    /// stands and is not final. Its seal was made a block before: of
+    /// keccak256("challenge", the segment's hash, place, index).
     /// @param leaves As they were revealed, with the salt.
     /// @param index Which of the eight.
     /// @param shown The leaf and its path up to the root of the segment.
+    /// @param sealSalt The salt of the sender's seal.
     function challenge(
         bytes32 job,
         IRegistry.Segment calldata segment,
@@ -149,6 +153,7 @@ interface IReferee {
         bytes16 leaves,
         bytes32 salt,
         uint256 index,
-        bytes calldata shown
+        bytes calldata shown,
+        bytes32 sealSalt
     ) external;
 }

@@ -106,7 +106,6 @@ interface IRegistry {
     error SelfDealing();
     error Full(uint256 most);
     error PanelShort(uint256 entries);
-    error WrongHeader(uint256 height);
     error NotDrawn();
     error AlreadyDrawn();
     error WrongPlace();
@@ -234,7 +233,8 @@ interface IRegistry {
     //                   Moves of the verifiers                   //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Appends entries to the panel, each with its bond.
+    /// @notice Appends entries to the panel, each with its bond: paid exactly, or without any value
+    /// from what the sender is owed.
     function enlist(bytes32 job, uint256 count, bytes32[] calldata path, bytes calldata contact)
         external
         payable;
@@ -246,8 +246,9 @@ interface IRegistry {
     function announce(bytes32 job, bytes calldata contact) external;
 
     /// @notice Fixes the seed of a segment: whether it is covered, and by whom.
-    /// @param header RLP of the header of the block that the seed comes from.
-    function draw(bytes32 job, Segment calldata segment, bytes calldata header) external;
+    /// @param proof What the registry's seeds (ISeeds.sol) want to see: RLP of the header of the block
+    /// that the seed comes from, or nothing where it was fixed.
+    function draw(bytes32 job, Segment calldata segment, bytes calldata proof) external;
 
     /// @param segment Its hash.
     /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is kept

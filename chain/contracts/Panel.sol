@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IRegistry} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {RegistryState} from "./RegistryState.sol";
 
 /// @title Panel
@@ -25,10 +26,6 @@ abstract contract Panel is RegistryState {
     uint256 internal constant ENLIST_MAX = 16; // entries in one move
     uint256 internal constant ENTRIES_MAX = 65_535; // of a job
     uint256 internal constant NEAR = 12; // places that stand in the tally; few draws go beyond
-    uint256 internal constant HASHES = 256; // of blocks, that a contract can read
-    uint256 internal constant RANDOM_ITEM = 13; // of a header: prevrandao
-    uint256 internal constant FIXED_ITEMS = 7; // of a header, the first
-    uint256 internal constant FIXED_SIZE = 5 * 33 + 21 + 259;
     int256 internal constant VOID_SCORE = -10;
     uint256 internal constant STRIKES = 2; // an entry that was absent twice is drawn no more
 
@@ -38,6 +35,13 @@ abstract contract Panel is RegistryState {
     uint256 internal constant RIGHT = 2;
     uint256 internal constant UNAVAILABLE = 3;
     uint256 internal constant CLOSED = 4; // absent, an alarm, or disproved
+
+    /// @notice Where all chance of this registry comes from.
+    ISeeds public immutable SEEDS;
+
+    constructor(ISeeds seeds) {
+        SEEDS = seeds;
+    }
 
     ////////////////////////////////////////////////////////////////
     //                    Entries and verdicts                    //
@@ -56,7 +60,7 @@ abstract contract Panel is RegistryState {
         if (msg.sender == job.client || msg.sender == job.solver) revert SelfDealing();
         _requireAllowed(job.verifiers, path);
         _requireShort(contact);
-        _requireValue(count * job.bond);
+        _takeBond(count * job.bond);
 
         job.entries = uint16(first + count);
         job.active += uint16(count);
@@ -99,16 +103,16 @@ abstract contract Panel is RegistryState {
     }
 
     /// @inheritdoc IRegistry
-    function draw(bytes32 key, Segment calldata segment, bytes calldata header) external {
+    function draw(bytes32 key, Segment calldata segment, bytes calldata proof) external {
         Job storage job = _jobs[key];
         bytes32 hash = _hashSegment(key, segment);
         _requireSubject(key, job, segment.index, hash);
         if (job.seats == 0) revert NotNeeded();
         Tally storage tally = _tallies[hash];
         if (tally.start != 0) revert AlreadyDrawn();
-        (uint256 height, bool covered) = _seedHeight(segment.height);
+        (bytes32 random, bool covered) = SEEDS.randomOf(segment.height, segment.time, proof);
         // Nobody can try more than a few, so few bytes are as good as all.
-        uint256 seed = uint64(uint256(keccak256(abi.encode(_randomOf(height, header), hash))));
+        uint256 seed = uint64(uint256(keccak256(abi.encode(random, hash))));
 
         // A seed that came late, the end of a job and what its client asks for are covered anyway.
         covered = covered || job.phase == Phase.Closed || segment.diverged
@@ -197,49 +201,6 @@ abstract contract Panel is RegistryState {
                 uint256(int256(uint256(job.seats)) - _score(tally)) + tally.absents;
             _openRound(key, segment, hash, tally, need < tally.drawn ? tally.drawn : need);
         }
-    }
-
-    ////////////////////////////////////////////////////////////////
-    //                      Internal: chance                      //
-    ////////////////////////////////////////////////////////////////
-
-    function _hashOfBlock(uint256 height) internal view virtual returns (bytes32) {
-        return blockhash(height);
-    }
-
-    /// @dev The random of a block, from its header.
-    function _randomOf(uint256 height, bytes calldata header)
-        internal
-        view
-        virtual
-        returns (bytes32)
-    {
-        if (keccak256(header) != _hashOfBlock(height)) revert WrongHeader(height);
-        // Behind the list's own prefix, items before the random are skipped: seven of fixed sizes
-        // (five hashes, the address of who made the block, the bloom), then each by its own.
-        uint256 offset = 1 + uint8(header[0]) - 0xf7 + FIXED_SIZE;
-        for (uint256 i = FIXED_ITEMS; i < RANDOM_ITEM; i++) {
-            uint256 prefix = uint8(header[offset++]);
-            if (prefix > 0xb7) {
-                uint256 sizeOfSize = prefix - 0xb7;
-                uint256 size = uint256(bytes32(header[offset:])) >> (256 - 8 * sizeOfSize);
-                offset += sizeOfSize + size;
-            } else if (prefix > 0x80) {
-                offset += prefix - 0x80;
-            }
-        }
-        if (uint8(header[offset]) != 0xa0) revert WrongHeader(height);
-        return bytes32(header[offset + 1:offset + 33]);
-    }
-
-    /// @dev The block that a seed comes from: the one after, or every 256th from there when it is
-    /// late. Exactly one of these can be read at any time, so nobody chooses among them.
-    function _seedHeight(uint256 height) internal view returns (uint256 source, bool late) {
-        source = height + 1;
-        uint256 current = _height();
-        if (current <= source) revert TooEarly(height + 2);
-        late = current > source + HASHES;
-        if (late) source += (current - source - 1) / HASHES * HASHES;
     }
 
     ////////////////////////////////////////////////////////////////

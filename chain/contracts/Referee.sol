@@ -5,6 +5,7 @@ import {Commitments} from "./Commitments.sol";
 import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Registry} from "./Registry.sol";
 import {Walk} from "./Walk.sol";
 
@@ -78,13 +79,13 @@ contract Referee is IReferee {
     mapping(bytes32 seal => uint256 height) public seals;
 
     /// @dev Makes its registry: neither can exist with another partner.
-    constructor(IExaminer examiner) {
+    constructor(IExaminer examiner, ISeeds seeds) {
         EXAMINER = examiner;
-        REGISTRY = _found();
+        REGISTRY = _found(seeds);
     }
 
-    function _found() internal virtual returns (Registry) {
-        return new Registry(address(this));
+    function _found(ISeeds seeds) internal virtual returns (Registry) {
+        return new Registry(address(this), seeds);
     }
 
     function _now() internal view virtual returns (uint256) {
@@ -129,9 +130,13 @@ contract Referee is IReferee {
         key = _keyOf(subject);
         _requireNew(_disputes[key]);
         uint256 bond = standing.bond * (4 + outsiders) / 4;
-        _requireValue(bond);
+        if (msg.value == 0) {
+            REGISTRY.spend(msg.sender, bond);
+        } else {
+            _requireValue(bond);
+            REGISTRY.deposit{value: bond}();
+        }
 
-        REGISTRY.deposit{value: bond}();
         docket.outsiders++;
         uint64 rank = OUTSIDER | (docket.opened + 1);
         Claimant memory own = Claimant(msg.sender, uint88(bond), false);
@@ -281,9 +286,12 @@ contract Referee is IReferee {
         bytes16 leaves,
         bytes32 salt,
         uint256 index,
-        bytes calldata shown
+        bytes calldata shown,
+        bytes32 sealSalt
     ) external {
         Registry.Shown memory right = REGISTRY.right(job, segment, place, leaves, salt);
+        bytes32 subject = keccak256(abi.encode(bytes32("challenge"), right.hash, place, index));
+        _openSeal(keccak256(abi.encode(msg.sender, subject, sealSalt)));
         if (index >= LEAVES) revert IRegistry.WrongIndex(LEAVES);
         IExaminer.Right memory said = IExaminer.Right({
             owner: right.owner,

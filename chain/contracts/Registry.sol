@@ -2,12 +2,13 @@
 pragma solidity 0.8.37;
 
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Panel} from "./Panel.sol";
 
 /// @title Registry
 /// @notice Holds all money, jobs, segments, panels and verdicts.
-/// @dev Makes no call except to pay out at the end of withdraw(). The referee calls this contract,
-/// never the other way round. Every move checks first, in the order in which the code reads, and
+/// @dev Makes no call except to pay out at the end of withdraw(), and to ask its seeds, which can
+/// change nothing. The referee calls this contract, never the other way round. Every move checks first, in the order in which the code reads, and
 /// changes afterwards.
 ///
 /// INVARIANT: the balance is at least all that is owed, held (escrows, pools, stakes, bonds, pots,
@@ -16,7 +17,7 @@ contract Registry is Panel {
     /// @notice The only account that may judge.
     address public immutable REFEREE;
 
-    constructor(address referee) {
+    constructor(address referee, ISeeds seeds) Panel(seeds) {
         REFEREE = referee;
     }
 
@@ -324,6 +325,11 @@ contract Registry is Panel {
     /// @notice Takes bonds and query fees, which the referee keeps account of.
     function deposit() external payable onlyReferee {}
 
+    /// @notice Takes a bond from what its owner is owed.
+    function spend(address owner, uint256 amount) external onlyReferee {
+        _spend(owner, amount);
+    }
+
     /// @notice Owes what was deposited, or was in a bond or stake that the referee was told of.
     function credit(address owner, uint256 amount) external onlyReferee {
         _owe(owner, amount);
@@ -424,7 +430,7 @@ contract Registry is Panel {
         found.firstStep = _firstStep(job, segment.index);
     }
 
-    /// @notice The right at a place, also of a segment that is final or void.
+    /// @notice The right at a place, of a segment that stands and is not final.
     /// @param leaves As they were revealed, with the salt.
     function right(
         bytes32 key,
@@ -439,6 +445,8 @@ contract Registry is Panel {
     {
         Job storage job = _jobs[key];
         Seat memory seat;
+        _requireSubject(key, job, segment.index, _hashSegment(key, segment));
+        if (_isAnswered(job, segment.index)) revert WrongIndex(job.finalized);
         (found.hash, seat) = _requireRight(key, segment, place);
         Tally storage tally = _tallies[found.hash];
         found.seed = bytes32(uint256(tally.seed));

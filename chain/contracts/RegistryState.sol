@@ -255,6 +255,17 @@ abstract contract RegistryState is IRegistry {
         if (msg.value != expected) revert WrongValue(expected);
     }
 
+    /// @dev A bond comes with the move, or from what its sender is owed: never a part from each.
+    function _takeBond(uint256 amount) internal {
+        if (msg.value == 0) _spend(msg.sender, amount);
+        else _requireValue(amount);
+    }
+
+    function _spend(address owner, uint256 amount) internal {
+        if (owed[owner] < amount) revert WrongValue(amount);
+        owed[owner] -= amount;
+    }
+
     function _requireNotAfter(uint256 time) internal view {
         if (_now() > time) revert TooLate(time);
     }

@@ -13,12 +13,12 @@ enum {
     CALL_DATA_MAX = 128 * 1024,
 };
 
-static json_t *account_params(const struct address *account)
+static json_t *account_params(const struct address *account, const char *block)
 {
     char text[ADDRESS_TEXT_SIZE];
 
     address_print(text, account);
-    return json_pack("[s, s]", text, "latest");
+    return json_pack("[s, s]", text, block);
 }
 
 enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error)
@@ -29,8 +29,15 @@ enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error)
 enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
                       struct error *error)
 {
-    return poll_largest(rpc, nonce, "eth_getTransactionCount", account_params(account), NULL,
-                        error);
+    return poll_largest(rpc, nonce, "eth_getTransactionCount", account_params(account, "latest"),
+                        NULL, error);
+}
+
+enum status evm_pending_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
+                              struct error *error)
+{
+    return poll_largest(rpc, nonce, "eth_getTransactionCount", account_params(account, "pending"),
+                        NULL, error);
 }
 
 static enum status reduce_chain_id(char **text, const json_t *answer, const void *subject,
@@ -88,13 +95,27 @@ enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *acc
     struct uint256 wide;
     enum status status;
 
-    TRY(poll_majority(rpc, &answer, poll_whole("eth_getBalance", account_params(account)), error));
+    TRY(poll_majority(rpc, &answer, poll_whole("eth_getBalance", account_params(account, "latest")),
+                      error));
     status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
     json_decref(answer);
     TRY(status);
     return wei_from_uint256(balance, &wide)
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT, "a balance of more money than there is");
+}
+
+enum status evm_code_at(struct rpc *rpc, uint8_t *code, size_t room, size_t *size,
+                        const struct address *contract, struct error *error)
+{
+    json_t *answer;
+    enum status status;
+
+    TRY(poll_majority(rpc, &answer, poll_whole("eth_getCode", account_params(contract, "latest")),
+                      error));
+    status = rpc_value_data(code, room, size, answer, "eth_getCode", error);
+    json_decref(answer);
+    return status;
 }
 
 /* ---- receipts ----------------------------------------------------------------- */

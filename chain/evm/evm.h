@@ -25,6 +25,9 @@ struct evm_fees {
 MUST_CHECK enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error);
 MUST_CHECK enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
                                  struct error *error);
+/* With what waits in the pool behind what is in blocks. */
+MUST_CHECK enum status evm_pending_nonce(struct rpc *rpc, uint64_t *nonce,
+                                         const struct address *account, struct error *error);
 MUST_CHECK enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error);
 
 /* Asks each endpoint for its chain. One of another chain is not asked again until it is of this
@@ -39,6 +42,10 @@ MUST_CHECK enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *recei
 MUST_CHECK enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_t *size,
                                 const struct address *from, const struct address *to, wei value,
                                 const uint8_t *data, size_t data_size, struct error *error);
+
+/* The code that stands at an address. STATUS_OVER_LIMIT: more than the room. */
+MUST_CHECK enum status evm_code_at(struct rpc *rpc, uint8_t *code, size_t room, size_t *size,
+                                   const struct address *contract, struct error *error);
 
 /* What a transaction should offer. One endpoint says it, so the caller bounds it. */
 MUST_CHECK enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error);

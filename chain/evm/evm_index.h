@@ -25,7 +25,7 @@
 struct evm_index {
     struct database *sql; /* with EVENT_LOG_SCHEMA */
     struct rpc *rpc;
-    struct address contracts[EVM_CONTRACTS_MAX]; /* the registry, and its referee */
+    struct address contracts[EVM_CONTRACTS_MAX]; /* the registry, its referee and its seeds */
     size_t contract_count;
     uint64_t first_height;
     uint64_t head; /* as of the last round */

@@ -16,7 +16,7 @@
 #include "chain/game/game.h"
 
 #define EVM_LOGS_MAX      10000 /* of one reply */
-#define EVM_CONTRACTS_MAX 2
+#define EVM_CONTRACTS_MAX 3
 
 struct evm_logs {
     struct game_log *logs; /* their data are in bytes */

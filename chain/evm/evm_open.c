@@ -43,7 +43,8 @@ enum status evm_open_outbox(struct outbox **opened, struct rpc *rpc,
                                     .chain_id = chain_id,
                                     .depth = options->depth,
                                     .replace_after_s = options->replace_after_s,
-                                    .fee_most = uint256_of(0)};
+                                    .fee_most = uint256_of(0),
+                                    .log = options->log};
     struct uint256 gwei = uint256_of(1000000000);
 
     if (options->signer == NULL) {

@@ -10,8 +10,10 @@
 #include "chain/contracts/compiled/examiner_code.h"
 #include "chain/contracts/compiled/referee_code.h"
 #include "chain/contracts/compiled/rules_code.h"
+#include "chain/contracts/compiled/seeds_code.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_open.h"
+#include "chain/evm/evm_seeds.h"
 #include "chain/evm/ledger_evm.h"
 
 enum {
@@ -37,6 +39,7 @@ struct deployed_contract {
     const char *code;
     struct address arguments[ARGUMENTS_MAX];
     size_t argument_count;
+    uint32_t number; /* in place of addresses; 0: none */
 };
 
 /* The contract's code and its arguments. *data is the caller's. */
@@ -53,6 +56,9 @@ static enum status make_creation(uint8_t **data, size_t *size,
     abi_writer_init(&writer, *data + *size, room - *size);
     for (size_t i = 0; i < contract->argument_count; i++) {
         abi_put_address(&writer, &contract->arguments[i]);
+    }
+    if (contract->number != 0) {
+        abi_put_u64(&writer, contract->number);
     }
     *size += writer.used;
     return STATUS_OK;
@@ -132,9 +138,10 @@ out:
     return wait_for_contract(deployment, name, address, height, error);
 }
 
-/* Rules, examiner, and the referee, which makes the registry: neither exists without the other. */
+/* Rules, examiner, seeds, and the referee, which makes the registry: neither exists without the
+ * other. */
 static enum status put_up_all(struct deployment *deployment, struct address *registry,
-                              uint64_t *height, struct error *error)
+                              uint64_t *height, uint32_t seed_delay, struct error *error)
 {
     const struct deployed_contract rules[ARGUMENTS_MAX] = {
         {.name = "rules of moves", .code = RULES_MOVES_CODE},
@@ -146,9 +153,12 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
     struct deployed_contract examiner = {
         .name = "examiner", .code = EXAMINER_CODE, .argument_count = ARGUMENTS_MAX};
     struct deployed_contract referee = {
-        .name = "referee", .code = REFEREE_CODE, .argument_count = 1};
+        .name = "referee", .code = REFEREE_CODE, .argument_count = 2};
+    const struct deployed_contract seeds = {
+        .name = "seeds", .code = HEADER_SEEDS_CODE, .number = seed_delay};
     struct address address;
-    uint64_t gas = gas_to_come(deployment, &examiner) + gas_to_come(deployment, &referee);
+    uint64_t gas = gas_to_come(deployment, &examiner) + gas_to_come(deployment, &referee) +
+                   gas_to_come(deployment, &seeds);
 
     for (size_t i = 0; i < ARGUMENTS_MAX; i++) {
         gas += gas_to_come(deployment, &rules[i]);
@@ -159,6 +169,7 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
         TRY(put_up(deployment, &rules[i], &examiner.arguments[i], height, error));
     }
     TRY(put_up(deployment, &examiner, &referee.arguments[0], height, error));
+    TRY(put_up(deployment, &seeds, &referee.arguments[1], height, error));
     TRY(put_up(deployment, &referee, &address, height, error));
     *registry = address_of_contract(&address, REGISTRY_OF_REFEREE);
     return STATUS_OK;
@@ -170,13 +181,15 @@ enum status ledger_evm_deploy(const struct ledger_options *options, const char *
 {
     struct deployment deployment = {.options = options, .name = name, .timeout_s = timeout_s};
     uint64_t chain_id = 0;
+    uint32_t seed_delay = 0;
     enum status status;
 
     TRY_OUT(evm_open_rpc(&deployment.rpc, options, error));
     TRY_OUT(evm_chain_id(deployment.rpc, &chain_id, error));
+    TRY_OUT(evm_seeds_delay(&seed_delay, chain_id, error));
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));
     TRY_OUT(evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error));
-    status = put_up_all(&deployment, registry, height, error);
+    status = put_up_all(&deployment, registry, height, seed_delay, error);
 out:
     outbox_close(deployment.outbox);
     rpc_free(deployment.rpc);

@@ -10,6 +10,7 @@
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
 #include "chain/evm/evm_open.h"
+#include "chain/evm/evm_seeds.h"
 #include "chain/evm/ledger_evm.h"
 #include "chain/evm/outbox.h"
 #include "chain/game/event_log.h"
@@ -35,7 +36,7 @@ static const uint32_t gas_of[GAME_MOVE_KINDS] = {
     [GAME_SEAL_CLAIM] = 80000,   [GAME_CLAIM] = 900000,      [GAME_ALARM] = 900000,
     [GAME_ANSWER] = 200000,      [GAME_QUERY] = 600000,      [GAME_REPLY] = 500000,
     [GAME_CONVICT] = 6000000,    [GAME_TIMEOUT] = 1500000,   [GAME_LAPSE] = 1000000,
-    [GAME_PAY] = 250000,         [GAME_CHALLENGE] = 1000000,
+    [GAME_PAY] = 250000,         [GAME_CHALLENGE] = 1000000, [GAME_FIX] = 150000,
 };
 
 /* For each byte of a move: its calldata, and what is computed from it. */
@@ -57,6 +58,7 @@ struct evm {
     struct address account;
     struct address registry;
     struct address referee;
+    struct evm_seeds seeds;
     uint8_t data[GAME_LOG_SIZE_MAX]; /* of the entry that was read last */
 };
 
@@ -65,7 +67,7 @@ struct evm {
 /* Moves of a dispute do not wait for the next round. */
 static bool is_urgent(enum game_move_kind kind)
 {
-    return game_move_is_of_referee(kind);
+    return game_move_contract(kind) == GAME_REFEREE;
 }
 
 /* The outbox is the account's on the whole chain: an equal move on another registry is another. */
@@ -100,25 +102,6 @@ static enum status evm_afford(void *self, enum game_move_kind kind, wei value, s
     return outbox_check_purse(evm->outbox, value, gas_of[kind], 0, error);
 }
 
-/* The header of the block that the seed of a segment comes from: see _seedHeight in Registry.sol.
- * The move comes into the next block or a later one. */
-static enum status find_header(struct evm *evm, uint8_t header[GAME_HEADER_MAX], size_t *size,
-                               uint64_t height, struct error *error)
-{
-    uint64_t head;
-    uint64_t at = height + 1;
-
-    TRY(evm_head(evm->rpc, &head, error));
-    if (head < at) {
-        return error_set(error, STATUS_UNREACHABLE,
-                         "the block that the seats are drawn from is not there yet");
-    }
-    if (head + 1 > at + GAME_SEED_BLOCKS) {
-        at += (head - at) / GAME_SEED_BLOCKS * GAME_SEED_BLOCKS;
-    }
-    return evm_header_at(evm->rpc, header, size, at, error);
-}
-
 /* Is a draw of this name on its way, or done? Another one may have another header. */
 static bool is_under_way(struct evm *evm, const char *name)
 {
@@ -135,8 +118,11 @@ static bool is_under_way(struct evm *evm, const char *name)
 static enum status submit(struct evm *evm, const char *name, const struct game_move *move,
                           struct error *error)
 {
-    const struct address *contract =
-        game_move_is_of_referee(move->kind) ? &evm->referee : &evm->registry;
+    const struct address *const contracts[] = {
+        [GAME_REGISTRY] = &evm->registry,
+        [GAME_REFEREE] = &evm->referee,
+        [GAME_SEEDS] = &evm->seeds.contract,
+    };
     char full[OUTBOX_NAME_MAX + 1];
     uint8_t *data;
     size_t size;
@@ -149,8 +135,8 @@ static enum status submit(struct evm *evm, const char *name, const struct game_m
         return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
     }
     game_move_encode(data, &size, move);
-    status =
-        outbox_add(evm->outbox, full, contract, move->value, data, size, gas_of_move(move), error);
+    status = outbox_add(evm->outbox, full, contracts[game_move_contract(move->kind)], move->value,
+                        data, size, gas_of_move(move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
         struct error weather; /* the move is on disk: after a failure ledger_work sends it */
@@ -169,7 +155,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
                               struct error *error)
 {
     struct evm *evm = self;
-    uint8_t header[GAME_HEADER_MAX];
+    uint8_t proof[GAME_HEADER_MAX];
     struct game_move drawn;
 
     if (move->kind != GAME_DRAW) {
@@ -179,8 +165,8 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
         return STATUS_OK;
     }
     drawn = *move;
-    drawn.header.bytes = header;
-    TRY(find_header(evm, header, &drawn.header.size, move->segment.height, error));
+    drawn.proof.bytes = proof;
+    TRY(evm_seeds_prove(&evm->seeds, evm->rpc, proof, &drawn.proof.size, &move->segment, error));
     return submit(evm, name, &drawn, error);
 }
 
@@ -249,6 +235,13 @@ static size_t list_endpoints(const void *self, struct ledger_endpoint list[LEDGE
         (void)snprintf(list[i].reason, sizeof(list[i].reason), "%s", state.reason);
     }
     return count;
+}
+
+static enum status count_reopened(void *self, uint64_t *count, struct error *error)
+{
+    struct evm *evm = self;
+
+    return evm->outbox == NULL ? STATUS_OK : outbox_reopened(evm->outbox, count, error);
 }
 
 static enum status work(struct evm *evm, struct error *error)
@@ -469,7 +462,16 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
     TRY(evm_block_at(evm->rpc, &block, height, error));
     clock->height = block.height;
     clock->time_s = block.time_s;
+    clock->seed_delay = evm->seeds.delay;
     return STATUS_OK;
+}
+
+static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
+                             struct error *error)
+{
+    struct evm *evm = self;
+
+    return evm_seeds_fixed(&evm->seeds, evm->rpc, source, height, time_s, error);
 }
 
 /* ---- opening ------------------------------------------------------------------ */
@@ -496,8 +498,29 @@ static const struct ledger_backend backend = {
     .get_account = get_account,
     .afford = evm_afford,
     .get_clock = get_clock,
+    .get_fixed = get_fixed,
+    .reopened = count_reopened,
     .endpoints = list_endpoints,
 };
+
+/* A registry that answers nothing: is the endpoint not that far yet, or the address wrong? */
+static enum status explain_silence(struct evm *evm, uint64_t first_height, struct error *error)
+{
+    struct error wrong = *error;
+    struct ledger_clock clock;
+
+    TRY(get_clock(evm, &clock, error));
+    if (clock.height < first_height || ledger_is_stale(&clock)) {
+        (void)error_set(error, STATUS_UNREACHABLE,
+                        "the registry is not there at block %llu, which is %llu s old: the "
+                        "endpoint is still behind, or the address is wrong",
+                        (unsigned long long)clock.height, (unsigned long long)ledger_age_s(&clock));
+        error_advise(error, "wait until the endpoint has caught up, or name another one");
+        return STATUS_UNREACHABLE;
+    }
+    *error = wrong;
+    return STATUS_BAD_FORMAT;
+}
 
 static enum status find_referee(struct evm *evm, struct error *error)
 {
@@ -528,8 +551,8 @@ static enum status open_event_log(struct evm *evm, const struct ledger_options *
     }
     evm->index = (struct evm_index){.sql = &evm->sql,
                                     .rpc = evm->rpc,
-                                    .contracts = {evm->registry, evm->referee},
-                                    .contract_count = 2,
+                                    .contracts = {evm->registry, evm->referee, evm->seeds.contract},
+                                    .contract_count = 3,
                                     .first_height = options->first_height};
     return database_open(&evm->sql, path, schema, error);
 }
@@ -557,6 +580,9 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
     evm->chain_id = chain_id;
     TRY_OUT(file_make_folder(options->state_dir, error, 0700));
+    status = evm_seeds_find(&evm->seeds, evm->rpc, &evm->registry, chain_id, error);
+    TRY_OUT(status == STATUS_BAD_FORMAT ? explain_silence(evm, options->first_height, error)
+                                        : status);
     TRY_OUT(find_referee(evm, error));
     TRY_OUT(open_event_log(evm, options, chain_id, error));
     TRY_OUT(evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error));

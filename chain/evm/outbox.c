@@ -11,13 +11,14 @@
 #include "base/io/file.h"
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm.h"
+#include "chain/evm/outbox_fees.h"
 #include "chain/evm/transaction.h"
 
 enum {
     POOL_CHECK_MS = 3000, /* how often a pending transaction is looked for in the pool */
-    BUMP_PERCENT = 113,   /* nodes want 10 % more, some 12.5 %; tip and fee alike */
     LOST_DEPTH = 12,      /* blocks, at least, until a nonce used by others counts as lost */
     BATCH_MAX = 256,
+    TRANSFER_GAS = 21000,
 };
 
 static const char schema[] =
@@ -295,38 +296,13 @@ static enum status send_raw(struct outbox *outbox, struct intent *intent, const 
                         now_ms(), status == STATUS_OK || found ? "" : trouble.text, intent->id);
 }
 
-/* tip and fee for a transaction that is sent now; within the ceiling, or STATUS_REFUSED. */
-static enum status fees_within(const struct outbox *outbox, struct transaction *transaction,
-                               struct evm_fees *fees, struct error *error)
-{
-    struct uint256 fee;
-    struct uint256 least;
-
-    transaction->kind = fees->has_base_fee ? TRANSACTION_FEE_MARKET : TRANSACTION_LEGACY;
-    if (uint256_compare(&fees->tip_wei, &outbox->options.fee_most) > 0) {
-        fees->tip_wei = outbox->options.fee_most;
-    }
-    if (uint256_add(&least, &fees->base_wei, &fees->tip_wei) != STATUS_OK ||
-        uint256_compare(&least, &outbox->options.fee_most) > 0) {
-        return error_set(error, STATUS_REFUSED, "gas costs more than the ceiling allows: waiting");
-    }
-    fee = least;
-    if (fees->has_base_fee && uint256_add(&fee, &least, &fees->base_wei) != STATUS_OK) {
-        fee = least;
-    }
-    transaction->tip_wei_max = fees->tip_wei;
-    transaction->fee_wei_max =
-        uint256_compare(&fee, &outbox->options.fee_most) > 0 ? outbox->options.fee_most : fee;
-    return STATUS_OK;
-}
-
 static enum status choose_fees(struct outbox *outbox, struct transaction *transaction,
                                struct error *error)
 {
     struct evm_fees fees;
 
     TRY(evm_fees_now(outbox->rpc, &fees, error));
-    return fees_within(outbox, transaction, &fees, error);
+    return outbox_fees_within(transaction, &fees, &outbox->options.fee_most, error);
 }
 
 static enum status store_attempt(struct outbox *outbox, const struct intent *intent,
@@ -386,27 +362,6 @@ out:
     return status;
 }
 
-/* What nodes want to see in the account for the first transaction: its gas at the most that it
- * offers. Later ones count at the price of now. False: past 96 bits. */
-static bool need_of(wei *need, wei value, uint64_t gas, uint64_t later_gas,
-                    const struct transaction *transaction, const struct evm_fees *fees)
-{
-    struct uint256 first;
-    struct uint256 price;
-    struct uint256 later;
-    wei amount;
-
-    if (uint256_multiply(&first, &transaction->fee_wei_max, gas) != STATUS_OK ||
-        uint256_add(&price, &fees->base_wei, &transaction->tip_wei_max) != STATUS_OK ||
-        uint256_multiply(&later, &price, later_gas) != STATUS_OK ||
-        uint256_add(&first, &first, &later) != STATUS_OK || !wei_from_uint256(&amount, &first) ||
-        amount > WEI_MAX || value > WEI_MAX) {
-        return false;
-    }
-    *need = value + amount;
-    return true;
-}
-
 enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas, uint64_t later_gas,
                                struct error *error)
 {
@@ -422,9 +377,9 @@ enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas, u
 
     error_init(&unknown);
     if (evm_fees_now(outbox->rpc, &fees, &unknown) != STATUS_OK ||
-        fees_within(outbox, &transaction, &fees, &unknown) != STATUS_OK ||
+        outbox_fees_within(&transaction, &fees, &outbox->options.fee_most, &unknown) != STATUS_OK ||
         evm_balance(outbox->rpc, &balance, account, &unknown) != STATUS_OK ||
-        !need_of(&need, value, gas, later_gas, &transaction, &fees) || balance >= need) {
+        !outbox_fees_need(&need, value, gas, later_gas, &transaction, &fees) || balance >= need) {
         return STATUS_OK;
     }
     address_print(account_text, account);
@@ -470,7 +425,6 @@ static enum status start(struct outbox *outbox, struct intent *intent, struct er
 {
     struct transaction transaction;
     struct error trouble;
-    int64_t next = 0;
     bool refused;
     enum status status = check_refused(outbox, intent, &refused, error);
 
@@ -483,31 +437,11 @@ static enum status start(struct outbox *outbox, struct intent *intent, struct er
     if (status != STATUS_OK) {
         return note_trouble(outbox, intent, &trouble, error);
     }
-    TRY(database_number(&outbox->sql, &next, 0, error,
-                        "SELECT max(nonce) + 1 FROM intents WHERE state IN (?, ?, ?)", "iii",
-                        (int64_t)OUTBOX_SENT, (int64_t)OUTBOX_MINED, (int64_t)OUTBOX_FINAL));
-    transaction.nonce =
-        (uint64_t)next > outbox->account_nonce ? (uint64_t)next : outbox->account_nonce;
+    TRY(outbox_depth_nonce(&outbox->sql, &transaction.nonce, outbox->account_nonce, error));
     return sign_and_send(outbox, intent, &transaction, error);
 }
 
 /* ---- what is in the pool ------------------------------------------------------ */
-
-static bool raise(struct uint256 *value, const struct uint256 *most)
-{
-    struct uint256 raised;
-    struct uint256 one = uint256_of(1);
-
-    if (uint256_multiply(&raised, value, BUMP_PERCENT) != STATUS_OK) {
-        return false;
-    }
-    (void)uint256_divide(&raised, &raised, 100);
-    if (uint256_add(&raised, &raised, &one) != STATUS_OK || uint256_compare(&raised, most) > 0) {
-        return false;
-    }
-    *value = raised;
-    return true;
-}
 
 /* The newest attempt's bytes and fees. raw is the caller's to free. */
 static enum status load_attempt(struct outbox *outbox, const struct intent *intent, uint8_t **raw,
@@ -555,8 +489,8 @@ static enum status replace(struct outbox *outbox, struct intent *intent, struct 
     memset(&transaction, 0, sizeof(transaction));
     error_init(&trouble);
     status = choose_fees(outbox, &transaction, &trouble);
-    if (status == STATUS_OK &&
-        (!raise(&tip, &outbox->options.fee_most) || !raise(&fee, &outbox->options.fee_most))) {
+    if (status == STATUS_OK && (!outbox_fees_raise(&tip, &outbox->options.fee_most) ||
+                                !outbox_fees_raise(&fee, &outbox->options.fee_most))) {
         status = error_set(&trouble, STATUS_REFUSED,
                            "in the pool, and the ceiling allows no dearer replacement");
     }
@@ -743,13 +677,56 @@ enum status outbox_send(struct outbox *outbox, struct error *error)
     return status == STATUS_OK ? start_waiting(outbox, error) : status;
 }
 
+/* Looks for a reorganization that took back what counted as final. */
+static enum status look_back(struct outbox *outbox, struct error *error)
+{
+    uint64_t count;
+
+    TRY(outbox_depth_reopen(&outbox->sql, outbox->rpc, &count, error));
+    if (count > 0) {
+        log_warn(outbox->options.log, "ledger",
+                 "a reorganization deeper than --depth %u took back %llu moves of ours that "
+                 "counted as final: those that are gone are sent again",
+                 (unsigned)outbox->options.depth, (unsigned long long)count);
+    }
+    return STATUS_OK;
+}
+
+/* A transaction to ourselves, of nothing, where a nonce is left without one. */
+static enum status fill_gap(struct outbox *outbox, struct error *error)
+{
+    const struct address *own = signer_address(outbox->signer);
+    char name[OUTBOX_NAME_MAX + 1];
+    bool gap;
+
+    TRY(outbox_depth_gap(&outbox->sql, outbox->rpc, &gap, outbox->account_nonce, own, error));
+    if (!gap) {
+        return STATUS_OK;
+    }
+    (void)snprintf(name, sizeof(name), "nothing at nonce %llu of height %llu",
+                   (unsigned long long)outbox->account_nonce, (unsigned long long)outbox->head);
+    log_warn(outbox->options.log, "ledger",
+             "no transaction has nonce %llu, and later ones wait for it: one to ourselves takes "
+             "its place",
+             (unsigned long long)outbox->account_nonce);
+    TRY(outbox_add(outbox, name, own, 0, "", 0, TRANSFER_GAS, error));
+    return start_waiting(outbox, error);
+}
+
+enum status outbox_reopened(struct outbox *outbox, uint64_t *count, struct error *error)
+{
+    return outbox_depth_count(&outbox->sql, count, error);
+}
+
 enum status outbox_work(struct outbox *outbox, struct error *error)
 {
     TRY(evm_head(outbox->rpc, &outbox->head, error));
     TRY(evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error));
+    TRY(look_back(outbox, error));
     TRY(for_each(outbox, OUTBOX_MINED, BATCH_MAX, check_mined, error));
     TRY(for_each(outbox, OUTBOX_SENT, BATCH_MAX, check_sent, error));
-    return start_waiting(outbox, error);
+    TRY(start_waiting(outbox, error));
+    return fill_gap(outbox, error);
 }
 
 enum status outbox_look(struct outbox *outbox, struct outbox_status *found, const char *name,

@@ -4,7 +4,9 @@
  * The caller names each intent; the same name again is not a second transaction. Each is signed and
  * stored before it is sent, so after a crash the same bytes are sent again, never others. A
  * transaction that stays in the pool is replaced by a dearer one, up to the user's ceiling. One
- * that a reorganization removed is sent again. One whose nonce another transaction used gets a new
+ * that a reorganization removed is sent again, also one that was deep enough to count as final. A
+ * nonce that is left without a transaction, so that later ones wait for ever, gets one that does
+ * nothing. One whose nonce another transaction used gets a new
  * nonce, once that is final.
  *
  * One process at a time: the file is locked. The outbox signs with one key on one chain.
@@ -16,6 +18,7 @@
 #include "chain/codec/address.h"
 #include "chain/codec/keccak.h"
 #include "chain/codec/wei.h"
+#include "chain/evm/outbox_depth.h"
 #include "chain/evm/rpc/rpc.h"
 #include "chain/keys/signer.h"
 
@@ -23,20 +26,13 @@
 #define OUTBOX_REVERT_MAX 256
 #define OUTBOX_FLIGHT_MAX 64 /* transactions in the pool at once */
 
-enum outbox_state {
-    OUTBOX_WAITING = 1, /* written down; not signed */
-    OUTBOX_SENT = 2,    /* signed; sent unless the program crashed in between */
-    OUTBOX_MINED = 3,   /* in a block that may still be reorganized away */
-    OUTBOX_FINAL = 4,   /* deep enough */
-    OUTBOX_REFUSED = 5, /* the contract would refuse it; never sent */
-};
-
 struct outbox_options {
     const char *path; /* of the sqlite3 file; path and ".lock" belong to the outbox */
     uint64_t chain_id;
     uint32_t depth;           /* blocks on top of a transaction's until it is final; 0: none */
     uint32_t replace_after_s; /* in the pool before it is replaced */
     struct uint256 fee_most;  /* wei per gas that the user is ready to pay */
+    const struct log *log; /* learns of reorganizations that are deeper than depth; may be NULL */
 };
 
 struct outbox_status {
@@ -79,6 +75,9 @@ MUST_CHECK enum status outbox_work(struct outbox *outbox, struct error *error);
 
 /* Only signs and sends what waits: for urgent moves. */
 MUST_CHECK enum status outbox_send(struct outbox *outbox, struct error *error);
+
+/* How many transactions were final and then taken back, ever. */
+MUST_CHECK enum status outbox_reopened(struct outbox *outbox, uint64_t *count, struct error *error);
 
 /* STATUS_NOT_FOUND for a name that was never added. */
 MUST_CHECK enum status outbox_look(struct outbox *outbox, struct outbox_status *status,

@@ -259,6 +259,20 @@ struct hash32 game_claim_seal(const struct address *claimant, const struct hash3
     return keccak256(bytes, writer.used);
 }
 
+struct hash32 game_challenge_hash(const struct hash32 *segment_hash, uint32_t place, uint32_t which)
+{
+    const struct hash32 word = {"challenge"};
+    uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
+    struct abi_writer writer;
+
+    abi_writer_init(&writer, bytes, sizeof(bytes));
+    abi_put_hash(&writer, &word);
+    abi_put_hash(&writer, segment_hash);
+    abi_put_u64(&writer, place);
+    abi_put_u64(&writer, which);
+    return keccak256(bytes, writer.used);
+}
+
 struct game_subject game_subject_of(const struct game_case *shown)
 {
     struct game_subject subject = {.client = shown->client,

@@ -49,6 +49,8 @@
 #define GAME_POT_SHARE     4   /* of the stake, to the claimant and to the client each */
 #define GAME_SEED_SIZE     8   /* bytes */
 #define GAME_SEED_BLOCKS   256 /* how far back a seed can be read, and the step to the next */
+#define GAME_SEED_DELAY    1   /* from a commit to its seed, embedded: chain/evm/seed_delays.h */
+#define GAME_FIX_AFTER_S   (7 * 86400) /* from a commit: then anybody fixes its seed */
 #define GAME_CONTACT_MAX   256
 #define GAME_HEADER_MAX    1024 /* of a block */
 #define GAME_ALLOW_MAX     32   /* siblings in an allow-list */
@@ -224,7 +226,16 @@ enum game_move_kind {
     GAME_LAPSE,
     GAME_PAY,
     GAME_CHALLENGE,
+    /* To the seeds of the registry. */
+    GAME_FIX,
     GAME_MOVE_KINDS,
+};
+
+/* Which contract of a registry's three takes a move. */
+enum game_contract {
+    GAME_REGISTRY,
+    GAME_REFEREE,
+    GAME_SEEDS,
 };
 
 /* Which fields count depends on the kind, as the contract's functions say. */
@@ -234,8 +245,8 @@ struct game_move {
     /* Of the job; of the claim for ANSWER, QUERY, REPLY, CONVICT, TIMEOUT, LAPSE. */
     struct hash32 key;
     struct game_terms terms;
-    struct game_segment segment;
-    struct hash32 about; /* the hash of a segment: SEAL, REVEAL */
+    struct game_segment segment; /* FIX: only its height and time */
+    struct hash32 about;         /* the hash of a segment: SEAL, REVEAL */
     uint32_t index;      /* of a segment: REWIND, COMMIT, SEAL, REVEAL; which leaf: CHALLENGE */
     uint32_t generation; /* PAY */
     uint32_t count;      /* entries of ENLIST */
@@ -247,12 +258,13 @@ struct game_move {
     struct digest root;  /* the trace root of ANSWER */
     struct hash32 seal;
     struct hash32 salt;
+    struct hash32 seal_salt;     /* CHALLENGE: of its own seal */
     struct game_leaves leaves;   /* REVEAL, CHALLENGE */
     struct address account;      /* where WITHDRAW pays to */
     struct game_hashes states;   /* COMMIT */
     struct game_hashes path;     /* in an allow-list: ACCEPT, ENLIST */
     struct game_bytes contact;   /* OPEN, ACCEPT, ENLIST, ANNOUNCE */
-    struct game_bytes header;    /* of a block: DRAW; a ledger fills it in */
+    struct game_bytes proof;     /* of the random: DRAW; a ledger fills it in */
     struct game_case shown;      /* CLAIM, ALARM */
     struct game_subject subject; /* QUERY, CONVICT */
     struct game_bytes queried;   /* REPLY: as in the event QUERIED */
@@ -296,6 +308,8 @@ enum game_event_kind {
     GAME_PAID,
     GAME_QUERIED,
     GAME_REPLIED,
+    /* Of the seeds. */
+    GAME_FIXED,
     GAME_EVENT_KINDS,
 };
 
@@ -330,7 +344,10 @@ struct game_event {
     /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED, the segment of DISPROVED. */
     struct hash32 seal;
     struct game_leaves leaves; /* REVEALED */
-    uint64_t time_s;           /* until when the next move must come; the start of ROUND */
+    uint64_t
+        time_s; /* until when the next move must come; the start of ROUND; FIXED: of the block */
+    uint64_t height;           /* FIXED: of the block of the commits */
+    uint64_t source;           /* FIXED: the block that their seeds come from now */
     wei amount;                /* a reward, penalty, payment or bond */
     bool flag;                 /* DRAWN: covered */
     struct game_bytes contact; /* OPENED, ACCEPTED, ENLISTED, ANNOUNCED; borrowed */
@@ -420,8 +437,7 @@ void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move
 /* The move borrows from bytes. Only what game_move_encode() would write is decoded. */
 MUST_CHECK enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_t size);
 
-/* Is it a move of the referee's contract? */
-bool game_move_is_of_referee(enum game_move_kind kind);
+enum game_contract game_move_contract(enum game_move_kind kind);
 
 /* The first topic of the logs of an event. */
 struct hash32 game_event_topic(enum game_event_kind kind);
@@ -468,6 +484,10 @@ struct hash32 game_subject_hash(const struct hash32 *segment_hash, uint32_t step
 struct hash32 game_claim_key(const struct hash32 *subject_hash, uint32_t round);
 struct hash32 game_claim_seal(const struct address *claimant, const struct hash32 *subject_hash,
                               const struct hash32 *salt);
+
+/* What the seal of a challenge is about: a tag of the right at a place. */
+struct hash32 game_challenge_hash(const struct hash32 *segment_hash, uint32_t place,
+                                  uint32_t which);
 
 /* What later moves of the claimant show of a case. */
 struct game_subject game_subject_of(const struct game_case *shown);

@@ -64,9 +64,9 @@ const char *game_move_name(enum game_move_kind kind)
     return game_move_codecs[kind].name;
 }
 
-bool game_move_is_of_referee(enum game_move_kind kind)
+enum game_contract game_move_contract(enum game_move_kind kind)
 {
-    return kind >= GAME_SEAL_CLAIM;
+    return kind < GAME_SEAL_CLAIM ? GAME_REGISTRY : kind == GAME_FIX ? GAME_SEEDS : GAME_REFEREE;
 }
 
 /* ---- events ----------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /*
  * game_tables.c - see game_tables.h.
  *
- * The order of the rows is the order of the arguments in chain/contracts/IRegistry.sol and
- * IReferee.sol; the topics of an event come first.
+ * The order of the rows is the order of the arguments in chain/contracts/IRegistry.sol,
+ * IReferee.sol and ISeeds.sol; the topics of an event come first.
  */
 #include "chain/game/game_tables.h"
 
@@ -128,7 +128,7 @@ static const struct field announce_rows[] = {MOVE(key, BYTES32), MOVE(contact, B
 static const struct field draw_rows[] = {
     MOVE(key, BYTES32),
     MOVE_TUPLE(segment, segment_fields),
-    MOVE(header, BYTES),
+    MOVE(proof, BYTES),
 };
 static const struct field seal_rows[] = {
     MOVE(key, BYTES32), MOVE(index, U32),    MOVE(about, BYTES32),
@@ -172,8 +172,10 @@ static const struct field challenge_rows[] = {
     MOVE(key, BYTES32),   MOVE_TUPLE(segment, segment_fields),
     MOVE(place, U32),     MOVE(leaves, LEAVES),
     MOVE(salt, BYTES32),  MOVE(index, U32),
-    MOVE(payload, BYTES),
+    MOVE(payload, BYTES), MOVE(seal_salt, BYTES32),
 };
+
+static const struct field fix_rows[] = {MOVE(segment.height, U64), MOVE(segment.time_s, U64)};
 
 const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_OPEN] = {"open", "open(" TERMS_TYPE ",bytes)", FIELDS(open_rows)},
@@ -211,8 +213,10 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_LAPSE] = {"lapse", "lapse(bytes32)", FIELDS(key_rows)},
     [GAME_PAY] = {"pay", "pay(bytes32,uint256)", FIELDS(pay_rows)},
     [GAME_CHALLENGE] = {"challenge",
-                        "challenge(bytes32," SEGMENT_TYPE ",uint256,bytes16,bytes32,uint256,bytes)",
+                        "challenge(bytes32," SEGMENT_TYPE
+                        ",uint256,bytes16,bytes32,uint256,bytes,bytes32)",
                         FIELDS(challenge_rows)},
+    [GAME_FIX] = {"fix", "fix(uint256,uint256)", FIELDS(fix_rows)},
 };
 
 /* ---- events ---------------------------------------------------------------------- */
@@ -357,6 +361,11 @@ static const struct field paid_rows[] = {
     DATA(amount, WEI),
 };
 static const struct field payload_rows[] = {TOPIC(claim, BYTES32), DATA(payload, BYTES)};
+static const struct field fixed_rows[] = {
+    TOPIC(height, U64),
+    TOPIC(time_s, U64),
+    DATA(source, U64),
+};
 
 const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_OPENED] = {"opened", "Opened(bytes32,address," TERMS_TYPE ",bytes)", FIELDS(opened_rows)},
@@ -410,4 +419,5 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_PAID] = {"paid", "Paid(bytes32,uint256,address,uint256)", FIELDS(paid_rows)},
     [GAME_QUERIED] = {"queried", "Queried(bytes32,bytes)", FIELDS(payload_rows)},
     [GAME_REPLIED] = {"replied", "Replied(bytes32,bytes)", FIELDS(payload_rows)},
+    [GAME_FIXED] = {"fixed", "Fixed(uint256,uint256,uint256)", FIELDS(fixed_rows)},
 };

@@ -1,6 +1,8 @@
 /* ledger.c - the typed moves of ledger.h: each fills in a move and submits it. */
 #include "chain/game/ledger.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct game_move move_of(enum game_move_kind kind, const struct hash32 *key)
@@ -113,6 +115,28 @@ enum status ledger_commit(struct ledger *ledger, const char *name, const struct 
     return ledger_submit(ledger, name, &move, error);
 }
 
+/* ---- bonds --------------------------------------------------------------------- */
+
+/* Paid by value where the purse has it, else from what is owed. What was submitted stays as it is:
+ * the purse is another now. */
+static enum status submit_with_bond(struct ledger *ledger, const char *name, struct game_move *move,
+                                    wei bond, struct error *error)
+{
+    struct ledger_outcome outcome;
+    struct error unknown;
+    wei purse = 0;
+    wei owed = 0;
+
+    error_init(&unknown);
+    if (ledger_look(ledger, &outcome, name, &unknown) == STATUS_OK &&
+        outcome.state != LEDGER_MOVE_REFUSED) {
+        return STATUS_OK;
+    }
+    TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
+    move->value = purse < bond && owed >= bond ? 0 : bond;
+    return ledger_submit(ledger, name, move, error);
+}
+
 /* ---- the panel ---------------------------------------------------------------- */
 
 enum status ledger_enlist(struct ledger *ledger, const char *name, const struct hash32 *job,
@@ -125,8 +149,7 @@ enum status ledger_enlist(struct ledger *ledger, const char *name, const struct 
     move.count = count;
     move.path = *path;
     move.contact = *contact;
-    move.value = count * terms->bond;
-    return ledger_submit(ledger, name, &move, error);
+    return submit_with_bond(ledger, name, &move, count * terms->bond, error);
 }
 
 enum status ledger_leave(struct ledger *ledger, const char *name, const struct hash32 *job,
@@ -147,9 +170,46 @@ enum status ledger_announce(struct ledger *ledger, const char *name, const struc
     return ledger_submit(ledger, name, &move, error);
 }
 
+enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height, uint64_t time_s,
+                       struct error *error)
+{
+    struct game_move move = move_of(GAME_FIX, NULL);
+
+    move.segment.height = height;
+    move.segment.time_s = time_s;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+static enum status fix_if_late(struct ledger *ledger, const struct game_segment *segment,
+                               struct error *error)
+{
+    char name[LEDGER_NAME_MAX];
+    struct ledger_clock clock;
+    uint64_t source = 0;
+
+    TRY(ledger_get_clock(ledger, &clock, error));
+    if (clock.time_s <= segment->time_s + GAME_FIX_AFTER_S) {
+        return STATUS_OK;
+    }
+    TRY(ledger_get_fixed(ledger, &source, segment->height, segment->time_s, error));
+    if (source != 0) {
+        return clock.height >= source
+                   ? STATUS_OK
+                   : error_set(error, STATUS_UNREACHABLE,
+                               "the block that the seed comes from is not there yet");
+    }
+    (void)snprintf(name, sizeof(name), "fix the seeds of block %" PRIu64 " at %" PRIu64,
+                   segment->height, segment->time_s);
+    TRY(ledger_fix(ledger, name, segment->height, segment->time_s, error));
+    return error_set(error, STATUS_UNREACHABLE,
+                     "nobody drew this segment for seven days: its seed will come from the hash of "
+                     "the next block, and the draw follows");
+}
+
 enum status ledger_draw(struct ledger *ledger, const char *name, const struct hash32 *job,
                         const struct game_segment *segment, struct error *error)
 {
+    TRY(fix_if_late(ledger, segment, error));
     return submit_segment(ledger, name, GAME_DRAW, job, segment, error);
 }
 
@@ -218,8 +278,7 @@ enum status ledger_claim(struct ledger *ledger, const char *name, const struct h
 
     move.shown = *shown;
     move.salt = *salt;
-    move.value = bond;
-    return ledger_submit(ledger, name, &move, error);
+    return submit_with_bond(ledger, name, &move, bond, error);
 }
 
 enum status ledger_answer(struct ledger *ledger, const char *name, const struct hash32 *claim,
@@ -286,6 +345,15 @@ enum status ledger_pay(struct ledger *ledger, const char *name, const struct has
     return ledger_submit(ledger, name, &move, error);
 }
 
+enum status ledger_seal_challenge(struct ledger *ledger, const char *name,
+                                  const struct ledger_challenge *challenge, struct error *error)
+{
+    struct hash32 segment = game_segment_hash(&challenge->job, &challenge->segment);
+    struct hash32 subject = game_challenge_hash(&segment, challenge->place, challenge->which);
+
+    return ledger_seal_claim(ledger, name, &subject, &challenge->seal_salt, error);
+}
+
 enum status ledger_challenge(struct ledger *ledger, const char *name,
                              const struct ledger_challenge *challenge, const void *shown,
                              size_t shown_size, struct error *error)
@@ -296,6 +364,7 @@ enum status ledger_challenge(struct ledger *ledger, const char *name,
     move.place = challenge->place;
     move.leaves = challenge->leaves;
     move.salt = challenge->salt;
+    move.seal_salt = challenge->seal_salt;
     move.index = challenge->which;
     move.payload = (struct game_bytes){shown, shown_size};
     return ledger_submit(ledger, name, &move, error);

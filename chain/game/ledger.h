@@ -86,6 +86,10 @@ size_t ledger_endpoints(const struct ledger *ledger,
  * Empty: all are well. */
 void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size);
 
+/* How many moves of this account counted as final and were taken back by a reorganization deeper
+ * than the depth. They were sent again. */
+MUST_CHECK enum status ledger_reopened(struct ledger *ledger, uint64_t *count, struct error *error);
+
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {
@@ -194,6 +198,7 @@ struct ledger_claim {
 struct ledger_clock {
     uint64_t time_s;
     uint64_t height;
+    uint32_t seed_delay; /* from a commit to the block that its seed comes from */
 };
 
 /* STATUS_NOT_FOUND for a key that nobody opened. */
@@ -205,8 +210,20 @@ MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_cla
 /* purse: what the account has; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
+/* How old the newest block is, by the clock of this machine; older than a quarter of an hour: the
+ * endpoint is behind, or the chain stands. */
+uint64_t ledger_age_s(const struct ledger_clock *clock);
+bool ledger_is_stale(const struct ledger_clock *clock);
+
+/* For something that the ledger should have and has not: STATUS_NOT_FOUND as it is, but
+ * STATUS_UNREACHABLE where a chain is stale: it may come. */
+enum status ledger_missing(struct ledger *ledger, struct error *error);
+
 MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock,
                                         struct error *error);
+/* The block from which the seeds of commits of that block come; 0: they were not fixed. */
+MUST_CHECK enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
+                                        uint64_t time_s, struct error *error);
 
 /* ---- the calls, typed ----------------------------------------------------------- */
 
@@ -248,11 +265,16 @@ MUST_CHECK enum status ledger_leave(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
                                        const struct hash32 *job, const struct game_bytes *contact,
                                        struct error *error);
-/* The ledger finds the header of the block that the seed comes from. STATUS_UNREACHABLE: it is not
- * there yet. */
+/* The ledger finds what shows the seed. Seven days after the commit it fixes another one first, by
+ * a move of its own: on some chains nobody can ever show the first. STATUS_UNREACHABLE: the block
+ * that the seed comes from is not there yet. */
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
                                    const struct hash32 *job, const struct game_segment *segment,
                                    struct error *error);
+
+/* Lets the seeds of commits of that block come from another: ledger_draw does it where it must. */
+MUST_CHECK enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height,
+                                  uint64_t time_s, struct error *error);
 
 /* Of a seat: a verdict is sealed, and later revealed: right and unavailable by ledger_reveal,
  * false by ledger_alarm. */
@@ -275,7 +297,8 @@ MUST_CHECK enum status ledger_alarm(struct ledger *ledger, const char *name,
                                     const struct game_case *shown, struct error *error);
 
 /* An outsider's claim is two moves: seal it, and a block later make it with the same random salt.
- * bond: game_claim_bond(). */
+ * bond: game_claim_bond(). This one, and that of ledger_enlist, comes from what the account is owed
+ * where its purse is too short and that is enough. */
 MUST_CHECK enum status ledger_seal_claim(struct ledger *ledger, const char *name,
                                          const struct hash32 *subject, const struct hash32 *salt,
                                          struct error *error);
@@ -319,8 +342,13 @@ struct ledger_challenge {
     struct game_leaves leaves; /* as they were revealed, */
     struct hash32 salt;        /* ... and the salt */
     uint32_t which;
+    struct hash32 seal_salt; /* random: of the challenge's own seal */
 };
 
+/* Two moves, as a claim is: seal it, and 1 to 32 blocks later make it. */
+MUST_CHECK enum status ledger_seal_challenge(struct ledger *ledger, const char *name,
+                                             const struct ledger_challenge *challenge,
+                                             struct error *error);
 MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
                                         const struct ledger_challenge *challenge, const void *shown,
                                         size_t shown_size, struct error *error);

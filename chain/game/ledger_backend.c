@@ -11,6 +11,7 @@
 enum {
     WAIT_STEP_MS = 20,
     WAIT_STEP_MS_MAX = 500,
+    STALE_S = 900,
 };
 
 void ledger_options_init(struct ledger_options *options)
@@ -202,6 +203,14 @@ size_t ledger_endpoints(const struct ledger *ledger,
     return ledger->backend->endpoints == NULL ? 0 : ledger->backend->endpoints(ledger->self, list);
 }
 
+enum status ledger_reopened(struct ledger *ledger, uint64_t *count, struct error *error)
+{
+    *count = 0;
+    return ledger->backend->reopened == NULL
+               ? STATUS_OK
+               : ledger->backend->reopened(ledger->self, count, error);
+}
+
 void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_size)
 {
     struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX];
@@ -224,4 +233,37 @@ void ledger_ill_endpoints(const struct ledger *ledger, char *text, size_t text_s
                         used == 0 ? "" : "; ", list[i].label, when, list[i].reason);
         used += more < 0 ? 0 : (size_t)more;
     }
+}
+
+enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
+                             uint64_t time_s, struct error *error)
+{
+    return ledger->backend->get_fixed(ledger->self, source, height, time_s, error);
+}
+
+uint64_t ledger_age_s(const struct ledger_clock *clock)
+{
+    uint64_t now_s = (uint64_t)time(NULL);
+
+    return now_s > clock->time_s ? now_s - clock->time_s : 0;
+}
+
+bool ledger_is_stale(const struct ledger_clock *clock)
+{
+    return ledger_age_s(clock) > STALE_S;
+}
+
+enum status ledger_missing(struct ledger *ledger, struct error *error)
+{
+    struct ledger_clock clock;
+    struct error unknown;
+
+    error_init(&unknown);
+    if (ledger->backend->endpoints != NULL &&
+        ledger_get_clock(ledger, &clock, &unknown) == STATUS_OK && ledger_is_stale(&clock)) {
+        (void)error_wrap(error, "the newest block is %llu s old, so the endpoint may be behind",
+                         (unsigned long long)ledger_age_s(&clock));
+        error->status = STATUS_UNREACHABLE;
+    }
+    return error->status;
 }

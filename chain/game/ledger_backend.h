@@ -24,6 +24,10 @@ struct ledger_backend {
     /* NULL: every move can be paid. */
     enum status (*afford)(void *self, enum game_move_kind kind, wei value, struct error *error);
     enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
+    enum status (*get_fixed)(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
+                             struct error *error);
+    /* NULL: none ever. */
+    enum status (*reopened)(void *self, uint64_t *count, struct error *error);
     /* NULL: there are none. */
     size_t (*endpoints)(const void *self, struct ledger_endpoint list[LEDGER_ENDPOINTS_MAX]);
 };

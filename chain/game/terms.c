@@ -220,7 +220,7 @@ enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledg
         (void)error_set(error, STATUS_NOT_FOUND, "this job is not on the ledger");
         error_advise(error,
                      "'lockstep job list' shows what is, 'lockstep job open' puts one there");
-        return STATUS_NOT_FOUND;
+        return ledger_missing(ledger, error);
     }
     if (open_count > 1 || (open_count == 0 && count > 1)) {
         (void)error_set(error, STATUS_REFUSED, "%u jobs on the ledger fit",

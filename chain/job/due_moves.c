@@ -51,7 +51,7 @@ bool due_move_of_segment(enum due_move_kind *kind, const struct job_segment *seg
     switch (job_segment_waits_for(segment, clock->time_s)) {
     case JOB_SEGMENT_UNDRAWN:
         *kind = DUE_MOVE_DRAW;
-        return job_segment_can_draw(segment, clock->height);
+        return job_segment_can_draw(segment, clock);
     case JOB_SEGMENT_RENEWAL:
         *kind = DUE_MOVE_RENEW;
         return true;
@@ -117,7 +117,7 @@ static bool asked_is_due(struct due_move *move, const struct job_record *record,
     move->segment = record->segments[move->index].committed;
     if (!segment.drawn) {
         move->kind = DUE_MOVE_DRAW;
-        return job_segment_can_draw(&segment, clock->height);
+        return job_segment_can_draw(&segment, clock);
     }
     move->kind = DUE_MOVE_RENEW;
     return !segment.ended && clock->time_s > job_segment_reveal_end(&segment);

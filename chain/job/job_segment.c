@@ -23,10 +23,10 @@ uint64_t job_segment_claim_end(const struct job_segment *segment)
     return job_segment_reveal_end(segment) + segment->terms->claim_period_s;
 }
 
-bool job_segment_can_draw(const struct job_segment *segment, uint64_t height)
+bool job_segment_can_draw(const struct job_segment *segment, const struct ledger_clock *clock)
 {
     return !segment->final && segment->terms->seats > 0 && !segment->drawn &&
-           height > segment->height;
+           clock->height >= segment->height + clock->seed_delay;
 }
 
 /* Has the panel said all that it will? */

@@ -31,13 +31,13 @@ uint64_t job_segment_seal_end(const struct job_segment *segment);
 uint64_t job_segment_reveal_end(const struct job_segment *segment);
 uint64_t job_segment_claim_end(const struct job_segment *segment);
 
-/* Can the seed be drawn with blocks up to this one? */
-bool job_segment_can_draw(const struct job_segment *segment, uint64_t height);
+/* Can the seed be drawn with the blocks that are there? */
+bool job_segment_can_draw(const struct job_segment *segment, const struct ledger_clock *clock);
 
 enum job_segment_wait {
     JOB_SEGMENT_FINAL,       /* nothing: it is final */
     JOB_SEGMENT_DISPUTED,    /* a claim about it is open, or one about another holds it up */
-    JOB_SEGMENT_UNDRAWN,     /* anybody may draw its seed, from the block after its own */
+    JOB_SEGMENT_UNDRAWN,     /* anybody may draw its seed, when its block is there */
     JOB_SEGMENT_SEALING,     /* seats seal their verdicts until seal_end */
     JOB_SEGMENT_REVEALING,   /* and reveal them until reveal_end */
     JOB_SEGMENT_RENEWAL,     /* verdicts are missing: anybody may renew */

@@ -59,6 +59,7 @@ static enum status read_clock(struct local *local, struct ledger_clock *clock, b
     clock->time_s = *manual ? (uint64_t)fixed : (uint64_t)time(NULL);
     clock->time_s = clock->time_s > top.time_s ? clock->time_s : top.time_s;
     clock->height = top.height;
+    clock->seed_delay = GAME_SEED_DELAY;
     if (clock->time_s > (uint64_t)genesis &&
         FIRST_HEIGHT + (clock->time_s - (uint64_t)genesis) > clock->height) {
         clock->height = FIRST_HEIGHT + (clock->time_s - (uint64_t)genesis);
@@ -326,6 +327,14 @@ static enum status get_record(struct local *local, void *record, enum local_kind
     return status;
 }
 
+static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
+                             struct error *error)
+{
+    const struct hash32 key = local_key_of_commits(height, time_s);
+
+    return get_record(self, source, LOCAL_FIXED, &key, error);
+}
+
 void ledger_local_job(struct ledger_job *job, const struct local_job *found)
 {
     *job = (struct ledger_job){.phase = (enum game_phase)found->phase,
@@ -428,6 +437,7 @@ static const struct ledger_backend backend = {
     .get_account = get_account,
     .afford = local_afford,
     .get_clock = get_clock,
+    .get_fixed = get_fixed,
 };
 
 static enum status read_meta(struct local *local, const char *name, void *bytes, size_t size,

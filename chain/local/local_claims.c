@@ -253,19 +253,21 @@ enum status local_seal_claim(struct local_game *game, const struct game_move *mo
 
 /* A seal must be older than this block, so nobody can copy a claim from the pool, and young, so
  * nobody has one in store for every claim to come. */
-static enum status open_seal(struct local_game *game, const struct hash32 *seal)
+enum status local_open_seal(struct local_game *game, const struct hash32 *subject,
+                            const struct hash32 *salt)
 {
+    const struct hash32 seal = game_claim_seal(&game->sender, subject, salt);
     const uint64_t none = 0;
     uint64_t height;
 
-    TRY(local_get(game->store, &height, LOCAL_SEAL, seal, 0));
+    TRY(local_get(game->store, &height, LOCAL_SEAL, &seal, 0));
     if (height == 0 || game->height > height + GAME_SEAL_BLOCKS) {
         return local_refuse(game, GAME_NOT_SEALED, 0);
     }
     if (game->height <= height) {
         return local_refuse(game, GAME_TOO_EARLY, (wei)height + 1);
     }
-    return local_put(game->store, &none, LOCAL_SEAL, seal, 0);
+    return local_put(game->store, &none, LOCAL_SEAL, &seal, 0);
 }
 
 /* A subject that was refuted may be claimed again, under another key. */
@@ -381,18 +383,16 @@ static enum status join(struct local_game *game, struct local_trial *trial,
 enum status local_claim(struct local_game *game, const struct game_move *move)
 {
     const struct game_case *shown = &move->shown;
-    const struct local_claimant claimant = {.owner = game->sender, .bond = move->value};
     struct local_segment segment = {0};
     struct local_docket docket = {0};
     struct local_trial trial = {0};
     struct hash32 subject;
-    struct hash32 seal;
     struct hash32 key;
+    struct local_claimant claimant = {.owner = game->sender};
 
     TRY(require_open(game, &segment, move));
     subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);
-    seal = game_claim_seal(&game->sender, &subject, &move->salt);
-    TRY(open_seal(game, &seal));
+    TRY(local_open_seal(game, &subject, &move->salt));
     if (address_equal(&game->sender, &shown->segment.solver)) {
         return local_refuse(game, GAME_SELF_DEALING, 0);
     }
@@ -407,7 +407,8 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
     TRY(find_key(game, &key, &subject));
     TRY(get_dispute(game, &trial, &key));
     TRY(require_new(game, &trial));
-    TRY(local_require_value(game, move, game_claim_bond(&segment.job.terms, docket.outsiders)));
+    claimant.bond = game_claim_bond(&segment.job.terms, docket.outsiders);
+    TRY(local_take_bond(game, move, claimant.bond));
 
     docket.outsiders++;
     return join(game, &trial, &docket, &segment, shown, &subject,

@@ -597,6 +597,7 @@ static const struct {
     [GAME_LAPSE] = {local_lapse, false},
     [GAME_PAY] = {local_pay, false},
     [GAME_CHALLENGE] = {local_challenge, false},
+    [GAME_FIX] = {local_fix, false},
 };
 
 enum status local_game_play(struct local_game *game, const struct game_move *move)

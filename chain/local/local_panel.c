@@ -66,7 +66,7 @@ static enum status require_may_enlist(struct local_game *game, const struct loca
     }
     TRY(local_require_allowed(game, &job->terms.verifiers, &move->path));
     TRY(local_require_short(game, &move->contact));
-    return local_require_value(game, move, move->count * job->terms.bond);
+    return local_take_bond(game, move, move->count * job->terms.bond);
 }
 
 enum status local_enlist(struct local_game *game, const struct game_move *move)
@@ -228,24 +228,6 @@ static enum status open_round(struct local_game *game, struct local_segment *seg
 
 /* ---- drawing ------------------------------------------------------------------- */
 
-/*
- * The block that a seed comes from: the one after, or every 256th from there when it is late.
- * Exactly one of these can be read at any time, so nobody chooses among them.
- */
-static enum status find_seed_height(struct local_game *game, uint64_t *at, bool *late,
-                                    uint64_t height)
-{
-    *at = height + 1;
-    if (game->height <= *at) {
-        return local_refuse(game, GAME_TOO_EARLY, (wei)height + 2);
-    }
-    *late = game->height > *at + GAME_SEED_BLOCKS;
-    if (*late) {
-        *at += (game->height - *at - 1) / GAME_SEED_BLOCKS * GAME_SEED_BLOCKS;
-    }
-    return STATUS_OK;
-}
-
 enum status local_draw(struct local_game *game, const struct game_move *move)
 {
     struct local_segment segment = {0};
@@ -254,7 +236,6 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     struct game_event *event;
     struct hash32 random;
     struct hash32 seed;
-    uint64_t height = 0;
     bool covered = false;
 
     TRY(local_require_shown(game, &segment, move));
@@ -264,8 +245,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     if (tally->start_s != 0) {
         return local_refuse(game, GAME_ALREADY_DRAWN, 0);
     }
-    TRY(find_seed_height(game, &height, &covered, move->segment.height));
-    TRY(game->random(game->context, &random, height));
+    TRY(local_random_of(game, &random, &covered, &move->segment));
     seed = game_seed(&random, &segment.hash);
 
     /* A seed that came late, the end of a job and what its client asks for are covered anyway. */
@@ -415,15 +395,26 @@ enum status local_raise(struct local_game *game, wei *bond, struct local_segment
     return local_save_segment(game, segment);
 }
 
+/* What the panel was drawn for is final, or was delivered. */
+static bool is_answered(const struct local_segment *segment)
+{
+    const struct local_job *job = &segment->job;
+
+    return job->phase == GAME_PHASE_CLOSED ? segment->index + 1 != job->finalized || job->held == 0
+                                           : segment->index < job->finalized;
+}
+
 enum status local_find_right(struct local_game *game, struct local_right *right,
                              const struct game_move *move)
 {
     struct local_segment *segment = &right->segment;
     struct hash32 value;
     struct hash32 seat;
-    bool stands;
 
-    TRY(local_find_segment(game, &stands, segment, &move->key, &move->segment));
+    TRY(local_require_shown(game, segment, move));
+    if (is_answered(segment)) {
+        return local_refuse(game, GAME_WRONG_INDEX, segment->job.finalized);
+    }
     if (get_place(&segment->tally, move->place) != LOCAL_PLACE_RIGHT) {
         return local_refuse(game, GAME_WRONG_PLACE, 0);
     }
@@ -510,15 +501,6 @@ enum status local_close_round(struct local_game *game, struct local_segment *seg
         TRY(put_entry(game, &entry, segment->key, number));
     }
     return STATUS_OK;
-}
-
-/* What the panel was drawn for is final, or was delivered. */
-static bool is_answered(const struct local_segment *segment)
-{
-    const struct local_job *job = &segment->job;
-
-    return job->phase == GAME_PHASE_CLOSED ? segment->index + 1 != job->finalized || job->held == 0
-                                           : segment->index < job->finalized;
 }
 
 enum status local_renew(struct local_game *game, const struct game_move *move)

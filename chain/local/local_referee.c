@@ -290,9 +290,12 @@ static enum verdict examine_leaf(struct hash32 *said, const struct local_right *
 enum status local_challenge(struct local_game *game, const struct game_move *move)
 {
     struct local_right right = {0};
+    struct hash32 subject;
     struct hash32 said;
 
     TRY(local_find_right(game, &right, move));
+    subject = game_challenge_hash(&right.segment.hash, move->place, move->index);
+    TRY(local_open_seal(game, &subject, &move->seal_salt));
     if (move->index >= GAME_LEAVES) {
         return local_refuse(game, GAME_WRONG_INDEX, GAME_LEAVES);
     }

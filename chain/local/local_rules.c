@@ -54,6 +54,22 @@ enum status local_require_value(struct local_game *game, const struct game_move 
     return move->value == expected ? STATUS_OK : local_refuse(game, GAME_WRONG_VALUE, expected);
 }
 
+enum status local_take_bond(struct local_game *game, const struct game_move *move, wei bond)
+{
+    const struct hash32 key = local_key_of_account(&game->sender);
+    struct local_account account = {0};
+
+    if (move->value != 0) {
+        return local_require_value(game, move, bond);
+    }
+    TRY(local_get(game->store, &account, LOCAL_ACCOUNT, &key, 0));
+    if (account.owed < bond) {
+        return local_refuse(game, GAME_WRONG_VALUE, bond);
+    }
+    account.owed -= bond;
+    return local_put(game->store, &account, LOCAL_ACCOUNT, &key, 0);
+}
+
 enum status local_require_not_after(struct local_game *game, uint64_t time_s)
 {
     return game->now_s > time_s ? local_refuse(game, GAME_TOO_LATE, time_s) : STATUS_OK;
@@ -128,21 +144,14 @@ static enum status find_by_hash(struct local_game *game, bool *stands,
     return STATUS_OK;
 }
 
-enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
-                               const struct hash32 *key, const struct game_segment *shown)
-{
-    struct hash32 hash = game_segment_hash(key, shown);
-
-    segment->shown = shown;
-    return find_by_hash(game, stands, segment, key, shown->index, &hash);
-}
-
 enum status local_require_committed(struct local_game *game, struct local_segment *segment,
                                     const struct hash32 *key, const struct game_segment *shown)
 {
+    const struct hash32 hash = game_segment_hash(key, shown);
     bool stands;
 
-    TRY(local_find_segment(game, &stands, segment, key, shown));
+    segment->shown = shown;
+    TRY(find_by_hash(game, &stands, segment, key, shown->index, &hash));
     TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
     return stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
 }

@@ -1,8 +1,8 @@
 /*
  * local_rules.h - a move that is being played, and what the parts of the game share.
  *
- * For local_game.c, local_panel.c, local_claims.c and local_referee.c. Callers play through
- * local_game.h.
+ * For local_game.c, local_panel.c, local_seeds.c, local_claims.c and local_referee.c. Callers play
+ * through local_game.h.
  */
 #ifndef CHAIN_LOCAL_LOCAL_RULES_H
 #define CHAIN_LOCAL_LOCAL_RULES_H
@@ -53,6 +53,8 @@ enum status local_require_phase(struct local_game *game, const struct local_job 
 enum status local_require_sender(struct local_game *game, const struct address *expected);
 enum status local_require_value(struct local_game *game, const struct game_move *move,
                                 wei expected);
+/* A bond comes with the move, or from what its sender is owed: never a part from each. */
+enum status local_take_bond(struct local_game *game, const struct game_move *move, wei bond);
 enum status local_require_not_after(struct local_game *game, uint64_t time_s);
 enum status local_require_after(struct local_game *game, uint64_t time_s);
 enum status local_require_short(struct local_game *game, const struct game_bytes *contact);
@@ -80,9 +82,6 @@ enum status local_require_subject(struct local_game *game, struct local_segment 
 /* The same, of the segment that the move shows. */
 enum status local_require_shown(struct local_game *game, struct local_segment *segment,
                                 const struct game_move *move);
-/* Any segment, and whether it stands, whatever the phase of its job. */
-enum status local_find_segment(struct local_game *game, bool *stands, struct local_segment *segment,
-                               const struct hash32 *key, const struct game_segment *shown);
 /* Its job and its tally. */
 enum status local_save_segment(struct local_game *game, const struct local_segment *segment);
 
@@ -105,7 +104,7 @@ enum status local_pay_rights(struct local_game *game, struct local_segment *segm
 /* A seat reveals that a step is false: its entry is gone, and *bond was its. Saves. */
 enum status local_raise(struct local_game *game, wei *bond, struct local_segment *segment,
                         const struct game_move *move);
-/* The right at a place, also of a segment that is final or void. */
+/* The right at a place, of a segment that stands and is not final. */
 struct local_right {
     struct local_segment segment;
     uint32_t number; /* of the entry */
@@ -115,6 +114,12 @@ enum status local_find_right(struct local_game *game, struct local_right *right,
                              const struct game_move *move);
 /* A right was disproved: the bond of its entry is taken, half of it for the sender. Saves. */
 enum status local_disprove(struct local_game *game, struct local_right *right, uint32_t place);
+
+/* ---- seeds ---- */
+
+/* The random of a commit, and whether a later one had to stand in. */
+enum status local_random_of(struct local_game *game, struct hash32 *random, bool *late,
+                            const struct game_segment *segment);
 
 /* ---- disputes ---- */
 
@@ -127,6 +132,9 @@ struct local_trial {
 /* Is it tried, and the sender's turn, in time? */
 enum status local_require_tried(struct local_game *game, struct local_trial *trial,
                                 const struct hash32 *key, enum game_turn turn);
+/* What a claim or a challenge sealed, 1 to 32 blocks ago. */
+enum status local_open_seal(struct local_game *game, const struct hash32 *subject,
+                            const struct hash32 *salt);
 /* A move before the referee ends with one of these. Each saves the dispute. */
 enum status local_pass_turn(struct local_game *game, struct local_trial *trial);
 enum status local_uphold(struct local_game *game, struct local_trial *trial);
@@ -146,6 +154,7 @@ enum status local_enlist(struct local_game *game, const struct game_move *move);
 enum status local_leave(struct local_game *game, const struct game_move *move);
 enum status local_announce(struct local_game *game, const struct game_move *move);
 enum status local_draw(struct local_game *game, const struct game_move *move);
+enum status local_fix(struct local_game *game, const struct game_move *move);
 enum status local_seal(struct local_game *game, const struct game_move *move);
 enum status local_reveal(struct local_game *game, const struct game_move *move);
 enum status local_renew(struct local_game *game, const struct game_move *move);

@@ -10,7 +10,7 @@
 #include "chain/game/game_tables.h"
 
 enum {
-    EDITION = 4, /* of the game */
+    EDITION = 5, /* of the game */
     RECORD_SIZE_MAX = 60 * ABI_WORD_SIZE,
     KEY_SIZE = HASH32_SIZE + 8,
 };
@@ -105,6 +105,7 @@ static const struct {
     [LOCAL_DOCKET] = {sizeof(struct local_docket), FIELDS(docket_rows)},
     [LOCAL_ALARMS] = {sizeof(struct hash32), FIELDS(hash_rows)},
     [LOCAL_OTHERS] = {sizeof(struct hash32), FIELDS(hash_rows)},
+    [LOCAL_FIXED] = {sizeof(uint64_t), FIELDS(u64_rows)},
 };
 
 /* A file without any record is new. One that has records and no edition has the first. */
@@ -120,7 +121,7 @@ static enum status check_edition(struct database *sql, struct error *error)
         return STATUS_OK;
     }
     if (edition == 0 && records == 0) {
-        return database_execute(sql, "PRAGMA user_version = 4", error);
+        return database_execute(sql, "PRAGMA user_version = 5", error);
     }
     (void)error_set(error, STATUS_REFUSED,
                     "this ledger file is of another edition of the game than this program plays");
@@ -145,6 +146,15 @@ struct hash32 local_key_of_account(const struct address *account)
     struct hash32 key = {{0}};
 
     memcpy(key.bytes + HASH32_SIZE - ADDRESS_SIZE, account->bytes, ADDRESS_SIZE);
+    return key;
+}
+
+struct hash32 local_key_of_commits(uint64_t height, uint64_t time_s)
+{
+    struct hash32 key = {{0}};
+
+    endian_store_be64(key.bytes, height);
+    endian_store_be64(key.bytes + 8, time_s);
     return key;
 }
 

@@ -141,6 +141,7 @@ enum local_kind {
     LOCAL_DOCKET,   /* struct local_docket, by job and generation */
     LOCAL_ALARMS,   /* struct hash32: a claim in a queue, by job, generation and number */
     LOCAL_OTHERS,   /* ... */
+    LOCAL_FIXED, /* uint64_t: the block that seeds come from, by local_key_of_commits(); 0: none */
     LOCAL_KINDS,
 };
 
@@ -154,6 +155,8 @@ MUST_CHECK enum status local_store_open(struct local_store *store, struct databa
                                         struct error *error);
 
 struct hash32 local_key_of_account(const struct address *account);
+/* Of the commits of a block, by its height and time. */
+struct hash32 local_key_of_commits(uint64_t height, uint64_t time_s);
 
 /* number is 0 where the key has none. A missing record reads as zeros. */
 MUST_CHECK enum status local_get(struct local_store *store, void *record, enum local_kind kind,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "data/rows/manifest.h"
-#include "data/text/utf8.h"
+#include "data/text/shown.h"
 
 #define TEXT_MAX ((size_t)1 << 28) /* of a row, as it is shown */
 
@@ -54,40 +54,6 @@ struct show {
 
 /* ---- a row as text ---- */
 
-/* Code points that move the cursor or turn text around: a stranger's text drives no terminal. */
-static bool is_safe(uint32_t code)
-{
-    return code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0) &&
-           !(code >= 0x200b && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e) &&
-           !(code >= 0x2060 && code <= 0x206f) && code != 0xfeff && code != '\\';
-}
-
-/* Bytes as a person reads them: what is not safe, or no UTF-8, as an escape. */
-static void add_escaped(struct buffer *out, const uint8_t *bytes, size_t size)
-{
-    size_t at = 0;
-
-    while (at < size) {
-        size_t next = at;
-
-        if (utf8_valid(bytes + at, size - at) == 0) {
-            buffer_add_format(out, "\\x%02x", bytes[at]);
-            at++;
-            continue;
-        }
-        if (is_safe(utf8_next(bytes, &next))) {
-            buffer_add(out, bytes + at, next - at);
-        } else if (bytes[at] == '\n') {
-            buffer_add_text(out, "\\n");
-        } else {
-            for (size_t i = at; i < next; i++) {
-                buffer_add_format(out, bytes[i] == '\\' ? "\\\\" : "\\x%02x", bytes[i]);
-            }
-        }
-        at = next;
-    }
-}
-
 /* What was collected, in the colour of what is learned or not: marks { } where there are none. */
 static void flush(struct show *show, bool learned)
 {
@@ -96,7 +62,7 @@ static void flush(struct show *show, bool learned)
     }
     buffer_add_text(&show->text,
                     show->colours ? (learned ? "\033[1;32m" : "\033[2m") : (learned ? "{" : ""));
-    add_escaped(&show->text, show->bytes.data, show->bytes.size);
+    shown_add(&show->text, show->bytes.data, show->bytes.size);
     buffer_add_text(&show->text, show->colours ? "\033[0m" : (learned ? "}" : ""));
     buffer_clear(&show->bytes);
 }

@@ -135,6 +135,8 @@ static const struct key keys[] = {
     {"hidden_act", ROTARY, USE_ACTIVATION, 0, NULL},
     {"attention_bias", LLAMA | QWEN3, USE_FLAG, OPTION(out_bias), NULL},
     {"attention_bias", MISTRAL, USE_MUST, 0, "false"},
+    {"attention_bias", QWEN2, USE_NOTHING, 0, NULL}, /* biases are where this family has them */
+    {"qkv_bias", QWEN2, USE_MUST, 0, "true"},
     {"mlp_bias", LLAMA, USE_FLAG, OPTION(mlp_bias), NULL},
     {"mlp_bias", MISTRAL | QWEN2 | QWEN3, USE_MUST, 0, "false"},
     {"attention_dropout", ROTARY, USE_DROPOUT, 0, NULL},

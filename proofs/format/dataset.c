@@ -174,6 +174,19 @@ static void take_shape(struct dataset *dataset, const struct npy *npy)
     dataset->count = dataset->rows * dataset->width;
 }
 
+/* NumPy's own defaults are int64 and float64. We do not round: the line that converts does, and who
+ * types it sees that it does. */
+static enum status refuse_element(enum element element, const char *wanted, struct error *error)
+{
+    (void)error_set(error, STATUS_BAD_FORMAT, "elements of type %s are not trained on",
+                    element_npy_name(element));
+    error_advise(error,
+                 "python3 -c 'import numpy as n; a = n.load(\"FILE.npy\"); b = a.astype(\"%s\"); "
+                 "assert (a == b).all(); n.save(\"FILE.npy\", b)'",
+                 wanted);
+    return STATUS_BAD_FORMAT;
+}
+
 /* All checks of a .npy but the range of its elements. It must have rank_min to rank_max dims. */
 static enum status read_npy(struct dataset *dataset, struct error *error, const uint8_t *bytes,
                             size_t bytes_size, uint32_t rank_min, uint32_t rank_max)
@@ -186,8 +199,7 @@ static enum status read_npy(struct dataset *dataset, struct error *error, const 
                          npy.rank, rank_min == rank_max ? "" : "at least ", rank_min);
     }
     if (!element_dtype(&dataset->dtype, npy.element)) {
-        return error_set(error, STATUS_BAD_FORMAT, "elements of type %s are not trained on",
-                         element_npy_name(npy.element));
+        return refuse_element(npy.element, rank_max == 1 ? "uint32" : "float32", error);
     }
     if (npy.data_offset % dtype_size(dataset->dtype) != 0) {
         error_set(error, STATUS_BAD_FORMAT, "the data begins at byte %llu, off its alignment",

@@ -2,7 +2,6 @@
 #include "proofs/mirror/serve.h"
 
 #include <inttypes.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +9,16 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/http/http_server.h"
 #include "base/io/file.h"
 #include "base/secret.h"
 
 #define PEM_SIZE_MAX      (1u << 20)
-#define REQUEST_SIZE_MAX  (16u << 10) /* line and headers */
 #define CONNECTIONS_LEAST 8
 
 struct serve {
     struct serve_source source;
-    struct MHD_Daemon *daemon;
+    struct http_server *http;
     struct file_bytes certificate;
     struct file_bytes key;
     pthread_mutex_t lock;
@@ -111,8 +110,10 @@ static enum MHD_Result say(struct serve *serve, struct MHD_Connection *connectio
     if (response == NULL) {
         return MHD_NO;
     }
-    (void)MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    http_server_headers(response, "text/plain; charset=utf-8");
+    if (code == MHD_HTTP_UNAUTHORIZED) {
+        (void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    }
     if (code == MHD_HTTP_SERVICE_UNAVAILABLE) {
         (void)MHD_add_response_header(response, "Retry-After", "1");
     }
@@ -143,17 +144,49 @@ static struct MHD_Response *response_of(struct serve_content *content, uint64_t 
     return MHD_create_response_from_buffer(size, content->bytes + first, MHD_RESPMEM_MUST_COPY);
 }
 
+#define TAG_SIZE (HEX_SIZE(DIGEST_SIZE) + 2)
+
+static void write_tag(char tag[TAG_SIZE], const struct serve_content *content)
+{
+    tag[0] = '"';
+    hex_encode(tag + 1, content->root.bytes, DIGEST_SIZE);
+    memcpy(tag + 1 + 2 * DIGEST_SIZE, "\"", 2);
+}
+
+/* Does the client have it? A list of tags, or "*" (RFC 9110, 13.1.2). */
+static bool is_known(struct MHD_Connection *connection, const struct serve_content *content)
+{
+    const char *has = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match");
+    char tag[TAG_SIZE];
+
+    if (has == NULL || !content->fixed) {
+        return false;
+    }
+    write_tag(tag, content);
+    return strcmp(has, "*") == 0 || strstr(has, tag) != NULL;
+}
+
+/* The range that is asked for; NULL: all of it. One that is for another content counts for nothing
+ * (RFC 9110, 13.1.5). */
+static const char *range_of(struct MHD_Connection *connection, const struct serve_content *content)
+{
+    const char *when = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-Range");
+    char tag[TAG_SIZE];
+
+    write_tag(tag, content);
+    return when == NULL || (content->fixed && strcmp(when, tag) == 0)
+               ? MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Range")
+               : NULL;
+}
+
 static void add_headers(struct MHD_Response *response, const struct serve_content *content)
 {
-    char tag[HEX_SIZE(DIGEST_SIZE) + 2];
+    char tag[TAG_SIZE];
 
-    (void)MHD_add_response_header(response, "Content-Type", content->type);
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    http_server_headers(response, content->type);
     (void)MHD_add_response_header(response, "Accept-Ranges", "bytes");
     if (content->fixed) {
-        tag[0] = '"';
-        hex_encode(tag + 1, content->root.bytes, DIGEST_SIZE);
-        memcpy(tag + 1 + 2 * DIGEST_SIZE, "\"", 2);
+        write_tag(tag, content);
         (void)MHD_add_response_header(response, "ETag", tag);
         (void)MHD_add_response_header(response, "Cache-Control",
                                       "public, max-age=31536000, immutable");
@@ -162,35 +195,59 @@ static void add_headers(struct MHD_Response *response, const struct serve_conten
     }
 }
 
-static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connection,
-                            struct serve_content *content)
+/* Queues what says where a part stands, or that there is none or no need of any. */
+static enum MHD_Result queue(struct serve *serve, struct MHD_Connection *connection,
+                             unsigned int code, struct MHD_Response *response, const char *place,
+                             uint64_t bytes)
 {
-    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Range");
-    struct MHD_Response *response;
     enum MHD_Result result;
-    char place[80];
-    uint64_t first;
-    uint64_t size;
-    enum serve_range range = serve_read_range(&first, &size, header, content->size);
 
-    if (range == SERVE_OUTSIDE) {
-        return say(serve, connection, MHD_HTTP_RANGE_NOT_SATISFIABLE, "there is no such range");
-    }
-    response = response_of(content, first, size);
     if (response == NULL) {
         return MHD_NO;
     }
-    add_headers(response, content);
-    if (range == SERVE_PART) {
-        (void)snprintf(place, sizeof(place), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
-                       first + size - 1, content->size);
+    if (place[0] != '\0') {
         (void)MHD_add_response_header(response, "Content-Range", place);
     }
-    result = MHD_queue_response(
-        connection, range == SERVE_PART ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
+    result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
-    count(serve, false, size);
+    count(serve, code >= MHD_HTTP_BAD_REQUEST, bytes);
     return result;
+}
+
+static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connection,
+                            struct serve_content *content)
+{
+    bool known = is_known(connection, content);
+    unsigned int code = MHD_HTTP_OK;
+    struct MHD_Response *response;
+    char place[80] = "";
+    uint64_t first;
+    uint64_t size;
+
+    switch (serve_read_range(&first, &size, range_of(connection, content), content->size)) {
+    case SERVE_WHOLE:
+        break;
+    case SERVE_PART:
+        code = MHD_HTTP_PARTIAL_CONTENT;
+        (void)snprintf(place, sizeof(place), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
+                       first + size - 1, content->size);
+        break;
+    case SERVE_OUTSIDE:
+        code = MHD_HTTP_RANGE_NOT_SATISFIABLE;
+        (void)snprintf(place, sizeof(place), "bytes */%" PRIu64, content->size);
+        break;
+    }
+    if (known || code == MHD_HTTP_RANGE_NOT_SATISFIABLE) {
+        code = known ? MHD_HTTP_NOT_MODIFIED : code;
+        size = 0;
+        response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    } else {
+        response = response_of(content, first, size);
+    }
+    if (response != NULL) {
+        add_headers(response, content);
+    }
+    return queue(serve, connection, code, response, known ? "" : place, size);
 }
 
 static unsigned int code_of(enum status status)
@@ -266,7 +323,7 @@ static enum MHD_Result begin_intake(struct serve *serve, struct MHD_Connection *
     struct serve_intake *intake;
 
     if (!has_token(serve, connection)) {
-        return say(serve, connection, MHD_HTTP_FORBIDDEN, "the token is not ours");
+        return say(serve, connection, MHD_HTTP_UNAUTHORIZED, "the token is not ours");
     }
     intake = calloc(1, sizeof(*intake));
     if (intake == NULL) {
@@ -369,42 +426,24 @@ static enum status read_pems(struct serve *serve, const struct serve_options *op
     return file_read(&serve->key, error, options->key, PEM_SIZE_MAX);
 }
 
-static enum status start(struct serve *serve, const struct serve_options *options,
+static enum status start(struct serve *serve, const struct serve_options *given,
                          struct error *error)
 {
-    struct sockaddr_storage address;
-    bool tls = serve->certificate.data != NULL;
-    /* A reply about a trace may wait for its turn: its thread is that of one connection. */
-    unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
-                         MHD_USE_POLL | (tls ? (unsigned int)MHD_USE_TLS : 0);
-    uint32_t connections =
-        options->connections_max < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : options->connections_max;
-    /* The library wants the TLS entries only when they are used. */
-    struct MHD_OptionItem pems[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, serve->certificate.data},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, serve->key.data},
-        {MHD_OPTION_END, 0, NULL},
-    };
+    const struct http_server_options options = {
+        .place = &given->place,
+        .what = "content",
+        .certificate = (const char *)serve->certificate.data,
+        .key = (const char *)serve->key.data,
+        .room =
+            given->connections_max < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : given->connections_max,
+        .per_network = given->connections_per_client,
+        .idle_s = given->idle_s,
+        .threads = true, /* a reply about a trace may wait for its turn */
+        .answer = answer,
+        .complete = forget,
+        .context = serve};
 
-    TRY(listen_place_socket(&address, &options->place, error));
-    if (address.ss_family == AF_INET6) {
-        flags |= MHD_USE_IPv6;
-    }
-    serve->daemon = MHD_start_daemon(
-        flags, options->place.port, NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned int)options->connections_per_client, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)options->idle_s, MHD_OPTION_NOTIFY_COMPLETED, forget, serve,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX, MHD_OPTION_ARRAY,
-        tls ? pems : pems + 2, MHD_OPTION_END);
-    if (serve->daemon == NULL) {
-        (void)error_set_errno(error, "cannot serve on %s, port %u", options->place.address,
-                              options->place.port);
-        error_advise(error, tls ? "is the port free, and do certificate and key belong together?"
-                                : "is the port free, and is the address this machine's?");
-        return STATUS_IO;
-    }
-    return STATUS_OK;
+    return http_server_open(&serve->http, &options, error);
 }
 
 enum status serve_open(struct serve **serve, const struct serve_source *source,
@@ -435,9 +474,7 @@ void serve_close(struct serve *serve)
     if (serve == NULL) {
         return;
     }
-    if (serve->daemon != NULL) {
-        MHD_stop_daemon(serve->daemon);
-    }
+    http_server_close(serve->http);
     file_bytes_release(&serve->certificate);
     if (serve->key.data != NULL) {
         explicit_bzero(serve->key.data, serve->key.size);
@@ -449,10 +486,7 @@ void serve_close(struct serve *serve)
 
 uint16_t serve_port(const struct serve *serve)
 {
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT);
-
-    return info == NULL ? 0 : info->port;
+    return http_server_port(serve->http);
 }
 
 struct serve_counts serve_counts(struct serve *serve)

@@ -199,7 +199,7 @@ static enum status post_with(struct solver_view *view, struct session *session,
     if (plan.accept) {
         TRY(policy_options_solver(&plan.policy.limits, context->options, error));
         plan.allow_list = options_text(context->options, "allow-list");
-        plan.contact = options_text(context->options, "contact");
+        TRY(chain_contact(&plan.contact, context->options, error));
         TRY(solver_policy_read_pace(&plan.policy, bundle, error));
     }
     TRY(session_start(session, bundle, &plan, context->log, error));

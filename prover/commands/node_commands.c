@@ -187,9 +187,8 @@ static const char *find_contact(const char **contact, char url[LISTEN_URL_MAX],
     const char *serve = options_text(given, "serve");
     struct listen_place place;
 
-    *contact = options_text(given, "contact");
-    if (*contact != NULL) {
-        return NULL;
+    if (chain_contact(contact, given, error) != STATUS_OK || *contact != NULL) {
+        return NULL; /* the error says what is wrong */
     }
     if (serve == NULL) {
         return "verifiers could not fetch what this node commits: name a place with --serve "

@@ -236,11 +236,12 @@ static enum status begin(struct command_context *context, struct attempt *attemp
                                 .collect = true,
                                 .sign = true,
                                 .allow_list = options_text(context->options, "allow-list"),
-                                .contact = options_text(context->options, "contact")};
+                                .contact = NULL};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status;
 
+    TRY(chain_contact(&plan.contact, context->options, error));
     if (plan.contact == NULL && attempt->beside != NULL) {
         plan.contact = contact_of(context, attempt->beside);
     }
@@ -308,17 +309,20 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
     return session == NULL ? STATUS_OK : see_through(context, session, &attempt->stop, error);
 }
 
+/* A run that diverged is a result, which may be paid; the exit code says that it did. */
 static int run_bundle(struct attempt *attempt, struct command_context *context, struct error *error)
 {
     struct train_result result = {0};
     enum status status = train_and_post(&result, attempt, context, error);
+    int code;
 
     notify_stopping(&attempt->notify);
-    return status == STATUS_OK
+    code = status == STATUS_OK
                ? ledger_commands_report(context, attempt->bundle,
                                         attempt->with_ledger ? &attempt->session : NULL, &result,
                                         error)
                : command_fail(context, error);
+    return code == COMMAND_OK && result.diverged ? COMMAND_DIVERGED : code;
 }
 
 static bool has_ledger(const struct command_context *context, struct bundle *bundle)

@@ -32,7 +32,8 @@ const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIO
      .kind = OPTION_TEXT,
      .value = "ADDRESS",
      .fallback = "127.0.0.1",
-     .help = "the address to listen on; 0.0.0.0 or :: for everybody"},
+     .help = "the address to listen on; 0.0.0.0 or :: for everybody; behind a comma, the "
+             "names by which a proxy calls it"},
     {.name = "port",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -200,7 +201,6 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     const struct options *given = context->options;
     const uint64_t wait_most = guards->guarded > 0 ? FOLLOW_MS : WAIT_MS_MAX;
     struct serve_options options = {
-        .place.port = (uint16_t)options_number(given, "port"),
         .certificate = options_text(given, "certificate"),
         .key = options_text(given, "tls-key"),
         .connections_max = (uint32_t)options_number(given, "connections"),
@@ -211,8 +211,8 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     struct serve *serve;
     struct serve_counts counts;
 
-    (void)snprintf(options.place.address, sizeof(options.place.address), "%s",
-                   options_text(given, "bind"));
+    TRY(listen_place_at(&options.place, options_text(given, "bind"),
+                        (uint16_t)options_number(given, "port"), error));
     TRY(serve_open(&serve, &source, &options, error));
     *code = show_address(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");

@@ -73,8 +73,8 @@ def new(place, *more, wanted=0):
     out = path("base.job")
     if os.path.exists(out):
         os.remove(out)
-    return ask("job", "new", "--base", place, "--data", DATA, "--length", "4", "--batch", "1",
-               "--steps", "2", "--segment", "2", "--out", out, *more, wanted=wanted)
+    return ask("job", "new", "--base", place, "--data", DATA, "--data-type", "u8", "--length", "4",
+               "--batch", "1", "--steps", "2", "--segment", "2", "--out", out, *more, wanted=wanted)
 
 
 def refused(place, *words, more=(), wanted=1):

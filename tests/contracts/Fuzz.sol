@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Harness, HarnessReferee, Player} from "./Harness.sol";
 
 /// @title Oracle
@@ -155,13 +156,13 @@ contract Fuzz {
             for (uint256 j = 0; j < count; j++) this.step();
             this.end();
         }
-        bytes4[31] memory selectors = _selectors();
+        bytes4[32] memory selectors = _selectors();
         counts = new uint256[](selectors.length);
         for (uint256 i = 0; i < counts.length; i++) counts[i] = done[selectors[i]];
         played = calls;
     }
 
-    function _selectors() internal pure returns (bytes4[31] memory) {
+    function _selectors() internal pure returns (bytes4[32] memory) {
         return [
             IRegistry.open.selector,
             IRegistry.cancel.selector,
@@ -193,7 +194,8 @@ contract Fuzz {
             IReferee.timeout.selector,
             IReferee.lapse.selector,
             IReferee.pay.selector,
-            IReferee.challenge.selector
+            IReferee.challenge.selector,
+            ISeeds.fix.selector
         ];
     }
 
@@ -484,6 +486,7 @@ contract Fuzz {
 
     function _ofSegment(uint256 kind, uint256 player, uint256 number) internal returns (bool) {
         IRegistry.Segment memory segment = commits[number].segment;
+        if (kind == 17 && _below(8) == 0) return _fix(player, segment);
         if (kind == 17) return _do(player, 0, abi.encodeCall(registry.draw, (job, segment, "")));
         if (kind == 18) return _do(player, 0, abi.encodeCall(registry.renew, (job, segment)));
         if (kind == 19) return _do(player, 0, abi.encodeCall(registry.finalize, (job, segment)));
@@ -613,9 +616,16 @@ contract Fuzz {
 
     function _enlist(uint256 player, uint256 count) internal returns (bool) {
         bytes32[] memory path;
-        return _do(
-            player, count * terms.bond, abi.encodeCall(registry.enlist, (job, count, path, "there"))
-        );
+        bytes memory data = abi.encodeCall(registry.enlist, (job, count, path, "there"));
+        // By value; or from what is owed, which must then fall by as much; or a part of each.
+        uint256 way = _below(6);
+        if (way > 1) return _do(player, count * terms.bond, data);
+        uint256 before = registry.owed(address(players[player]));
+        if (!_do(player, way == 0 ? 0 : count * terms.bond - 1, data)) return false;
+        uint256 after_ = registry.owed(address(players[player]));
+        if (way == 1) _broken("a part of a bond", before, after_);
+        _equal("a bond out of what is owed", before - after_, count * terms.bond);
+        return true;
     }
 
     function _leave() internal returns (bool) {
@@ -744,14 +754,33 @@ contract Fuzz {
         address owner = _ownerAt(commit.hash, commit.segment.panel, place);
         bytes16 leaves = _leaves(owner, commit.hash, verdicts[commit.hash][place].isTrue);
         uint256 index = _below(2) == 0 ? 3 : _below(9);
-        return _judge(
-            player,
-            0,
-            abi.encodeCall(
-                referee.challenge,
-                (job, commit.segment, place, leaves, bytes32(place), index, "leaf")
-            )
+        bytes32 subject = keccak256(abi.encode(bytes32("challenge"), commit.hash, place, index));
+        address sender = address(players[player]);
+        bytes32 value = keccak256(abi.encode(sender, subject, bytes32(moves)));
+        bool isSealed = _judge(player, 0, abi.encodeCall(referee.sealClaim, (value)));
+        if (_below(4) != 0) _pass(1);
+        else isSealed = false;
+        uint256 last_ = registry.jobs(job).finalized;
+        bool stands = registry.segments(job, commit.segment.index) == commit.hash;
+        bytes memory data = abi.encodeCall(
+            referee.challenge,
+            (job, commit.segment, place, leaves, bytes32(place), index, "leaf", bytes32(moves))
         );
+        if (!_judge(player, 0, data)) return false;
+        if (!isSealed) _broken("a challenge was sealed before", number, 0);
+        if (!stands || (commit.segment.index < last_ && !commit.isAsked)) {
+            _broken("a challenge before the end", number, last_);
+        }
+        return true;
+    }
+
+    /// @dev Of that commit, which is no week old, or of one that never was.
+    function _fix(uint256 player, IRegistry.Segment memory segment) internal returns (bool) {
+        uint256 moment = _below(2) == 0 ? segment.time : segment.time - 8 days;
+        bytes memory data = abi.encodeCall(ISeeds.fix, (segment.height, moment));
+        if (!_move(address(registry.SEEDS()), player, 0, data)) return false;
+        if (time <= moment + 7 days) _broken("a seed is fixed after a week", time, moment);
+        return true;
     }
 
     /// @dev The honest verifier claims the truth only.

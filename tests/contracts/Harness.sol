@@ -1,18 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {HeaderSeeds} from "./HeaderSeeds.sol";
 import {IExaminer} from "./IExaminer.sol";
+import {ISeeds} from "./ISeeds.sol";
 import {Referee} from "./Referee.sol";
 import {Registry} from "./Registry.sol";
 
+/// @title HarnessSeeds
+/// @notice The seeds of a development chain as deployed, but for the clock, which is its registry's,
+/// and for what a header says.
+contract HarnessSeeds is HeaderSeeds(1) {
+    Harness internal clock;
+
+    function follow(Harness newClock) external {
+        clock = newClock;
+    }
+
+    function _now() internal view override returns (uint256) {
+        return clock.time();
+    }
+
+    function _height() internal view override returns (uint256) {
+        return clock.height();
+    }
+
+    function _hashOfBlock(uint256 place) internal pure override returns (bytes32) {
+        return keccak256(abi.encode(place));
+    }
+
+    function _randomIn(uint256 place, bytes calldata) internal pure override returns (bytes32) {
+        return keccak256(abi.encode(place));
+    }
+}
+
 /// @title Harness
-/// @notice The registry with a clock and a chance that a test sets. Everything else is the contract
-/// as deployed.
+/// @notice The registry with a clock that a test sets. Everything else is the contract as deployed.
 contract Harness is Registry {
     uint256 public time;
     uint256 public height;
 
-    constructor(address referee) Registry(referee) {}
+    constructor(address referee, ISeeds seeds) Registry(referee, seeds) {
+        HarnessSeeds(address(seeds)).follow(this);
+    }
 
     function setClock(uint256 newTime, uint256 newHeight) external {
         time = newTime;
@@ -25,10 +55,6 @@ contract Harness is Registry {
 
     function _height() internal view override returns (uint256) {
         return height;
-    }
-
-    function _randomOf(uint256 place, bytes calldata) internal pure override returns (bytes32) {
-        return keccak256(abi.encode(place));
     }
 
     /// @notice The tally of a segment as it is kept, and the places of its draw, four bits each.
@@ -65,10 +91,10 @@ contract Harness is Registry {
 /// @title HarnessReferee
 /// @notice The referee as deployed, but for the clock, which is its registry's.
 contract HarnessReferee is Referee {
-    constructor(IExaminer examiner) Referee(examiner) {}
+    constructor(IExaminer examiner) Referee(examiner, new HarnessSeeds()) {}
 
-    function _found() internal override returns (Registry) {
-        return new Harness(address(this));
+    function _found(ISeeds seeds) internal override returns (Registry) {
+        return new Harness(address(this), seeds);
     }
 
     function _now() internal view override returns (uint256) {
@@ -137,7 +163,9 @@ contract Player {
 contract Driver {
     uint256 internal constant PLAYERS = 6;
     uint256 internal constant HEADER = 8 + 8 + 1 + 16 + 3;
-    uint256 internal constant TO_REFEREE = 128; // in the byte of the player
+    // In the byte of the player:
+    uint256 internal constant TO_REFEREE = 128;
+    uint256 internal constant TO_SEEDS = 64;
 
     Player[PLAYERS] public players;
     Harness public registry;
@@ -181,9 +209,11 @@ contract Driver {
         uint256 value = uint128(bytes16(script[place + 17:place + 33]));
         uint256 size = uint24(bytes3(script[place + 33:place + HEADER]));
         bytes calldata data = script[place + HEADER:place + HEADER + size];
-        address called = player >= TO_REFEREE ? referee : address(target);
+        address called = player >= TO_REFEREE
+            ? referee
+            : player >= TO_SEEDS ? address(target.SEEDS()) : address(target);
         (bool done, bytes memory result) =
-            players[player % TO_REFEREE].act{value: value}(called, data);
+            players[player % TO_SEEDS].act{value: value}(called, data);
         emit Outcome(done, done ? bytes("") : result);
         return place + HEADER + size;
     }

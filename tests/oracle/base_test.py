@@ -98,8 +98,8 @@ def folder_of(family, outliers):
 
 def new_job(folder, data, name, *more):
     job = path(name + ".job")
-    made = ask("job", "new", "--base", folder, "--data", data, "--length", str(LENGTH), "--batch",
-               str(BATCH), "--out", job, *more)
+    made = ask("job", "new", "--base", folder, "--data", data, "--data-type", "u8", "--length",
+               str(LENGTH), "--batch", str(BATCH), "--out", job, *more)
     return job, made
 
 

@@ -135,8 +135,8 @@ def decoder_case(family, *more):
         train = write("train.u8", bytes(everything[:2000].tolist()))
         held = write("held.u8", bytes(everything[2000:].tolist()))
         stem = family + "".join(more).replace("-", "")
-        base = ["job", "new", "--base", folder, "--data", train, "--length", str(LENGTH),
-                "--batch", str(BATCH), *WORDS, *more]
+        base = ["job", "new", "--base", folder, "--data", train, "--data-type", "u8", "--length",
+                str(LENGTH), "--batch", str(BATCH), *WORDS, *more]
         ask(*base, "--out", path("plain." + stem + ".job"))
         ask(*base, "--eval", held, *EVAL, "--out", path(stem + ".job"))
         first = ["--first-state", folder]
@@ -238,8 +238,8 @@ def adapters_are_evaluated_over_their_weights():
     everything = tokens_of(2600)
     train = write("train.u8", bytes(everything[:2000].tolist()))
     held = write("held.u8", bytes(everything[2000:].tolist()))
-    ask("job", "new", "--base", folder, "--data", train, "--length", str(LENGTH), "--batch",
-        str(BATCH), *WORDS, "--lora", "4", "--eval", held, *EVAL, "--out", path("lora.job"))
+    ask("job", "new", "--base", folder, "--data", train, "--data-type", "u8", "--length",
+        str(LENGTH), "--batch", str(BATCH), *WORDS, "--lora", "4", "--eval", held, *EVAL, "--out", path("lora.job"))
     steps, _ = run("lora", [train, folder, held])
     evaluation_is_the_same("lora", steps, [folder, held])
 

@@ -47,8 +47,11 @@ limit=2
 check hanging_test_is_ended_and_fails 1 "0 passed, 1 failed" "$dir/hang"
 again=-s
 check without_time_it_is_skipped_where_that_is_asked_for 0 "2 passed, 0 failed, 1 skipped" "$dir/hang" "$dir/good"
+program leaves 'echo 1..2; echo ok 1 - a; echo "ok 2 # SKIP b"; exit 1'
 grep -q "skip .*hang: it ran longer than 2 s" "$dir/told" || bad=1
+check memory_of_a_skipped_test_may_be_left_there 0 "1 passed, 0 failed, 1 skipped" "$dir/leaves"
 again=
+check but_not_elsewhere 1 "1 passed, 1 failed, 1 skipped" "$dir/leaves"
 limit=300
 check early_end_fails_what_is_missing 1 "1 passed, 3 failed" "$dir/early"
 check bad_exit_code_fails_a_green_list 1 "1 passed, 1 failed" "$dir/liar"

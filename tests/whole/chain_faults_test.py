@@ -16,6 +16,7 @@ from town import ETHER, SEGMENTS, Town  # noqa: E402
 GAS = ETHER // 2
 DEPTH = 10  # more than is ever taken away
 FAR = 60  # and more than comes while somebody looks
+SEEN_S = 3  # after which the programs have looked
 
 
 def an_endpoint_that_misbehaves_costs_time_only():
@@ -103,6 +104,41 @@ def take_away(town, kind, depth):
     town.rpc("anvil_reorg", min(above + 1, depth - 1), [])
 
 
+def take_back(town, kind, beyond):
+    """What is in a block deep enough to count as final is gone, with some blocks below it."""
+    town.until_count_at_least(1, kind)
+    height = town.events(kind)[-1]["height"]
+    head = int(town.rpc("eth_blockNumber"), 16)
+    if head < height + DEPTH:
+        town.rpc("anvil_mine", hex(height + DEPTH - head))
+        head = height + DEPTH
+    time.sleep(SEEN_S)  # the programs see it as final
+    head = int(town.rpc("eth_blockNumber"), 16)
+    town.rpc("anvil_reorg", max(head - height + 1, DEPTH + beyond), [])
+
+
+def a_chain_that_takes_back_what_was_final_costs_time_only():
+    """Behind each kind of move of client, solver, seat and claimant: depth + 1 to depth + 8 blocks."""
+    with Town(PEOPLE, on_chain=True, depth=DEPTH) as town:
+        job = town.new_job("a.job")
+        key = town.open_job(job)
+        cheat = town.solve("cheat", job, key, "--falsify", str(STEP))
+        take_back(town, "accepted", 1)
+        take_back(town, "committed", 2)
+        town.until_count(SEGMENTS, "committed", key)
+        places = ["--mirror", town.serve("cheat", town.path("cheat.run"))[1]]
+        node = town.verifier(*places)
+        take_back(town, "drawn", 3)
+        take_back(town, "sealed a verdict", 4)
+        pass_sealing(town)
+        take_back(town, "claimed", 5)
+        take_back(town, "answered", 6)
+        take_back(town, "convicted", 8)
+        town.until_count(1, "convicted", key)
+        assert "took back" in node.said() + cheat.said(), node.said()
+        assert node.stop() == 0, node.said()
+
+
 def hear(process, words, after=""):
     """Without a block that nobody's move is in; who is heard must be there."""
     end = time.monotonic() + stage.WAIT_MAX_S
@@ -135,6 +171,7 @@ def a_conviction_that_may_be_taken_away_ends_no_solver():
         assert node.stop() == 0, node.said()
 
 
-sys.exit(stage.main([], [an_endpoint_that_misbehaves_costs_time_only,
+sys.exit(stage.main([], [a_chain_that_takes_back_what_was_final_costs_time_only,
+                         an_endpoint_that_misbehaves_costs_time_only,
                          a_conviction_that_may_be_taken_away_ends_no_solver,
                          a_chain_that_is_reorganized_under_every_move_costs_time_only]))

@@ -40,6 +40,8 @@ def nobody_calls_his_own_machine_for_a_stranger():
         here.run("honest", "prover", "commit", bundle, "--ledger", here.place["LOCKSTEP_LEDGER"],
                  "--job-key", key)
         here.run("honest", "prover", "publish", bundle, "--data", DATA, "--to", here.path("www"))
+        for bad in ("http://u@a.example", "http://a.example/?x", "http://a.example#x", "ftp://a"):
+            here.run("verifier", "verifier", "run", "--contact", bad, wanted=3)
         node = here.start("verifier", "verifier", "run", "--mirror-timeout", "2s", "--threads", "1",
                           "--contact", "http://127.0.0.1:%d/q" % counter.port)
         here.until(lambda: "is not called" in node.said(), "the node says whom it does not call")

@@ -118,7 +118,7 @@ def what_waiting_cannot_heal_ends_a_node_at_once():
         town.until(lambda: "started" in node.said(), "the node is there")
         assert node.stop() == 0
         with Town(PEOPLE, on_chain=True) as other:  # the same contract on another chain
-            other.rpc("anvil_setChainId", 77)
+            other.rpc("anvil_setChainId", 1337)
             refused("this state is that of the node of", "--ledger", other.url, "--registry",
                     other.place["LOCKSTEP_REGISTRY"])
 

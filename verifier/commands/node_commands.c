@@ -143,13 +143,7 @@ static enum status read_panel(struct running_node *running, struct error *error)
     const struct options *given = running->setup.context->options;
 
     options->entries = (uint32_t)options_number(given, "entries");
-    options->contact = options_text(given, "contact");
-    if (options->contact != NULL && strlen(options->contact) > GAME_CONTACT_MAX) {
-        return error_set(error, STATUS_USAGE, "--contact: at most %d bytes", GAME_CONTACT_MAX);
-    }
-    if (options->contact != NULL && strchr(options->contact, '#') != NULL) {
-        return error_set(error, STATUS_USAGE, "--contact: an address has no '#'");
-    }
+    TRY(chain_contact(&options->contact, given, error));
     for (size_t i = 0; i < options_list_count(given, "allow-list"); i++) {
         running->allow_lists[options->allow_list_count++] =
             options_list_item(given, "allow-list", i);

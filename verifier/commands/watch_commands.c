@@ -144,9 +144,10 @@ static void add_claims(json_t *claims, const struct job_record *job)
 
 static json_t *alarm_json(const struct watch_alarm *alarm)
 {
-    json_t *object = json_pack("{s:s, s:o, s:i, s:I, s:s}", "alarm", watch_alarm_name(alarm->kind),
-                               "job", hex_json(&alarm->job), "segment", (int)alarm->index, "due",
-                               (json_int_t)alarm->due_s, "text", alarm->text);
+    json_t *object =
+        json_pack("{s:s, s:o, s:i, s:i, s:I, s:s}", "alarm", watch_alarm_name(alarm->kind), "job",
+                  hex_json(&alarm->job), "segment", (int)alarm->index, "last_segment",
+                  (int)alarm->last, "due", (json_int_t)alarm->due_s, "text", alarm->text);
 
     if (object != NULL && !hash32_is_zero(&alarm->claim)) {
         (void)json_object_set_new(object, "claim", hex_json(&alarm->claim));
@@ -247,8 +248,12 @@ static void print_alarm(FILE *out, const char *word, const struct watch_alarm *a
     char moment[MOMENT_SIZE];
 
     hex_encode(key, alarm->job.bytes, HASH32_SIZE);
-    (void)fprintf(out, "%s %s  job 0x%.16s segment %u: %s", word, watch_alarm_name(alarm->kind),
-                  key, alarm->index, alarm->text);
+    (void)fprintf(out, "%s %s  job 0x%.16s segment%s %u", word, watch_alarm_name(alarm->kind), key,
+                  alarm->last == alarm->index ? "" : "s", alarm->index);
+    if (alarm->last != alarm->index) {
+        (void)fprintf(out, " to %u", alarm->last);
+    }
+    (void)fprintf(out, ": %s", alarm->text);
     if (alarm->due_s != 0) {
         print_moment(moment, alarm->due_s);
         (void)fprintf(out, "; until %s", moment);
@@ -312,8 +317,8 @@ static enum status look(struct watching *watching, struct error *error)
 static bool has(const struct watch_alarm *alarms, uint32_t count, const struct watch_alarm *alarm)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (alarms[i].kind == alarm->kind && alarms[i].index == alarm->index &&
-            hash32_equal(&alarms[i].job, &alarm->job) &&
+        if (alarms[i].kind == alarm->kind && alarms[i].index <= alarm->last &&
+            alarm->index <= alarms[i].last && hash32_equal(&alarms[i].job, &alarm->job) &&
             hash32_equal(&alarms[i].claim, &alarm->claim) &&
             strcmp(alarms[i].text, alarm->text) == 0) {
             return true;

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verifier/node/solver_timeout.h"
+
+enum {
+    CHALLENGE_SHARE = 4, /* of the claim time: how far apart nodes challenge the same right */
+};
+
 /* ---- claims ------------------------------------------------------------------- */
 
 const struct check_segment *node_segment_of(const struct check_request *request,
@@ -25,8 +31,8 @@ enum status node_plan_claim(struct node *node, const struct action *claim, uint3
     struct action seal = *claim;
     struct action made = *claim;
 
-    seal.kind = ACTION_SEAL_CLAIM;
-    node_name(seal.name, ACTION_SEAL_CLAIM, &claim->claim, seal_number);
+    seal.kind = claim->kind == ACTION_CHALLENGE ? ACTION_SEAL_CHALLENGE : ACTION_SEAL_CLAIM;
+    node_name(seal.name, seal.kind, &claim->claim, seal_number);
     (void)snprintf(made.after, sizeof(made.after), "%s", seal.name);
     TRY(node_plan_again(node, &seal, error));
     return node_plan_again(node, &made, error);
@@ -162,7 +168,9 @@ static enum status want_proof(struct node *node, const struct store_seat *seat,
                             .segment = segment->hash,
                             .place = seat->place,
                             .number = which,
+                            .claim = game_challenge_hash(&segment->hash, seat->place, which),
                             .late_s = GAME_TIME_MAX};
+    const uint64_t wait_s = segment->terms.claim_period_s / CHALLENGE_SHARE;
     struct task found;
     bool full = false;
     enum status status = queue_find(node->ports.store, &found, segment, which + 1, error);
@@ -174,8 +182,12 @@ static enum status want_proof(struct node *node, const struct store_seat *seat,
     if (found.state != TASK_DONE || found.outcome != CHECK_PROVEN) {
         return STATUS_OK;
     }
+    if (node->clock.time_s <=
+        node_reveal_end(segment) + solver_timeout_place(node, &action.claim, wait_s)) {
+        return STATUS_OK; /* another may come first: then the seat is closed by its challenge */
+    }
     node_name(action.name, ACTION_CHALLENGE, &segment->hash, seat->place);
-    TRY(node_plan_again(node, &action, error));
+    TRY(node_plan_claim(node, &action, 0, error));
     return store_judge(node->ports.store, seat, STORE_FALSE, error);
 }
 
@@ -209,13 +221,14 @@ static enum status judge_right(void *context, const void *row, struct error *err
                : want_proof(node, seat, &segment, which, error);
 }
 
-/* Only what was replayed here anyway. A right can be challenged until its entry is gone. */
+/* Only what was replayed here anyway. A right can be challenged until its segment is final. */
 enum status node_judge_rights(struct node *node, struct error *error)
 {
     return store_visit(
         node->ports.store, STORE_SEATS,
-        "p.judgement = :not_judged AND p.verdict = :right AND NOT p.ours AND"
-        " s.seed IS NOT NULL AND EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job"
+        "p.judgement = :not_judged AND p.verdict = :right AND p.phase = :seat_revealed AND"
+        " NOT p.ours AND NOT s.void AND s.seed IS NOT NULL AND EXISTS (SELECT 1 FROM entries e "
+        "WHERE e.job = s.job"
         " AND e.number = p.entry AND NOT e.gone) AND EXISTS (SELECT 1 FROM tasks t WHERE"
         " t.segment = s.hash AND t.seed = s.seed AND t.proven = 0 AND"
         " t.state = :task_done AND t.outcome = :proven)",

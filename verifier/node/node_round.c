@@ -55,6 +55,18 @@ static enum status follow(struct node *node, bool *busy, struct error *error)
     return store_end(node->ports.store, read_events(node, busy, error), error);
 }
 
+static enum status keep_reopened(struct node *node, struct error *error)
+{
+    uint64_t count;
+    int64_t kept;
+
+    TRY(ledger_reopened(node->ports.ledger, &count, error));
+    TRY(store_number(node->ports.store, &kept, "reopened", error));
+    return (uint64_t)kept == count
+               ? STATUS_OK
+               : store_set_number(node->ports.store, "reopened", (int64_t)count, error);
+}
+
 /* *reached false: the ledger cannot be reached now. The work that does not need it goes on. */
 static enum status reach_ledger(struct node *node, bool *reached, struct error *error)
 {
@@ -67,6 +79,7 @@ static enum status reach_ledger(struct node *node, bool *reached, struct error *
     status = ledger_get_clock(node->ports.ledger, &node->clock, &trouble);
 out:
     *reached = status == STATUS_OK;
+    TRY(keep_reopened(node, error));
     TRY(store_put_endpoints(node->ports.store, endpoints,
                             ledger_endpoints(node->ports.ledger, endpoints), error));
     if (status == STATUS_UNREACHABLE) {

@@ -198,7 +198,7 @@ static enum status visit_undrawn(void *context, const void *row, struct error *e
     struct action action = {.kind = ACTION_DRAW,
                             .job = segment->job,
                             .segment = segment->hash,
-                            .due_height = segment->committed.height + 1,
+                            .due_height = segment->committed.height + node->clock.seed_delay,
                             .late_s = GAME_TIME_MAX};
 
     action_name(action.name, ACTION_DRAW, &segment->hash);

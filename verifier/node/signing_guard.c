@@ -73,14 +73,31 @@ static enum status whistle(struct node *node, const struct action *action,
                : claim(node, action, segment, &salt, bond, error);
 }
 
+static struct ledger_challenge challenge_of(const struct node *node, const struct action *action,
+                                            const struct store_segment *segment)
+{
+    return (struct ledger_challenge){
+        .job = segment->job,
+        .segment = segment->committed,
+        .place = action->place,
+        .which = action->number,
+        .seal_salt = verdict_db_derive(node->ports.verdicts, "the salt of a challenge",
+                                       action->claim.bytes, HASH32_SIZE)};
+}
+
+static enum status seal_challenge(struct node *node, const struct action *action,
+                                  const struct store_segment *segment, struct error *error)
+{
+    const struct ledger_challenge sealed = challenge_of(node, action, segment);
+
+    return ledger_seal_challenge(node->ports.ledger, action->name, &sealed, error);
+}
+
 /* The leaf was proven by a check of its own. */
 static enum status challenge(struct node *node, const struct action *action,
                              const struct store_segment *segment, struct error *error)
 {
-    struct ledger_challenge made = {.job = segment->job,
-                                    .segment = segment->committed,
-                                    .place = action->place,
-                                    .which = action->number};
+    struct ledger_challenge made = challenge_of(node, action, segment);
     struct check_result *result = NULL;
     struct store_seat seat;
     struct task task;
@@ -114,6 +131,8 @@ static enum status send_about_segment(struct node *node, const struct action *ac
         return node_seats_send(node, action, segment, error);
     case ACTION_CHALLENGE:
         return challenge(node, action, segment, error);
+    case ACTION_SEAL_CHALLENGE:
+        return seal_challenge(node, action, segment, error);
     case ACTION_SEAL_CLAIM:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);
@@ -308,7 +327,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     if (outcome.state == LEDGER_MOVE_FINAL) {
         return set(node, action, ACTION_DONE, action->due_s, "", error);
     }
-    if (action->kind == ACTION_CLAIM && outcome.refusal.kind == GAME_NOT_SEALED) {
+    if ((action->kind == ACTION_CLAIM || action->kind == ACTION_CHALLENGE) &&
+        outcome.refusal.kind == GAME_NOT_SEALED) {
         return node_seal_again(node, action, error);
     }
     if (raises_bond(node, action, &outcome.refusal)) {

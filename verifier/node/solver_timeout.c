@@ -38,8 +38,7 @@ enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *nod
 
 /* ---- when ------------------------------------------------------------------- */
 
-/* How much later than the first this node moves: another while for each node. */
-static uint64_t place_of(const struct node *node, const struct hash32 *about)
+uint64_t solver_timeout_place(const struct node *node, const struct hash32 *about, uint64_t span_s)
 {
     struct hash32 hash = verdict_db_derive(
         node->ports.verdicts, "who makes the move of who vanished", about->bytes, HASH32_SIZE);
@@ -48,13 +47,15 @@ static uint64_t place_of(const struct node *node, const struct hash32 *about)
     for (int i = 0; i < 6; i++) {
         number = number << 8 | hash.bytes[i];
     }
-    return number % (node->options.grace_s / SPREAD_SHARE + 1);
+    return number % (span_s + 1);
 }
 
 /* Could anybody have made the move since a moment, and is it for us to make it now? */
 static bool is_ours(const struct node *node, uint64_t since_s, const struct hash32 *about)
 {
-    return node->clock.time_s > since_s + node->options.grace_s + place_of(node, about);
+    return node->clock.time_s >
+           since_s + node->options.grace_s +
+               solver_timeout_place(node, about, node->options.grace_s / SPREAD_SHARE);
 }
 
 /* ---- planning --------------------------------------------------------------- */

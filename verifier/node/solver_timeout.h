@@ -26,6 +26,9 @@ MUST_CHECK enum status solver_timeout_pots(struct node *node, struct error *erro
 /* Is it a kind of moves that anybody may make, so that somebody else may have? */
 bool solver_timeout_is_anybodys(enum action_kind kind);
 
+/* How much later than the first this node moves, within a span: another while for each node. */
+uint64_t solver_timeout_place(const struct node *node, const struct hash32 *about, uint64_t span_s);
+
 /* What becomes of such a move that the ledger refused, and since when: *due_s. */
 enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *node,
                                          enum game_refusal_kind refusal);

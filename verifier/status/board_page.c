@@ -412,7 +412,12 @@ static void add_alarms(struct buffer *page, const struct board_view *view)
 
         buffer_add_text(page, "<li>");
         web_page_key(page, alarm->job.bytes, HASH32_SIZE);
-        buffer_add_format(page, " segment %u: ", alarm->index);
+        buffer_add_format(page, " segment%s %u", alarm->last == alarm->index ? "" : "s",
+                          alarm->index);
+        if (alarm->last != alarm->index) {
+            buffer_add_format(page, " to %u", alarm->last);
+        }
+        buffer_add_text(page, ": ");
         web_page_text(page, alarm->text);
         buffer_add_text(page, "</li>\n");
     }

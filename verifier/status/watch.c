@@ -36,21 +36,47 @@ static bool is_near(const struct sink *sink, uint64_t due_s, uint64_t period_s)
     return sink->now_s + margin_s >= due_s;
 }
 
+static bool is_of_panel(enum watch_alarm_kind kind)
+{
+    return kind == WATCH_PANEL || kind == WATCH_UNAVAILABLE;
+}
+
+/* The same of the segment before: one cause is one alarm, however many segments wait for it. */
+static bool goes_on(struct sink *sink, const struct watch_alarm *alarm)
+{
+    for (uint32_t i = sink->count; i > 0 && hash32_equal(&sink->alarms[i - 1].job, &alarm->job);
+         i--) {
+        struct watch_alarm *before = &sink->alarms[i - 1];
+
+        if (before->kind == alarm->kind && before->last + 1 == alarm->index &&
+            strcmp(before->text, alarm->text) == 0) {
+            before->last = alarm->index;
+            return true;
+        }
+        if (before->last + 1 < alarm->index) {
+            break;
+        }
+    }
+    return false;
+}
+
 __attribute__((format(printf, 6, 7))) static void add(struct sink *sink, enum watch_alarm_kind kind,
                                                       const struct hash32 *job, uint32_t index,
                                                       uint64_t due_s, const char *format, ...)
 {
-    struct watch_alarm *alarm = &sink->alarms[sink->count];
+    struct watch_alarm alarm = {
+        .kind = kind, .job = *job, .index = index, .last = index, .due_s = due_s};
     va_list list;
 
-    if (sink->count >= WATCH_ALARMS_MAX) {
+    va_start(list, format);
+    (void)vsnprintf(alarm.text, sizeof(alarm.text), format, list);
+    va_end(list);
+    if (is_of_panel(kind) && goes_on(sink, &alarm)) {
         return;
     }
-    sink->count++;
-    *alarm = (struct watch_alarm){.kind = kind, .job = *job, .index = index, .due_s = due_s};
-    va_start(list, format);
-    (void)vsnprintf(alarm->text, sizeof(alarm->text), format, list);
-    va_end(list);
+    if (sink->count < WATCH_ALARMS_MAX) {
+        sink->alarms[sink->count++] = alarm;
+    }
 }
 
 static void look_at_segment(struct sink *sink, const struct job_record *job, uint32_t index)

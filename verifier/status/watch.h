@@ -25,6 +25,7 @@ struct watch_alarm {
     enum watch_alarm_kind kind;
     struct hash32 job;
     uint32_t index;      /* of the segment */
+    uint32_t last;       /* of one cause in several segments: the last of them */
     struct hash32 claim; /* zero where it is about none */
     uint64_t due_s;      /* 0: not about a deadline */
     char text[256];      /* without times: the same trouble has the same text */

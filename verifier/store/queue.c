@@ -228,9 +228,10 @@ void action_text(char text[ACTION_TEXT], struct store *store, const struct actio
                  enum action_state state)
 {
     static const char *const done[ACTION_KINDS] = {
-        "enlisted",     "left",    "drawn",     "sealed",    "revealed",  "alarmed",   "challenged",
-        "claim sealed", "claimed", "queried",   "convicted", "timed out", "lapsed",    "paid",
-        "renewed",      "final",   "forfeited", "released",  "expired",   "withdrawn", "announced"};
+        "enlisted",   "left",         "drawn",     "sealed",          "revealed",  "alarmed",
+        "challenged", "claim sealed", "claimed",   "queried",         "convicted", "timed out",
+        "lapsed",     "paid",         "renewed",   "final",           "forfeited", "released",
+        "expired",    "withdrawn",    "announced", "challenge sealed"};
     static const char *const ends[ACTION_STATES] = {"planned", "sent",     "done",
                                                     "refused", "too late", "made by somebody else"};
     char place[STORE_PLACE_TEXT] = "";

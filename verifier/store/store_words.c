@@ -17,9 +17,10 @@ static const char *const seat_phases[] = {"drawn", "sealed", "revealed", "closed
 static const char *const verdicts[] = {"none", "right", "false", "unavailable"};
 static const char *const task_states[] = {"waiting", "running", "done", "skipped"};
 static const char *const action_kinds[] = {
-    "enlist",     "leave",    "draw",    "seal",    "reveal",  "alarm",    "challenge",
-    "seal-claim", "claim",    "query",   "convict", "timeout", "lapse",    "pay",
-    "renew",      "finalize", "forfeit", "release", "expire",  "withdraw", "announce"};
+    "enlist",    "leave",      "draw",     "seal",          "reveal",  "alarm",
+    "challenge", "seal-claim", "claim",    "query",         "convict", "timeout",
+    "lapse",     "pay",        "renew",    "finalize",      "forfeit", "release",
+    "expire",    "withdraw",   "announce", "seal_challenge"};
 static const char *const action_states[] = {"planned", "sent", "done",
                                             "refused", "late", "overtaken"};
 static const char *const judgements[] = {"not compared", "true", "false"};

@@ -42,9 +42,10 @@ enum action_kind {
     ACTION_RELEASE,
     ACTION_EXPIRE,
     ACTION_WITHDRAW,
-    ACTION_ANNOUNCE, /* where the node is found now */
+    ACTION_ANNOUNCE,       /* where the node is found now */
+    ACTION_SEAL_CHALLENGE, /* before a CHALLENGE */
 };
-#define ACTION_KINDS 21
+#define ACTION_KINDS 22
 
 enum action_state {
     ACTION_PLANNED = 0,

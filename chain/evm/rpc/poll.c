@@ -33,6 +33,9 @@ static enum status reduce_whole(char **text, const json_t *answer, const void *s
     enum status status;
 
     (void)subject;
+    if (!json_is_string(answer) && !json_is_object(answer)) {
+        return poll_false_reply(error, "nothing where there must be something");
+    }
     buffer_init(&whole, RPC_REPLY_SIZE_MAX);
     /* A cut text could be equal to another cut text. */
     TRY_OUT(

@@ -32,7 +32,7 @@ struct poll_query {
     bool batch;
 };
 
-/* An answer that must be equal in everything. */
+/* An answer that must be equal in everything, and is a string or an object. */
 struct poll_query poll_whole(const char *method, json_t *params);
 
 /* *answer is one of those that agree. An endpoint that did not answer is tried again before the

@@ -129,5 +129,10 @@ else
     check "it can be watched" 0 'true'
     run "$L" ledger status --ledger "$url" --registry 0x0000000000000000000000000000000000000001
     check "what is no registry is told" 1 'says err "is the address right"'
+    run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY="$registry" "$L" doctor
+    check "doctor knows the registry's seeds" 0 'says out "eip155:31337, height"'
+    run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY=0x0000000000000000000000000000000000000001 \
+        "$L" doctor
+    check "doctor refuses what is no registry" 1 'says out "is the address right"'
 fi
 finish

@@ -1,6 +1,6 @@
 /*
- * Goal: the header of a block is what the chain hashes, on every fork, also on one that this program
- * does not know; and an endpoint that lies about it is not believed.
+ * Goal: the header of a block is what the chain hashes, on every fork, also on one that this
+ * program does not know; and an endpoint that lies about it is not believed.
  * Method: the first block of Ethereum, whose hash is well known; blocks of anvil with the rules of
  * each fork; made-up blocks of Amsterdam, and with an item that no fork has, with and without the
  * header's own bytes; every item changed, left out or made malformed; an endpoint that changes the

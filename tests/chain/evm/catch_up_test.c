@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm_index.h"
@@ -47,6 +48,8 @@ struct chain {
     atomic_uint blocks[BLOCKS_MAX + 1]; /* how often each was served */
     uint64_t range_max;                 /* blocks of one request for logs; 0: any */
     enum hiding hiding;
+    uint64_t time_s;           /* of the first block */
+    const char *registry_says; /* to a call; NULL: what a registry without a referee does */
 };
 
 /* ---- the chain ----------------------------------------------------------------- */
@@ -94,7 +97,7 @@ static uint32_t topics_of(struct hash32 topics[GAME_TOPICS_MAX + 1], uint64_t nu
 
 static json_t *block_json(struct chain *chain, uint64_t number)
 {
-    struct made_block block = {.height = number, .time_s = 1000 + number};
+    struct made_block block = {.height = number, .time_s = chain->time_s + number};
     struct address registry;
     struct hash32 topics[GAME_TOPICS_MAX + 1];
     enum status status = address_parse(&registry, REGISTRY);
@@ -117,6 +120,7 @@ static struct chain *make_chain(uint64_t height)
     struct chain *chain = calloc(1, sizeof(*chain));
 
     assert(chain != NULL && height <= BLOCKS_MAX);
+    chain->time_s = (uint64_t)time(NULL) - height;
     chain->height = height;
     chain->finalized = height - 64;
     for (uint64_t i = 0; i <= height; i++) {
@@ -202,7 +206,10 @@ static json_t *serve(struct chain *chain, const char *method, const json_t *para
     if (strcmp(method, "eth_blockNumber") == 0) {
         return number_json(chain->height);
     }
-    if (strcmp(method, "eth_call") == 0) { /* a registry without a referee */
+    if (strcmp(method, "eth_call") == 0) {
+        if (chain->registry_says != NULL) {
+            return json_loads(chain->registry_says, JSON_DECODE_ANY, NULL);
+        }
         return json_string("0x0000000000000000000000000000000000000000000000000000000000000000");
     }
     if (strcmp(method, "eth_getBlockByNumber") == 0) {
@@ -441,6 +448,46 @@ static void test_a_broken_index_of_logs_is_passed_by(void **state)
     free(chain);
 }
 
+static enum status try_to_open(const char *registry_says, uint64_t age_s, uint64_t first_height,
+                               struct error *error)
+{
+    struct chain *chain = calloc(1, sizeof(*chain));
+    struct rpc_server *server = rpc_server_start_answering(answer, chain);
+    struct ledger_options options;
+    struct ledger *ledger = NULL;
+    enum status status;
+
+    error_init(error);
+    chain->time_s = (uint64_t)time(NULL) - age_s;
+    chain->registry_says = registry_says;
+    ledger_options_init(&options);
+    options.url = rpc_server_url(server);
+    options.state_dir = test_temp_dir();
+    options.first_height = first_height;
+    assert_int_equal(address_parse(&options.registry, REGISTRY), STATUS_OK);
+    status = ledger_open(&ledger, &options, error);
+    ledger_close(ledger);
+    rpc_server_stop(server);
+    free(chain);
+    return status;
+}
+
+/* An endpoint that has just begun to follow the chain has no contract yet. */
+static void test_an_endpoint_that_answers_nothing_or_is_behind_is_waited_for(void **state)
+{
+    struct error error;
+
+    (void)state;
+    assert_int_equal(try_to_open("\"0x\"", 3600, 0, &error), STATUS_UNREACHABLE);
+    assert_non_null(strstr(error.text, "the endpoint is still behind"));
+    assert_int_equal(try_to_open("\"0x\"", 0, 1000, &error), STATUS_UNREACHABLE);
+    assert_int_equal(try_to_open("null", 0, 0, &error), STATUS_UNREACHABLE);
+    assert_non_null(strstr(error.text, "eth_call: false reply: nothing"));
+    /* Waiting heals no wrong address. */
+    assert_int_equal(try_to_open("\"0x\"", 0, 0, &error), STATUS_BAD_FORMAT);
+    assert_non_null(strstr(error.text, "is the address right?"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_ranges_and_batches_that_are_refused_are_halved),
         cmocka_unit_test(test_events_that_are_left_out_are_noticed_and_had_later),
         cmocka_unit_test(test_a_broken_index_of_logs_is_passed_by),
+        cmocka_unit_test(test_an_endpoint_that_answers_nothing_or_is_behind_is_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,95 @@ static void test_a_reorganization_sends_it_again(void **state)
     tear_down(&fixture);
 }
 
+/* Moves that count as final, and a reorganization that is deeper than that by a few blocks. */
+static void test_a_reorganization_deeper_than_final_opens_moves_again(void **state)
+{
+    static const char *const arguments[] = {"--no-mining", NULL};
+
+    (void)state;
+    for (uint32_t beyond = 1; beyond <= 8; beyond++) {
+        struct fixture fixture;
+        struct error error;
+        uint64_t reopened = 0;
+        char name[32];
+
+        error_init(&error);
+        (void)snprintf(name, sizeof(name), "deep-%u", beyond);
+        set_up(&fixture, arguments, name);
+        for (uint32_t i = 0; i < fixture.options.depth + 9; i++) {
+            mine(fixture.rpc);
+        }
+        add_transfer(fixture.outbox, "first", 10);
+        work(fixture.outbox);
+        mine(fixture.rpc);
+        add_transfer(fixture.outbox, "second", 3);
+        work(fixture.outbox);
+        mine(fixture.rpc);
+        for (uint32_t i = 0; i < fixture.options.depth + beyond - 1; i++) {
+            mine(fixture.rpc);
+        }
+        work(fixture.outbox);
+        assert_int_equal(look(fixture.outbox, "second").state, OUTBOX_FINAL);
+        json_decref(anvil_call(fixture.rpc, "anvil_reorg",
+                               json_pack("[i, []]", (int)(fixture.options.depth + beyond))));
+        if (beyond % 2 == 0) { /* also where the program did not run meanwhile */
+            outbox_close(fixture.outbox);
+            open_outbox(&fixture);
+        }
+        assert_true(balance_of(fixture.rpc, &receiver) < 13);
+        work(fixture.outbox);
+        assert_true(look(fixture.outbox, "second").state < OUTBOX_FINAL);
+        assert_int_equal(outbox_reopened(fixture.outbox, &reopened, &error), STATUS_OK);
+        assert_true(reopened >= 1);
+        finish(&fixture);
+        assert_int_equal(balance_of(fixture.rpc, &receiver), 13);
+        assert_int_equal(nonce_of(&fixture), 2);
+        assert_int_equal(look(fixture.outbox, "first").state, OUTBOX_FINAL);
+        assert_int_equal(look(fixture.outbox, "second").state, OUTBOX_FINAL);
+        tear_down(&fixture);
+    }
+}
+
+/* A transaction that nobody has any more, as of a name that was freed, leaves its nonce unused. */
+static void test_a_nonce_that_is_left_unused_gets_a_transaction(void **state)
+{
+    static const char *const arguments[] = {"--no-mining", NULL};
+
+    (void)state;
+    for (int with_next = 0; with_next < 2; with_next++) {
+        struct fixture fixture;
+        struct database file;
+        struct error error;
+
+        error_init(&error);
+        set_up(&fixture, arguments, with_next == 0 ? "gap" : "gap-next");
+        for (uint32_t i = 0; i < fixture.options.depth + 9; i++) {
+            mine(fixture.rpc);
+        }
+        add_transfer(fixture.outbox, "first", 10);
+        add_transfer(fixture.outbox, "second", 3);
+        finish(&fixture);
+        assert_int_equal(database_open(&file, fixture.options.path, "", &error), STATUS_OK);
+        assert_int_equal(database_run(&file, &error,
+                                      "DELETE FROM attempts WHERE intent ="
+                                      " (SELECT id FROM intents WHERE nonce = 0)",
+                                      ""),
+                         STATUS_OK);
+        assert_int_equal(database_run(&file, &error, "DELETE FROM intents WHERE nonce = 0", ""),
+                         STATUS_OK);
+        database_close(&file);
+        json_decref(anvil_call(fixture.rpc, "anvil_reorg",
+                               json_pack("[i, []]", (int)(fixture.options.depth + 4))));
+        if (with_next != 0) {
+            add_transfer(fixture.outbox, "third", 100);
+        }
+        finish(&fixture);
+        assert_int_equal(nonce_of(&fixture), 2);
+        assert_int_equal(balance_of(fixture.rpc, &receiver), with_next != 0 ? 103 : 3);
+        tear_down(&fixture);
+    }
+}
+
 /* One transaction is in a block, one in the pool, when the node is killed. The one that takes its
  * place knows of neither. */
 static void test_a_chain_that_dies_and_forgets_gets_all_again(void **state)
@@ -431,7 +520,7 @@ static void test_chains_without_a_base_fee_get_the_older_kind(void **state)
 
 static void test_a_refusal_of_the_contract_is_kept(void **state)
 {
-    static const struct address nobody;
+    static const struct address nobody[2];
     struct fixture fixture;
     struct address registry;
     struct outbox_status status;
@@ -443,7 +532,7 @@ static void test_a_refusal_of_the_contract_is_kept(void **state)
 
     (void)state;
     set_up(&fixture, NULL, "refusal");
-    registry = anvil_deploy(fixture.rpc, 0, REGISTRY_CODE, &nobody, "0x0");
+    registry = anvil_deploy_with(fixture.rpc, 0, REGISTRY_CODE, nobody, 2, "0x0");
     game_move_encode(data, &size, &move);
     assert_int_equal(
         outbox_add(fixture.outbox, "withdraw", &registry, 0, data, size, 100000, &error),
@@ -727,6 +816,8 @@ int main(void)
         cmocka_unit_test(test_crashes_neither_lose_nor_double),
         cmocka_unit_test(test_a_pending_transaction_is_replaced_by_a_dearer_one),
         cmocka_unit_test(test_a_reorganization_sends_it_again),
+        cmocka_unit_test(test_a_reorganization_deeper_than_final_opens_moves_again),
+        cmocka_unit_test(test_a_nonce_that_is_left_unused_gets_a_transaction),
         cmocka_unit_test(test_a_chain_that_dies_and_forgets_gets_all_again),
         cmocka_unit_test(test_a_nonce_used_by_another_is_given_up),
         cmocka_unit_test(test_the_ceiling_of_the_fee_is_kept),

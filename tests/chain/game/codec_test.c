@@ -62,7 +62,7 @@ static void make_move(struct made *made, struct game_move *move, enum game_move_
     move->states = (struct game_hashes){made->states, below(made, STATES)};
     move->path = (struct game_hashes){made->states, below(made, STATES)};
     move->contact = some_bytes(made);
-    move->header = some_bytes(made);
+    move->proof = some_bytes(made);
     move->queried = some_bytes(made);
     move->payload = some_bytes(made);
     fill_path(made, &move->shown.pre_path);

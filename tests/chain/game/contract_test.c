@@ -53,6 +53,8 @@ struct world {
 
 static void set_up(struct world *world)
 {
+    struct address partners[2];
+
     memset(world, 0, sizeof(*world));
     world->anvil = anvil_start(NULL);
     world->rpc = anvil_rpc(world->anvil);
@@ -64,7 +66,9 @@ static void set_up(struct world *world)
         world->accounts[i] = *signer_address(signer);
         signer_free(signer);
     }
-    world->registry = anvil_deploy(world->rpc, 0, REGISTRY_CODE, &world->accounts[REFEREE], "0x0");
+    partners[0] = world->accounts[REFEREE];
+    partners[1] = anvil_deploy_seeds(world->rpc, 0);
+    world->registry = anvil_deploy_with(world->rpc, 0, REGISTRY_CODE, partners, 2, "0x0");
     world->place = anvil_place(world->rpc, &world->registry);
 }
 
@@ -268,7 +272,7 @@ static void draw(struct world *world, const struct game_segment *segment)
     pass_time(world, 1);
     assert_int_equal(evm_header_at(world->rpc, header, &size, segment->height + 1, &error),
                      STATUS_OK);
-    move.header = (struct game_bytes){header, size};
+    move.proof = (struct game_bytes){header, size};
     header[size - 1] ^= 1;
     assert_int_equal(refused_to(world, EVE, &move), GAME_WRONG_HEADER);
     header[size - 1] ^= 1;

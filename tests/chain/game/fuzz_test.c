@@ -32,7 +32,7 @@ static const char *const moves[] = {
     "open",    "cancel", "rewind",  "acknowledge", "askPanel",  "accept", "stepBack",  "commit",
     "enlist",  "leave",  "draw",    "seal",        "reveal",    "renew",  "finalize",  "forfeit",
     "release", "expire", "deliver", "withdraw",    "sealClaim", "claim",  "alarm",     "answer",
-    "query",   "reply",  "convict", "timeout",     "lapse",     "pay",    "challenge",
+    "query",   "reply",  "convict", "timeout",     "lapse",     "pay",    "challenge", "fix",
 };
 enum { MOVES = sizeof(moves) / sizeof(moves[0]) };
 

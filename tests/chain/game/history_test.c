@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "chain/game/allow_list.h"
+#include "tests/support/chain/random_terms.h"
 #include "tests/support/chain/views.h"
 #include "tests/support/game/made_states.h"
 #include "tests/support/game/promised.h"
@@ -174,101 +175,16 @@ static wei small_amount(struct history *history)
     return (wei)below(history, 1000) + 1;
 }
 
-static struct game_terms random_terms(struct history *history)
+static struct game_terms some_terms(struct history *history)
 {
-    struct game_terms terms = {.job_id = history->job_id};
+    struct game_terms terms = random_terms(&history->random, history->twins.players + CLIENTS,
+                                           MEMBERS, history->twins.now_s);
 
-    memset(terms.data_root.bytes, 0x22, DIGEST_SIZE);
+    terms.job_id = history->job_id;
     terms.salt = chance(history, 97) ? history->next_salt++ : history->next_salt - 1;
     terms.segment_steps = 1 + below(history, STEPS_MAX);
     terms.steps = 1 + below(history, (chance(history, 60) ? 2 : 4) * terms.segment_steps);
-    terms.reward_from = chance(history, 10) ? 0 : small_amount(history);
-    terms.reward_to = terms.reward_from + small_amount(history);
-    terms.rise_time_s = 1 + below(history, 50);
-    terms.fee = chance(history, 20) ? 0 : small_amount(history);
-    terms.bond = 4 * terms.fee + small_amount(history);
-    terms.stake = terms.bond + small_amount(history);
-    terms.query_fee = chance(history, 20) ? 0 : small_amount(history);
-    terms.seats = chance(history, 15) ? 0 : 1 + below(history, 3);
-    terms.coverage_ppm = terms.seats == 0      ? 0
-                         : chance(history, 60) ? GAME_PPM
-                                               : below(history, GAME_PPM + 1);
-    terms.panel_least = terms.seats + below(history, 3);
-    if (chance(history, 20)) {
-        allow_list_root(&terms.verifiers, history->twins.players + CLIENTS, MEMBERS);
-    }
-    if (chance(history, 10)) {
-        allow_list_root(&terms.solvers, history->twins.players + CLIENTS, MEMBERS);
-    }
-    if (chance(history, 3)) {
-        terms.verifiers.bytes[0] ^= 1; /* admits nobody */
-        terms.panel_least = terms.seats;
-    }
-    terms.held_ppm = chance(history, 30) ? 0 : below(history, GAME_HELD_PPM_MAX + 1);
-    terms.segment_period_s = 10 + below(history, 100);
-    terms.seal_period_s = 5 + below(history, 20);
-    terms.reveal_period_s = 5 + below(history, 20);
-    terms.claim_period_s = 5 + below(history, 40);
-    terms.clock_s = 5 + below(history, 20);
-    terms.delivery_period_s = 5 + below(history, 50);
-    terms.deadline_s = history->twins.now_s + 300 + below(history, 3000);
     return terms;
-}
-
-/* One term that is out of range, or at its edge. */
-static void spoil_terms(struct history *history, struct game_terms *terms)
-{
-    uint32_t *const periods[] = {&terms->segment_period_s, &terms->seal_period_s,
-                                 &terms->reveal_period_s,  &terms->claim_period_s,
-                                 &terms->clock_s,          &terms->delivery_period_s};
-
-    switch (below(history, 16)) {
-    case 0:
-        memset(&terms->job_id, 0, sizeof(terms->job_id));
-        break;
-    case 1:
-        terms->steps = chance(history, 50) ? 0 : (UINT64_C(1) << 40) - below(history, 2);
-        break;
-    case 2:
-        terms->segment_steps = chance(history, 50) ? 0 : 256 + below(history, 2);
-        break;
-    case 3:
-        terms->reward_to = chance(history, 50) ? terms->reward_from - 1 : WEI_MAX + 1;
-        break;
-    case 4:
-        terms->rise_time_s = chance(history, 50) ? 0 : (1u << 24) - below(history, 2);
-        break;
-    case 5:
-        terms->fee = chance(history, 50) ? WEI_MAX + below(history, 2) : terms->bond;
-        break;
-    case 6:
-        terms->stake = chance(history, 50) ? 0 : WEI_MAX + 1;
-        break;
-    case 7:
-        terms->bond = chance(history, 50) ? terms->stake + below(history, 2) : 4 * terms->fee;
-        break;
-    case 8:
-        terms->query_fee = WEI_MAX + below(history, 2);
-        break;
-    case 9:
-        terms->seats = 8 + below(history, 2);
-        break;
-    case 10:
-        terms->coverage_ppm = GAME_PPM + below(history, 2);
-        break;
-    case 11:
-        terms->panel_least = chance(history, 50) ? 255 + below(history, 2) : terms->seats - 1;
-        break;
-    case 12:
-        terms->held_ppm = GAME_HELD_PPM_MAX + below(history, 2);
-        break;
-    case 13:
-        terms->deadline_s = chance(history, 50) ? history->twins.now_s : (UINT64_C(1) << 39);
-        break;
-    default:
-        *periods[below(history, 6)] = chance(history, 50) ? 0 : (1u << 24) - below(history, 2);
-        break;
-    }
 }
 
 static uint32_t player_of(struct history *history, const struct address *address)
@@ -344,6 +260,14 @@ static void jump_to(struct history *history, uint64_t time_s)
     if (wanted > history->twins.now_s && wanted < history->twins.now_s + 100000) {
         history->twins.now_s = wanted;
     }
+}
+
+/* Its last second, or the one after. */
+static void jump_to_week(struct history *history, uint64_t time_s)
+{
+    uint64_t wanted = time_s + GAME_FIX_AFTER_S + below(history, 2);
+
+    history->twins.now_s = wanted > history->twins.now_s ? wanted : history->twins.now_s;
 }
 
 /* The next moments at which a rule changes its mind about a segment. */
@@ -540,6 +464,24 @@ static void challenge_move(struct history *history, struct game_move *move,
         history->payload.data[below(history, (uint32_t)history->payload.size)] ^= 1;
     }
     move->payload = (struct game_bytes){history->payload.data, history->payload.size};
+    move->seal_salt = segment;
+}
+
+/* Its seal, by the same player; most then wait for a block. */
+static void seal_challenge(struct history *history, const struct game_move *challenge,
+                           uint32_t player)
+{
+    struct hash32 segment = game_segment_hash(&challenge->key, &challenge->segment);
+    struct hash32 subject = game_challenge_hash(&segment, challenge->place, challenge->index);
+    struct game_move move = {
+        .kind = GAME_SEAL_CLAIM,
+        .seal = game_claim_seal(&history->twins.players[player], &subject, &challenge->seal_salt)};
+
+    if (chance(history, 92)) {
+        (void)twins_play(&history->twins, &move, player);
+    }
+    history->twins.height += chance(history, 92) ? 1 : 0;
+    history->twins.height += chance(history, 3) ? 32 : 0;
 }
 
 /* What is due after the reveals: another round, or the end. */
@@ -563,6 +505,17 @@ static void end_move(struct history *history, struct game_move *move, const stru
                                                    : GAME_FORFEIT;
 }
 
+/* Of a commit that nobody drew for a week, sometimes; or of one that never was. */
+static void fix_move(struct history *history, struct game_move *move)
+{
+    move->kind = GAME_FIX;
+    if (chance(history, 30)) {
+        move->segment.time_s -= GAME_FIX_AFTER_S;
+    } else if (chance(history, 60)) {
+        jump_to_week(history, move->segment.time_s);
+    }
+}
+
 static uint32_t segment_move(struct history *history, struct game_move *move)
 {
     struct local_job job;
@@ -575,11 +528,19 @@ static uint32_t segment_move(struct history *history, struct game_move *move)
     if (known == NULL || kind == 99 || (tally.start_s == 0 && job.terms.seats > 0 && kind < 80)) {
         move->kind = GAME_DRAW;
         history->twins.height += chance(history, 80) ? 2 : 0;
+        if (chance(history, 8)) {
+            fix_move(history, move);
+        }
         return below(history, PLAYERS);
     }
     if (kind < 12 && tally.rights > 0) {
+        uint32_t player = below(history, PLAYERS);
+
         challenge_move(history, move, known, &tally);
-        return below(history, PLAYERS);
+        if (history->twins.outcome_count + 2 <= MOVES) {
+            seal_challenge(history, move, player);
+        }
+        return player;
     }
     if (tally.covered && !tally.closed && history->twins.now_s <= reveal_end_s && kind < 94) {
         if (history->twins.now_s <= seal_end_s && kind < 34) {
@@ -830,10 +791,10 @@ static bool a_job_is_over(struct history *history)
 static uint32_t open_move(struct history *history, struct game_move *move)
 {
     move->kind = GAME_OPEN;
-    move->terms = random_terms(history);
+    move->terms = some_terms(history);
     move->contact = some_contact(history);
     if (chance(history, 20)) {
-        spoil_terms(history, &move->terms);
+        random_terms_spoil(&move->terms, &history->random, history->twins.now_s);
     }
     move->value = game_escrow(&move->terms);
     if (chance(history, 3)) {
@@ -872,6 +833,9 @@ static uint32_t choose_move(struct history *history, struct game_move *move)
                                             : (struct address){{0}};
         player = below(history, PLAYERS);
     }
+    if ((move->kind == GAME_ENLIST || move->kind == GAME_CLAIM) && chance(history, 25)) {
+        move->value = chance(history, 80) ? 0 : move->value / 2; /* from what is owed */
+    }
     if (chance(history, 1)) {
         move->value += 1; /* money where none, or another amount, belongs */
     }
@@ -894,7 +858,7 @@ static void play_opening(struct history *history)
     for (uint32_t i = 0; i < JOBS; i++) {
         struct game_move move = {.kind = GAME_OPEN};
 
-        move.terms = random_terms(history);
+        move.terms = some_terms(history);
         move.value = game_escrow(&move.terms);
         if (!twins_play(twins, &move, i % CLIENTS).done) {
             continue;

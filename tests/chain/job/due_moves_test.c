@@ -63,7 +63,7 @@ static void scene_make(struct scene *scene, uint32_t committed)
             .seated = 1,
             .rights = 1};
     }
-    scene->clock.height = 100;
+    scene->clock = (struct ledger_clock){.height = 100, .seed_delay = GAME_SEED_DELAY};
 }
 
 static bool next(struct scene *scene, struct due_move *move, uint64_t now_s,

@@ -73,7 +73,7 @@ def frozen_weights_are_planned():
     size = tiny_llama.write(place, vocab_size=4096, hidden_size=512, intermediate_size=1024,
                             num_hidden_layers=4, tie_word_embeddings=True)
     job = path("lora.job")
-    ask("job", "new", "--base", place, "--data", DATA, "--length", "64", "--batch", "1", "--lora",
+    ask("job", "new", "--base", place, "--data", DATA, "--data-type", "u8", "--length", "64", "--batch", "1", "--lora",
         "4", "--steps", "2", "--segment", "2", "--out", job)
     told = check(job, DATA, place)
     assert told["data"] >= size

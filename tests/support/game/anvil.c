@@ -13,8 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
+#include "chain/contracts/compiled/examiner_code.h"
+#include "chain/contracts/compiled/rules_code.h"
+#include "chain/contracts/compiled/seeds_code.h"
 #include "chain/evm/evm.h"
+#include "chain/evm/evm_seeds.h"
 #include "chain/keys/signer.h"
 #include "tests/support/test.h"
 
@@ -261,26 +266,61 @@ json_t *anvil_send(struct rpc *rpc, uint32_t number, const struct address *to, c
     return NULL;
 }
 
-struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
-                            const struct address *argument, const char *value)
+struct address anvil_deploy_with(struct rpc *rpc, uint32_t number, const char *code,
+                                 const struct address *arguments, size_t count, const char *value)
 {
-    size_t size = strlen(code) + 80;
+    size_t size = strlen(code) + 2 * count * ABI_WORD_SIZE + 3;
     char *data = malloc(size);
     struct address address;
-    char word[2 * ADDRESS_SIZE + 1] = "";
     json_t *receipt;
 
     assert_non_null(data);
-    if (argument != NULL) {
-        hex_write(word, argument->bytes, ADDRESS_SIZE, false);
+    (void)snprintf(data, size, "0x%s", code);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t word[ABI_WORD_SIZE] = {0};
+
+        memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, arguments[i].bytes, ADDRESS_SIZE);
+        hex_write(data + strlen(data), word, sizeof(word), false);
     }
-    (void)snprintf(data, size, "0x%s%s%s", code, argument == NULL ? "" : "000000000000000000000000",
-                   word);
     receipt = anvil_send(rpc, number, NULL, data, value);
     assert_int_equal(rpc_field_address(&address, receipt, "contractAddress", NULL), STATUS_OK);
     json_decref(receipt);
     free(data);
     return address;
+}
+
+struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
+                            const struct address *argument, const char *value)
+{
+    return anvil_deploy_with(rpc, number, code, argument, argument != NULL, value);
+}
+
+struct address anvil_deploy_seeds(struct rpc *rpc, uint32_t number)
+{
+    struct address delay = {{0}}; /* a word, as an address is */
+    uint64_t chain_id = 0;
+    uint32_t blocks = 0;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(evm_chain_id(rpc, &chain_id, &error), STATUS_OK);
+    assert_int_equal(evm_seeds_delay(&blocks, chain_id, &error), STATUS_OK);
+    delay.bytes[ADDRESS_SIZE - 1] = (uint8_t)blocks;
+    return anvil_deploy(rpc, number, HEADER_SEEDS_CODE, &delay, "0x0");
+}
+
+struct address anvil_deploy_examiner(struct rpc *rpc, uint32_t number)
+{
+    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
+                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
+                                        RULES_GENERAL_CODE};
+    enum { COUNT = sizeof(rules) / sizeof(rules[0]) };
+    struct address addresses[COUNT];
+
+    for (size_t i = 0; i < COUNT; i++) {
+        addresses[i] = anvil_deploy(rpc, number, rules[i], NULL, "0x0");
+    }
+    return anvil_deploy_with(rpc, number, EXAMINER_CODE, addresses, COUNT, "0x0");
 }
 
 struct game_place anvil_place(struct rpc *rpc, const struct address *registry)

@@ -48,6 +48,14 @@ json_t *anvil_send(struct rpc *rpc, uint32_t number, const struct address *to, c
 struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
                             const struct address *argument, const char *value);
 
+/* With addresses as the arguments of its constructor. */
+struct address anvil_deploy_with(struct rpc *rpc, uint32_t number, const char *code,
+                                 const struct address *arguments, size_t count, const char *value);
+
+/* The seeds of that chain; and the rules with their examiner. */
+struct address anvil_deploy_seeds(struct rpc *rpc, uint32_t number);
+struct address anvil_deploy_examiner(struct rpc *rpc, uint32_t number);
+
 /* The game of a registry there. */
 struct game_place anvil_place(struct rpc *rpc, const struct address *registry);
 

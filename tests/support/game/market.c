@@ -10,9 +10,7 @@
 
 #include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
-#include "chain/contracts/compiled/examiner_code.h"
 #include "chain/contracts/compiled/referee_code.h"
-#include "chain/contracts/compiled/rules_code.h"
 #include "chain/job/job_record.h"
 #include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
@@ -58,29 +56,12 @@ static void open_players(struct market *market, bool embedded, const char *name)
     }
 }
 
-/* Rules, examiner, referee: as the chain's operator deploys them. Returns the registry. */
+/* Rules, examiner, seeds, referee: as the chain's operator deploys them. Returns the registry. */
 static struct address deploy_court(struct rpc *rpc)
 {
-    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
-                                        RULES_GENERAL_CODE};
-    const size_t count = sizeof(rules) / sizeof(rules[0]);
-    char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
-    struct address examiner;
-    struct address referee;
+    const struct address partners[] = {anvil_deploy_examiner(rpc, 9), anvil_deploy_seeds(rpc, 9)};
+    const struct address referee = anvil_deploy_with(rpc, 9, REFEREE_CODE, partners, 2, "0x0");
 
-    assert_non_null(code);
-    (void)strcpy(code, EXAMINER_CODE);
-    for (size_t i = 0; i < count; i++) {
-        struct address address = anvil_deploy(rpc, 9, rules[i], NULL, "0x0");
-        uint8_t word[ABI_WORD_SIZE] = {0};
-
-        memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address.bytes, ADDRESS_SIZE);
-        hex_write(code + strlen(code), word, sizeof(word), false);
-    }
-    examiner = anvil_deploy(rpc, 9, code, NULL, "0x0");
-    free(code);
-    referee = anvil_deploy(rpc, 9, REFEREE_CODE, &examiner, "0x0");
     return address_of_contract(&referee, 1);
 }
 

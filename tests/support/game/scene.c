@@ -186,25 +186,31 @@ uint32_t scene_replay(struct scene *scene, uint32_t index)
 
 /* ---- seats -------------------------------------------------------------------------- */
 
+/* A move that changes nothing: a block. */
+static void pass_block(struct scene *scene)
+{
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
+}
+
 static void play_due(struct scene *scene, int player, enum due_move_kind kind, uint32_t index)
 {
     struct due_move move;
     char name[LEDGER_NAME_MAX];
     struct error error;
+    enum status status;
 
     error_init(&error);
     scene_read(scene);
     move = due_submit_of_segment(&scene->record, kind, index);
-    stage_check(due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error),
-                &error);
+    do { /* a draw may have to wait for its block, or fix its seed first */
+        status = due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error);
+        if (status == STATUS_UNREACHABLE) {
+            pass_block(scene);
+        }
+    } while (status == STATUS_UNREACHABLE);
+    stage_check(status, &error);
     stage_settle_down(&scene->stage, player, name);
     scene_read(scene);
-}
-
-/* A move that changes nothing: a block. */
-static void pass_block(struct scene *scene)
-{
-    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
 }
 
 void scene_pass_blocks(struct scene *scene, uint32_t count)
@@ -431,6 +437,9 @@ enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t
     find_revealed(ledger, &challenge);
     buffer_init(&shown, GAME_PAYLOAD_MAX);
     made_leaf_proof(&shown, &scene->record.segments[index].seed, &states, which);
+    memset(challenge.seal_salt.bytes, (int)scene->stage.moves, HASH32_SIZE);
+    STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
+    pass_block(scene);
     stage_check(ledger_challenge(ledger, stage_next_name(&scene->stage, name, sizeof(name)),
                                  &challenge, shown.data, shown.size, &error),
                 &error);

@@ -67,6 +67,7 @@ static void put_up_all(struct stage *stage, const char *name)
 
 void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
 {
+    static const char *const ethereum[] = {"--chain-id", "1", NULL};
     const bool embedded = ledger == STAGE_EMBEDDED;
     struct error error;
 
@@ -80,7 +81,9 @@ void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
         stage_check(ledger_local_init(stage->url + 6, &error), &error);
         stage->now_s = LOCAL_START_S;
     } else {
-        stage->anvil = ledger == STAGE_ANVIL ? anvil_start(NULL) : anvil_start_hardhat();
+        stage->anvil = ledger == STAGE_HARDHAT
+                           ? anvil_start_hardhat()
+                           : anvil_start(ledger == STAGE_ETHEREUM ? ethereum : NULL);
         stage->rpc = anvil_rpc(stage->anvil);
         (void)snprintf(stage->url, sizeof(stage->url), "%s", anvil_url(stage->anvil));
     }

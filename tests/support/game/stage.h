@@ -20,7 +20,12 @@ enum stage_player {
     STAGE_PLAYERS = 6,
 };
 
-enum stage_ledger { STAGE_EMBEDDED, STAGE_ANVIL, STAGE_HARDHAT };
+enum stage_ledger {
+    STAGE_EMBEDDED,
+    STAGE_ANVIL,
+    STAGE_HARDHAT,
+    STAGE_ETHEREUM, /* anvil with Ethereum's number: seeds come sixteen blocks behind a commit */
+};
 
 struct stage {
     struct anvil *anvil; /* of any chain; NULL: embedded */

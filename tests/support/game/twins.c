@@ -7,16 +7,15 @@
 
 #include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
-#include "chain/contracts/compiled/examiner_code.h"
-#include "chain/contracts/compiled/referee_code.h"
-#include "chain/contracts/compiled/rules_code.h"
 #include "tests/contracts/court_code.h"
 #include "tests/contracts/harness_code.h"
 #include "tests/support/test.h"
 
 enum {
     SCRIPT_SIZE_MAX = 32 << 20,
-    TO_REFEREE = 128, /* in the byte of the player: see the driver */
+    /* In the byte of the player: see the driver. */
+    TO_REFEREE = 128,
+    TO_SEEDS = 64,
     SCRIPT_HEAD = 8 + 8 + 1 + 16 + 3,
 };
 
@@ -70,6 +69,14 @@ static void put_number(struct buffer *bytes, size_t size, wei value)
     }
 }
 
+static uint32_t way_of(const struct game_move *move)
+{
+    static const uint32_t ways[] = {
+        [GAME_REGISTRY] = 0, [GAME_REFEREE] = TO_REFEREE, [GAME_SEEDS] = TO_SEEDS};
+
+    return ways[game_move_contract(move->kind)];
+}
+
 static void write_script(struct twins *twins, const struct game_move *move, uint32_t player)
 {
     uint8_t *bytes = malloc(game_move_size(move));
@@ -79,7 +86,7 @@ static void write_script(struct twins *twins, const struct game_move *move, uint
     game_move_encode(bytes, &size, move);
     put_number(&twins->script, 8, twins->now_s);
     put_number(&twins->script, 8, twins->height);
-    put_number(&twins->script, 1, player + (game_move_is_of_referee(move->kind) ? TO_REFEREE : 0));
+    put_number(&twins->script, 1, player + way_of(move));
     put_number(&twins->script, 16, move->value);
     put_number(&twins->script, 3, size);
     buffer_add(&twins->script, bytes, size);
@@ -131,8 +138,10 @@ static void play_direct(struct twins *twins, const struct game_move *move, uint3
     abi_put_u64(&writer, twins->height);
     json_decref(send_direct(twins, 0, &twins->registry, clock, writer.used, 0));
     game_move_encode(bytes, &size, move);
+    assert_int_not_equal(game_move_contract(move->kind), GAME_SEEDS);
     receipt = send_direct(twins, player,
-                          game_move_is_of_referee(move->kind) ? &twins->referee : &twins->registry,
+                          game_move_contract(move->kind) == GAME_REFEREE ? &twins->referee
+                                                                         : &twins->registry,
                           bytes, size, move->value);
     assert_int_equal(rpc_field_u64(&twins->gas, receipt, "gasUsed", NULL), STATUS_OK);
     json_decref(receipt);
@@ -454,35 +463,14 @@ static void start_registry(struct twins *twins, const struct address *registry)
     twins->paid_out = 0;
 }
 
-static void put_up_examiner(struct twins *twins)
-{
-    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
-                                        RULES_GENERAL_CODE};
-    const size_t count = sizeof(rules) / sizeof(rules[0]);
-    char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
-
-    assert_non_null(code);
-    (void)strcpy(code, EXAMINER_CODE);
-    for (size_t i = 0; i < count; i++) {
-        struct address address = anvil_deploy(twins->rpc, 0, rules[i], NULL, "0x0");
-        uint8_t word[ABI_WORD_SIZE] = {0};
-
-        memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address.bytes, ADDRESS_SIZE);
-        hex_write(code + strlen(code), word, sizeof(word), false);
-    }
-    twins->examiner = anvil_deploy(twins->rpc, 0, code, NULL, "0x0");
-    free(code);
-}
-
 void twins_new_court(struct twins *twins)
 {
     struct address registry;
 
     if (address_is_zero(&twins->examiner)) {
-        put_up_examiner(twins);
+        twins->examiner = anvil_deploy_examiner(twins->rpc, 0);
     }
     twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &twins->examiner, "0x0");
-    registry = address_of_contract(&twins->referee, 1);
+    registry = address_of_contract(&twins->referee, 2); /* it makes its seeds first */
     start_registry(twins, &registry);
 }

@@ -363,6 +363,22 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
     if (status == STATUS_OK) {
         clock->height = ledger->chain->height;
         clock->time_s = time_of(ledger);
+        clock->seed_delay = GAME_SEED_DELAY;
+        status = end_call(last, status, error);
+    }
+    return status;
+}
+
+static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
+                             struct error *error)
+{
+    struct virtual_ledger *ledger = self;
+    const struct hash32 key = local_key_of_commits(height, time_s);
+    bool last;
+    enum status status = begin_call(ledger, &last, true, error);
+
+    if (status == STATUS_OK) {
+        must(ledger, local_get(&ledger->chain->store, source, LOCAL_FIXED, &key, 0));
         status = end_call(last, status, error);
     }
     return status;
@@ -384,6 +400,7 @@ static const struct ledger_backend backend = {
     .get_claim = get_claim,
     .get_account = get_account,
     .get_clock = get_clock,
+    .get_fixed = get_fixed,
 };
 
 void virtual_ledger_init(struct virtual_ledger *ledger, struct virtual_chain *chain,

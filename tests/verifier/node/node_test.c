@@ -429,8 +429,9 @@ static void test_what_cannot_be_had_is_unavailable(void **state)
     market_close(&market);
 }
 
-/* A rival says "right" without looking. The node has replayed the segment anyway, shows one leaf,
- * and gets half of the rival's bond. */
+/* A rival says "right" without looking. The node has replayed the segment anyway. Behind the
+ * reveals it waits for its turn, also over a restart, seals, shows one leaf, and gets half of the
+ * bond. */
 static void test_a_false_right_is_challenged(void **state)
 {
     uint64_t random = 16;
@@ -456,6 +457,13 @@ static void test_a_false_right_is_challenged(void **state)
     market_pass_time(&market, MARKET_SEAL_S + 1);
     market_reveal(&market, MARKET_RIVAL, &job, 0, place, GAME_VERDICT_RIGHT, 7);
     market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_SEALED, NULL), 0);
+    market_pass_time(&market, MARKET_REVEAL_S);
+    market_node_close(&node);
+    market_node_open(&node);
+    market_pass_time(&market, MARKET_CLAIM_S / 4 + 1);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_SEALED, NULL), 1);
     assert_int_equal(market_count(&market, GAME_DISPROVED, verifier(&market)), 1);
     assert_int_equal(market_node_number(&node, "SELECT rights FROM segments WHERE idx = 0"), 1);
     assert_true(market_owed(&market, MARKET_VERIFIER) >= WEI_PER_ETHER / 20);

@@ -226,6 +226,30 @@ static void test_watch_reports_a_panel_that_cannot_get_the_states(void **state)
     assert_non_null(strstr(alarms[0].text, "1 of the panel cannot get its states, and 0 find"));
 }
 
+static void test_one_cause_in_many_segments_is_one_alarm(void **state)
+{
+    (void)state;
+    open_job(1);
+    for (uint32_t i = 0; i < 4; i++) {
+        commit(i);
+        draw(i);
+        if (i != 2) {
+            seal(i);
+            reveal(i, GAME_VERDICT_UNAVAILABLE);
+        }
+    }
+    assert_int_equal(look(START_S + SEAL_S - 10, 10), 3);
+    assert_int_equal(alarms[0].kind, WATCH_UNAVAILABLE);
+    assert_int_equal(alarms[0].index, 0);
+    assert_int_equal(alarms[0].last, 1);
+    assert_int_equal(alarms[1].kind, WATCH_PANEL);
+    assert_int_equal(alarms[1].index, 2);
+    assert_int_equal(alarms[1].last, 2);
+    assert_int_equal(alarms[2].kind, WATCH_UNAVAILABLE);
+    assert_int_equal(alarms[2].index, 3);
+    assert_int_equal(alarms[2].last, 3);
+}
+
 static void test_watch_follows_whose_turn_it_is(void **state)
 {
     struct game_event event = about(GAME_CLAIMED, 0);
@@ -330,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watch_reports_missing_verdicts, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_reports_a_panel_that_cannot_get_the_states,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(test_one_cause_in_many_segments_is_one_alarm, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_follows_whose_turn_it_is, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_a_conviction_opens_the_job_again, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_a_rewind_reads_the_event_log_again, begin, end),

@@ -1,0 +1,174 @@
+/* evm_seeds.c - see evm_seeds.h. */
+#include "chain/evm/evm_seeds.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "chain/codec/abi.h"
+#include "chain/codec/hex_data.h"
+#include "chain/contracts/compiled/seeds_code.h"
+#include "chain/evm/evm_blocks.h"
+#include "chain/evm/seed_delays.h"
+
+enum {
+    CODE_SIZE = (sizeof(HEADER_SEEDS_STANDING) - 1) / 2,
+};
+
+/* ---- which chains ------------------------------------------------------------- */
+
+enum status evm_seeds_delay(uint32_t *delay, uint64_t chain_id, struct error *error)
+{
+    static const struct {
+        uint64_t chain_id;
+        uint32_t delay;
+    } rows[] = {
+#define SEED_DELAY_ROW(id, blocks, name) {(id), (blocks)},
+        SEED_DELAYS(SEED_DELAY_ROW)
+#undef SEED_DELAY_ROW
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].chain_id == chain_id) {
+            *delay = rows[i].delay;
+            return STATUS_OK;
+        }
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "no seeds are known for chain %" PRIu64
+                    ": who checks a segment would be chosen "
+                    "by whoever makes its blocks",
+                    chain_id);
+    error_advise(error,
+                 "use Ethereum, Gnosis, Sepolia, Hoodi, or a development chain of the number "
+                 "1337 or 31337; rollups come with a later version");
+    return STATUS_REFUSED;
+}
+
+/* ---- which contract ----------------------------------------------------------- */
+
+static enum status ask(struct rpc *rpc, uint8_t word[ABI_WORD_SIZE], const struct address *contract,
+                       struct abi_writer *call, struct error *error)
+{
+    static const struct address nobody;
+    size_t size;
+
+    TRY(evm_call(rpc, word, ABI_WORD_SIZE, &size, &nobody, contract, 0, call->bytes, call->used,
+                 error));
+    return size == ABI_WORD_SIZE
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "the contract answers %zu bytes", size);
+}
+
+/* Is it what HeaderSeeds.sol leaves on a chain, with that delay? */
+static bool is_known(uint8_t *code, size_t size, uint32_t delay)
+{
+    static const size_t places[] = HEADER_SEEDS_STANDING_PLACES;
+    uint8_t standing[CODE_SIZE];
+    uint8_t word[ABI_WORD_SIZE];
+    struct abi_writer writer;
+    size_t standing_size;
+
+    if (hex_read(standing, sizeof(standing), &standing_size, HEADER_SEEDS_STANDING) != STATUS_OK ||
+        size != standing_size) {
+        return false;
+    }
+    abi_writer_init(&writer, word, sizeof(word));
+    abi_put_u64(&writer, delay);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        memcpy(standing + places[i], word, sizeof(word));
+    }
+    return memcmp(code, standing, size) == 0;
+}
+
+static enum status refuse(const struct address *registry, const char *why, struct error *error)
+{
+    char address[ADDRESS_TEXT_SIZE];
+
+    address_print(address, registry);
+    (void)error_set(error, STATUS_REFUSED, "%s %s", address, why);
+    error_advise(error, "another registry: 'lockstep ledger deploy' makes one; finish jobs of an "
+                        "old one with the program that made it");
+    return STATUS_REFUSED;
+}
+
+enum status evm_seeds_find(struct evm_seeds *seeds, struct rpc *rpc, const struct address *registry,
+                           uint64_t chain_id, struct error *error)
+{
+    uint8_t data[ABI_SELECTOR_SIZE];
+    uint8_t word[ABI_WORD_SIZE];
+    uint8_t code[CODE_SIZE];
+    struct abi_writer call;
+    struct abi_reader reader;
+    size_t size = 0;
+    enum status status;
+
+    TRY(evm_seeds_delay(&seeds->delay, chain_id, error));
+    abi_writer_init(&call, data, sizeof(data));
+    abi_put_selector(&call, "SEEDS()");
+    status = ask(rpc, word, registry, &call, error);
+    if (status == STATUS_BAD_FORMAT) {
+        (void)refuse(registry, "does not answer as a registry does: is the address right?", error);
+        return error->status = STATUS_BAD_FORMAT;
+    }
+    if (status == STATUS_REFUSED) {
+        return refuse(registry, "is of another edition than this program plays", error);
+    }
+    TRY(status);
+    abi_reader_init(&reader, word, sizeof(word));
+    if (abi_get_address(&reader, &seeds->contract) == STATUS_OK) {
+        status = evm_code_at(rpc, code, sizeof(code), &size, &seeds->contract, error);
+    }
+    if (status != STATUS_OK && status != STATUS_OVER_LIMIT && status != STATUS_BAD_FORMAT) {
+        return status;
+    }
+    return status == STATUS_OK && is_known(code, size, seeds->delay)
+               ? STATUS_OK
+               : refuse(registry, "draws its seeds from a contract that this program does not know",
+                        error);
+}
+
+/* ---- what shows a seed -------------------------------------------------------- */
+
+enum status evm_seeds_fixed(const struct evm_seeds *seeds, struct rpc *rpc, uint64_t *source,
+                            uint64_t height, uint64_t time_s, struct error *error)
+{
+    uint8_t data[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
+    uint8_t word[ABI_WORD_SIZE];
+    struct abi_writer call;
+    struct abi_reader reader;
+
+    abi_writer_init(&call, data, sizeof(data));
+    abi_put_selector(&call, "fixedAt(uint256,uint256)");
+    abi_put_u64(&call, height);
+    abi_put_u64(&call, time_s);
+    TRY(ask(rpc, word, &seeds->contract, &call, error));
+    abi_reader_init(&reader, word, sizeof(word));
+    return abi_get_u64(&reader, source) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "a seed of no block");
+}
+
+enum status evm_seeds_prove(const struct evm_seeds *seeds, struct rpc *rpc,
+                            uint8_t proof[GAME_HEADER_MAX], size_t *size,
+                            const struct game_segment *segment, struct error *error)
+{
+    uint64_t head;
+    uint64_t fixed;
+    uint64_t at;
+
+    TRY(evm_head(rpc, &head, error));
+    TRY(evm_seeds_fixed(seeds, rpc, &fixed, segment->height, segment->time_s, error));
+    at = fixed != 0 ? fixed : segment->height + seeds->delay;
+    if (head <= at) { /* endpoints try a move as if it were in the newest block */
+        return error_set(error, STATUS_UNREACHABLE,
+                         "the block that the seats are drawn from is not there yet");
+    }
+    if (fixed != 0) {
+        *size = 0;
+        return STATUS_OK;
+    }
+    if (head + 1 > at + GAME_SEED_BLOCKS) {
+        at += (head - at) / GAME_SEED_BLOCKS * GAME_SEED_BLOCKS;
+    }
+    return evm_header_at(rpc, proof, size, at, error);
+}
