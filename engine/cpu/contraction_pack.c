@@ -1,4 +1,4 @@
-/* contraction_pack.c - the sizes of the packed layout, and unpacking to canonical rows; the table. */
+/* contraction_pack.c - sizes of the packed layout, unpacking to rows, the kernels' table. */
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"

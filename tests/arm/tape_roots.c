@@ -1,12 +1,13 @@
 /*
- * tape_roots.c - prints what one instruction set computes, for `make arm` to compare.
+ * tape_roots.c - prints what one instruction set computes, for make arm to compare.
  *
- *   tape_roots SET tapes COUNT    a root of each of COUNT random tapes: SHA-256 of the states, outputs
- *                                 and loss after two steps
- *   tape_roots SET pinned STEPS   the states of the pinned training runs, up to that many steps; the
- *                                 exit status is 1 where one is another
+ *   tape_roots SET tapes COUNT
+ *   tape_roots SET pinned STEPS
  *
- * The last line is SHA-256 of the lines before, by the instructions of this processor. SET: a name of isa_name(), or "best". A set that is not here is refused with the status 2.
+ * tapes: a root of each of COUNT random tapes, SHA-256 of states, outputs and loss after two steps.
+ * pinned: the states of the pinned training runs, up to that many steps; the exit status is 1 where
+ * one is another. The last line is SHA-256 of the lines before, by this processor's instructions.
+ * SET is a name of isa_name(), or "best"; one that is not here is refused with the status 2.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * probe_arm.h - the integers of the probe on 64-bit ARM, written once; the compiler flags of the
- * including file say whether it has the products of bytes.
+ * probe_arm_body.h - the integers of the probe on 64-bit ARM, written once; the compiler flags of
+ * the including file say whether it has the products of bytes.
  */
 #include <string.h>
 

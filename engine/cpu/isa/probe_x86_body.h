@@ -1,6 +1,6 @@
 /*
- * probe_x86.h - the integers of the probe on x86-64, written once; the including file says what
- * V(name) and S(name) are: the intrinsic of that name, and of that name with _si256 or _si512
+ * probe_x86_body.h - the integers of the probe on x86-64, written once; the including file says
+ * what V(name) and S(name) are: the intrinsic of that name, and of that name with _si256 or _si512
  * behind it.
  */
 #include "engine/cpu/isa/probe.h"
