@@ -14,7 +14,10 @@ known_gcc := 11 12 13 14
 known_clang := 14 15 16 17 18 19
 major = $(firstword $(subst ., ,$(shell $1 -dumpversion 2>/dev/null)))
 known = $(filter $(known_$(if $(findstring clang,$1),clang,gcc)),$(call major,$1))
-WERROR ?= $(call known,$(CC))
+# What costs a process is asked for when it is first wanted, and then kept, for each compiler.
+blank := $() $()
+kept = kept_$(subst $(blank),_,$(CC))
+WERROR ?= $(if $(filter undefined,$(origin $(kept))),$(eval $(kept) := $(call known,$(CC))))$($(kept))
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 ISA_i8mm := -march=armv8.2-a+dotprod+i8mm
@@ -38,7 +41,8 @@ ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(HAR
     $(NUMERICS)
 # Debian 13's libscrypt does not say its own version. What was linked by the plain name would want the
 # link of the development package wherever it runs.
-scrypt = $(if $(findstring /,$(shell $(CC) -print-file-name=libscrypt.so.0 2>/dev/null)),-l:libscrypt.so.0,-lscrypt)
+scrypt = $(if $(filter undefined,$(origin $(kept)_scrypt)),$(eval $(kept)_scrypt := $(if $(findstring \
+    /,$(shell $(CC) -print-file-name=libscrypt.so.0 2>/dev/null)),-l:libscrypt.so.0,-lscrypt)))$($(kept)_scrypt)
 LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd -lzstd -lz -ldl -lm
 
 # A variant is a folder below build/ and the flags that make it different.

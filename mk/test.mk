@@ -65,10 +65,12 @@ $(sudden_death): $(BUILD)/pic/tests/whole/sudden_death.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
 test-needs check asan soak: $(sudden_death)
 
-# The whole program, but a solver in it that lies about a sum; and the program of a long one.
-liars := $(BUILD)/tests/lying_solver $(BUILD)/tests/long_sum_tape
+# The whole program, but a solver in it that lies about a sum, or a judge who says the opposite; and
+# the program of a long sum.
+liars := $(BUILD)/tests/lying_solver $(BUILD)/tests/long_sum_tape $(BUILD)/tests/flipped_judge
 $(BUILD)/tests/lying_solver: LDFLAGS += -Wl,--wrap=fraud_proof_reply
-$(BUILD)/tests/lying_solver: $(BUILD)/lockstep.o
+$(BUILD)/tests/flipped_judge: LDFLAGS += -Wl,--wrap=verdict_of_step
+$(BUILD)/tests/lying_solver $(BUILD)/tests/flipped_judge: $(BUILD)/lockstep.o
 $(liars): $(BUILD)/tests/%: $(BUILD)/tests/whole/%.o $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

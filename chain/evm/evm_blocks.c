@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "chain/codec/hex_data.h"
-#include "chain/evm/block_header.h"
+#include "chain/evm/header/block_header.h"
 #include "chain/evm/rpc/poll.h"
 
 /* What is asked for. */

@@ -5,7 +5,7 @@
 #define CHAIN_EVM_EVM_BLOCKS_H
 
 #include "base/error.h"
-#include "chain/evm/bloom.h"
+#include "chain/evm/header/bloom.h"
 #include "chain/evm/rpc/rpc.h"
 #include "chain/game/game.h"
 

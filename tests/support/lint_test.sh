@@ -174,5 +174,33 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     check listed_function_may_be_of_tests_alone 0 reached
     echo used >>scripts/lint-reached.txt
     check listed_function_that_is_reached_leaves_the_list 1 reached
+
+    # A promise that rests on judge() and what it calls.
+    trust() {
+        "${CC:-cc}" -I. -c -o build/low/a/judge.o low/a/judge.c &&
+            "${CC:-cc}" -I. -c -o build/low/b/help.o low/b/help.c || return 9
+        "$scripts/check-trust" "$@" build low high
+    }
+    mkdir -p build/low/a build/low/b
+    printf 'int help(void);\n' >low/b/help.h
+    printf 'int help(void)\n{\n    return 1;\n}\n' >low/b/help.c
+    printf '#include "low/b/help.h"\n\nint judge(void);\nint judge(void)\n{\n    return 2;\n}\n' >low/a/judge.c
+    printf '<!-- trust: c judge; at most 8; only here guilty = 1 -->\n<!-- end -->\n' >docs/TRUST.md
+    check list_that_lacks_a_file_is_found 1 trust
+    check list_is_made_anew 0 trust --write
+    check list_that_says_all_passes 0 trust
+    sed -i 's/return 2/return help()/' low/a/judge.c
+    check file_that_a_promise_newly_rests_on_is_found 1 trust
+    result "$(grep -q 'low/b/help.c: promise 1' told && echo 0 || echo 1)" "it_is_named"
+    check list_with_it_is_made_anew 0 trust --write
+    sed -i 's/judge.c 4/judge.c 5/' docs/TRUST.md
+    check number_that_is_out_of_date_is_found 1 trust
+    check number_is_made_anew 0 trust --write
+    printf 'int other(int guilty)\n{\n    guilty = 1;\n    return guilty;\n}\n' >high/other.c
+    check what_only_listed_files_may_say_is_found_elsewhere 1 trust
+    rm high/other.c
+    sed -i 's/at most 8/at most 7/' docs/TRUST.md
+    check promise_that_rests_on_too_much_is_found 1 trust
+    rm -r build docs/TRUST.md low/a/judge.c low/b/help.c low/b/help.h
 fi
 finish

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/io/strict_json.h"
-#include "chain/evm/block_header.h"
+#include "chain/evm/header/block_header.h"
 #include "chain/evm/rpc/rpc_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

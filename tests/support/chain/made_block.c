@@ -7,7 +7,7 @@
 
 #include "chain/codec/hex_data.h"
 #include "chain/codec/rlp.h"
-#include "chain/evm/bloom.h"
+#include "chain/evm/header/bloom.h"
 
 enum {
     NUMBER = 0, /* in place of a size in bytes */

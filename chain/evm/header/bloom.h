@@ -3,8 +3,8 @@
  *
  * An item that the filter lacks is in no log of the block. One that it has may be there.
  */
-#ifndef CHAIN_EVM_BLOOM_H
-#define CHAIN_EVM_BLOOM_H
+#ifndef CHAIN_EVM_HEADER_BLOOM_H
+#define CHAIN_EVM_HEADER_BLOOM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,4 +25,4 @@ struct bloom_item bloom_item_of(const void *bytes, size_t size);
 void bloom_add(struct bloom *bloom, const struct bloom_item *item);
 bool bloom_has(const struct bloom *bloom, const struct bloom_item *item);
 
-#endif /* CHAIN_EVM_BLOOM_H */
+#endif /* CHAIN_EVM_HEADER_BLOOM_H */

@@ -7,8 +7,8 @@
  * header's own bytes (debug_getRawHeader) are needed, and what the endpoint says must be their
  * beginning.
  */
-#ifndef CHAIN_EVM_BLOCK_HEADER_H
-#define CHAIN_EVM_BLOCK_HEADER_H
+#ifndef CHAIN_EVM_HEADER_BLOCK_HEADER_H
+#define CHAIN_EVM_HEADER_BLOCK_HEADER_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,4 +25,4 @@
 MUST_CHECK enum status block_header_encode(uint8_t bytes[GAME_HEADER_MAX], size_t *size,
                                            bool *unknown, const json_t *block, struct error *error);
 
-#endif /* CHAIN_EVM_BLOCK_HEADER_H */
+#endif /* CHAIN_EVM_HEADER_BLOCK_HEADER_H */

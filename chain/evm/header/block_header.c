@@ -1,5 +1,5 @@
 /* block_header.c - see block_header.h. */
-#include "chain/evm/block_header.h"
+#include "chain/evm/header/block_header.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* bloom.c - see bloom.h. */
-#include "chain/evm/bloom.h"
+#include "chain/evm/header/bloom.h"
 
 #include "chain/codec/keccak.h"
 
