@@ -43,7 +43,7 @@ static bool cpu_has_shani(void)
     }
     return (ebx >> 29 & 1) != 0;
 }
-static const struct kernels kernels_armsha;
+static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1};
 #else
 static const struct kernels kernels_avx2;
 static const struct kernels kernels_shani;
@@ -51,7 +51,7 @@ static const struct kernels kernels_shani;
 static const struct kernels kernels_armsha = {sha256_compress_armsha, sha256_compress_armsha_many,
                                               SHA256_ARMSHA_MANY};
 #else
-static const struct kernels kernels_armsha;
+static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1};
 #endif
 
 static bool cpu_has_shani(void)
