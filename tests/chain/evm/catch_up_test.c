@@ -17,6 +17,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/contracts/compiled/seeds_code.h"
 #include "chain/evm/evm_index.h"
+#include "chain/evm/evm_seeds.h"
 #include "chain/game/ledger.h"
 #include "tests/support/chain/made_block.h"
 #include "tests/support/game/rpc_server.h"
@@ -24,6 +25,7 @@
 #define REGISTRY "0x1111111111111111111111111111111111111111"
 
 enum {
+    CHAIN_ID = 31337,
     BLOCKS = 2000,
     SHORT_BLOCKS = 600,
     BLOCKS_MAX = 20000, /* of the long chain */
@@ -197,16 +199,22 @@ static json_t *logs_json(const struct chain *chain, const json_t *filter)
     return logs;
 }
 
-/* The code of the seeds of a development chain: its delay is one block. */
+/* The contract that seeds come from, as it stands on a chain. */
 static json_t *seeds_json(void)
 {
     static const size_t places[] = HEADER_SEEDS_STANDING_PLACES;
-    char code[] = "0x" HEADER_SEEDS_STANDING;
+    char text[] = "0x" HEADER_SEEDS_STANDING;
+    char word[2 * HASH32_SIZE + 1];
+    uint32_t delay = 0;
+    enum status status = evm_seeds_delay(&delay, CHAIN_ID, NULL);
 
+    assert(status == STATUS_OK);
+    (void)status;
+    (void)snprintf(word, sizeof(word), "%064x", delay);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        code[2 + 2 * places[i] + 63] = '1';
+        memcpy(text + 2 + 2 * places[i], word, sizeof(word) - 1);
     }
-    return json_string(code);
+    return json_string(text);
 }
 
 static json_t *serve(struct chain *chain, const char *method, const json_t *params)
@@ -214,19 +222,19 @@ static json_t *serve(struct chain *chain, const char *method, const json_t *para
     const json_t *first = json_array_get(params, 0);
 
     if (strcmp(method, "eth_chainId") == 0) {
-        return json_string("0x539");
+        return json_string("0x7a69");
     }
     if (strcmp(method, "eth_blockNumber") == 0) {
         return number_json(chain->height);
+    }
+    if (strcmp(method, "eth_getCode") == 0) {
+        return seeds_json();
     }
     if (strcmp(method, "eth_call") == 0) {
         if (chain->registry_says != NULL) {
             return json_loads(chain->registry_says, JSON_DECODE_ANY, NULL);
         }
         return json_string("0x0000000000000000000000000000000000000000000000000000000000000000");
-    }
-    if (strcmp(method, "eth_getCode") == 0) {
-        return seeds_json();
     }
     if (strcmp(method, "eth_getBlockByNumber") == 0) {
         bool finalized = strcmp(json_string_value(first), "finalized") == 0;
