@@ -3,9 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     BUSY_MS = 20000,
@@ -166,11 +169,28 @@ enum status database_open_foreign(struct database *sql, const char *name, int fl
     return status;
 }
 
+/* A new file is its owner's, whatever the umask; SQLite's files beside it follow it. What fails here
+ * fails once more when SQLite opens it, with the reason. */
+static void make_private(const char *path)
+{
+    int file;
+
+    if (strcmp(path, ":memory:") == 0 || path[0] == '\0') {
+        return;
+    }
+    file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        (void)!fchmod(file, 0600);
+        (void)close(file);
+    }
+}
+
 enum status database_open(struct database *sql, const char *path, const char *schema,
                           struct error *error)
 {
     enum status status;
 
+    make_private(path);
     TRY_OUT(open_file(sql, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
                       false, error));
     TRY_OUT(database_execute(sql,

@@ -41,7 +41,8 @@ struct database_blob {
     size_t size;
 };
 
-/* Opens or makes the file: write-ahead log, every commit on disk, waits for other processes. */
+/* Opens the file, or makes it, with mode 0600: write-ahead log, every commit on disk, waits for
+ * other processes. */
 MUST_CHECK enum status database_open(struct database *sql, const char *path, const char *schema,
                                      struct error *error);
 

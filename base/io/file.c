@@ -175,6 +175,24 @@ enum status file_make_folder(const char *path, struct error *error, mode_t mode)
     return STATUS_OK;
 }
 
+enum status file_private_folder(const char *path, struct error *error)
+{
+    struct stat info;
+
+    TRY(file_make_folder(path, error, 0700));
+    if (stat(path, &info) != 0) {
+        return error_set_errno(error, "%s", path);
+    }
+    if ((info.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED, "others may %s the state folder %s (mode %03o)",
+                    (info.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "write to" : "read", path,
+                    (unsigned)(info.st_mode & 0777));
+    error_advise(error, "chmod 700 %s", path);
+    return STATUS_REFUSED;
+}
+
 /* ---- writing ---------------------------------------------------------------------------- */
 
 /* On failure nothing is left open or on the disk. */

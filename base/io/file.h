@@ -44,6 +44,10 @@ MUST_CHECK enum status file_write_new(const char *path, struct error *error, con
 /* Makes a folder and those above it, with mode. An existing folder is fine. */
 MUST_CHECK enum status file_make_folder(const char *path, struct error *error, mode_t mode);
 
+/* Makes the state folder of a program, with mode 0700. STATUS_REFUSED: others may read it or write
+ * to it, with the line that mends that. */
+MUST_CHECK enum status file_private_folder(const char *path, struct error *error);
+
 bool file_exists(const char *path);
 
 /* A lock that the kernel drops when the process ends, however it ends. */

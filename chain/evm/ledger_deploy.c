@@ -187,7 +187,7 @@ enum status ledger_evm_deploy(const struct ledger_options *options, const char *
     TRY_OUT(evm_open_rpc(&deployment.rpc, options, error));
     TRY_OUT(evm_chain_id(deployment.rpc, &chain_id, error));
     TRY_OUT(evm_seeds_delay(&seed_delay, chain_id, error));
-    TRY_OUT(file_make_folder(options->state_dir, error, 0700));
+    TRY_OUT(file_private_folder(options->state_dir, error));
     TRY_OUT(evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error));
     status = put_up_all(&deployment, registry, height, seed_delay, error);
 out:

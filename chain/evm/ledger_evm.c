@@ -579,7 +579,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     TRY_OUT(evm_open_rpc(&evm->rpc, options, error));
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
     evm->chain_id = chain_id;
-    TRY_OUT(file_make_folder(options->state_dir, error, 0700));
+    TRY_OUT(file_private_folder(options->state_dir, error));
     status = evm_seeds_find(&evm->seeds, evm->rpc, &evm->registry, chain_id, error);
     TRY_OUT(status == STATUS_BAD_FORMAT ? explain_silence(evm, options->first_height, error)
                                         : status);

@@ -13,6 +13,7 @@
 #include "chain/game/event_log.h"
 #include "chain/game/ledger_backend.h"
 #include "chain/local/local_game.h"
+#include "chain/local/local_marks.h"
 
 enum {
     FIRST_HEIGHT = 1,
@@ -459,6 +460,28 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
     return status;
 }
 
+/* Each value stands twice, the second time as NAME-again. A file of before has it once. */
+static enum status check_meta(struct local *local, struct error *error)
+{
+    int64_t again = 0;
+    int64_t other = 0;
+
+    TRY(database_number(&local->sql, &again, 0, error,
+                        "SELECT count(*) FROM meta WHERE name LIKE '%-again'", ""));
+    if (again == 0) {
+        return database_run(&local->sql, error,
+                            "INSERT INTO meta SELECT name || '-again', value FROM meta", "");
+    }
+    TRY(database_number(&local->sql, &other, 0, error,
+                        "SELECT count(*) FROM meta AS one WHERE NOT EXISTS (SELECT 1 FROM meta AS"
+                        " two WHERE two.value IS one.value AND (two.name = one.name || '-again'"
+                        " OR one.name = two.name || '-again'))",
+                        ""));
+    return other == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "table meta of the ledger's file is damaged");
+}
+
 static enum status open_file(struct local *local, const char *path, struct error *error)
 {
     enum status status;
@@ -467,6 +490,29 @@ static enum status open_file(struct local *local, const char *path, struct error
     status = local_store_open(&local->store, &local->sql, &local->store_error);
     if (status != STATUS_OK) {
         *error = local->store_error;
+        return status;
+    }
+    return local_marks_open(&local->sql, error);
+}
+
+/* What SQLite finds wrong with a file is damage, too. */
+static enum status explain_damage(const char *path, enum status status, struct error *error)
+{
+    static const char *const signs[] = {"malformed",    "not a database",
+                                        "no such ",     "unsupported file format",
+                                        "syntax error", "damaged"};
+    bool found = status == STATUS_BAD_FORMAT;
+
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+        found = found || (status == STATUS_IO && strstr(error->text, signs[i]) != NULL);
+    }
+    if (found) {
+        if (strstr(error->text, path) == NULL) {
+            (void)error_wrap(error, "%s", path);
+        }
+        error->status = STATUS_BAD_FORMAT;
+        error_advise(error, LOCAL_DAMAGE_ADVICE);
+        return STATUS_BAD_FORMAT;
     }
     return status;
 }
@@ -504,10 +550,11 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
     error_init(&local->store_error);
     TRY_OUT(open_file(local, path, error));
     TRY_OUT(read_meta(local, "salt", local->salt, sizeof(local->salt), error));
+    TRY_OUT(check_meta(local, error));
 out:
     if (status != STATUS_OK) {
         close_local(local);
-        return status;
+        return explain_damage(path, status, error);
     }
     ledger->backend = &backend;
     ledger->self = local;
@@ -519,7 +566,9 @@ out:
 static enum status write_meta(struct local *local, struct error *error)
 {
     TRY(secret_random(local->salt, sizeof(local->salt), error));
-    return database_run(&local->sql, error, "INSERT INTO meta VALUES ('salt', ?), ('genesis', ?)",
+    return database_run(&local->sql, error,
+                        "INSERT INTO meta VALUES ('salt', ?1), ('salt-again', ?1), ('genesis', ?2),"
+                        " ('genesis-again', ?2)",
                         "bi", &(struct database_blob){local->salt, sizeof(local->salt)},
                         (int64_t)time(NULL));
 }
@@ -576,6 +625,7 @@ enum status ledger_local_set_clock(struct ledger *ledger, uint64_t time_s, struc
     struct local *local = ledger->self;
 
     TRY(require_local(ledger, error));
-    return database_run(&local->sql, error, "INSERT OR REPLACE INTO meta VALUES ('clock', ?)", "i",
-                        (int64_t)time_s);
+    return database_run(&local->sql, error,
+                        "INSERT OR REPLACE INTO meta VALUES ('clock', ?1), ('clock-again', ?1)",
+                        "i", (int64_t)time_s);
 }

@@ -149,6 +149,38 @@ struct hash32 local_key_of_account(const struct address *account)
     return key;
 }
 
+void local_store_mark(uint8_t mark[LOCAL_MARK_SIZE], enum local_kind kind, const void *key,
+                      size_t key_size, const void *words, size_t words_size)
+{
+    const uint8_t kind_byte = (uint8_t)kind;
+    struct keccak keccak;
+    struct hash32 hash;
+
+    keccak_init(&keccak);
+    keccak_add(&keccak, &kind_byte, 1);
+    keccak_add(&keccak, key, key_size);
+    if (words_size > 0) {
+        keccak_add(&keccak, words, words_size);
+    }
+    hash = keccak_end(&keccak);
+    memcpy(mark, hash.bytes, LOCAL_MARK_SIZE);
+}
+
+/* The words before the mark. False: the mark is not theirs. */
+static bool find_words(struct abi_reader *reader, enum local_kind kind, const uint8_t key[KEY_SIZE],
+                       const uint8_t *value, size_t size)
+{
+    uint8_t mark[LOCAL_MARK_SIZE];
+
+    if (size < LOCAL_MARK_SIZE) {
+        return false;
+    }
+    size -= LOCAL_MARK_SIZE;
+    local_store_mark(mark, kind, key, KEY_SIZE, value, size);
+    abi_reader_init(reader, value, size);
+    return memcmp(mark, value + size, LOCAL_MARK_SIZE) == 0;
+}
+
 struct hash32 local_key_of_commits(uint64_t height, uint64_t time_s)
 {
     struct hash32 key = {{0}};
@@ -178,10 +210,14 @@ enum status local_get(struct local_store *store, void *record, enum local_kind k
     TRY_OUT(database_first(&row, store->sql, store->error,
                            "SELECT value FROM records WHERE kind = ? AND key = ?", "ib",
                            (int64_t)kind, &key_blob));
-    abi_reader_init(&reader, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
-    status = fields_decode(&reader, record, &kinds[kind].fields);
-    if (status != STATUS_OK || reader.at != reader.size) {
-        status = error_set(store->error, STATUS_BAD_FORMAT, "the ledger's file is damaged");
+    if (!find_words(&reader, kind, key_bytes, sqlite3_column_blob(row, 0),
+                    (size_t)sqlite3_column_bytes(row, 0)) ||
+        fields_decode(&reader, record, &kinds[kind].fields) != STATUS_OK ||
+        reader.at != reader.size) {
+        status = error_set(store->error, STATUS_BAD_FORMAT,
+                           "a record of the ledger's file is "
+                           "damaged");
+        error_advise(store->error, LOCAL_DAMAGE_ADVICE);
     }
 out:
     database_done(store->sql, row);
@@ -193,15 +229,16 @@ enum status local_put(struct local_store *store, const void *record, enum local_
 {
     uint8_t key_bytes[KEY_SIZE];
     const struct database_blob key_blob = {key_bytes, sizeof(key_bytes)};
-    uint8_t bytes[RECORD_SIZE_MAX];
+    uint8_t bytes[RECORD_SIZE_MAX + LOCAL_MARK_SIZE];
     struct database_blob value = {.bytes = bytes};
     struct abi_writer writer;
 
     write_key(key_bytes, key, number);
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    abi_writer_init(&writer, bytes, RECORD_SIZE_MAX);
     fields_encode(&writer, record, &kinds[kind].fields);
     assert(!writer.overflowed);
-    value.size = writer.used;
+    local_store_mark(bytes + writer.used, kind, key_bytes, KEY_SIZE, bytes, writer.used);
+    value.size = writer.used + LOCAL_MARK_SIZE;
     return database_run(store->sql, store->error, "INSERT OR REPLACE INTO records VALUES (?, ?, ?)",
                         "ibb", (int64_t)kind, &key_blob, &value);
 }

@@ -2,8 +2,9 @@
  * local_store.h - the state of the embedded ledger, in one sqlite3 file.
  *
  * Records have a kind and a key and are kept as ABI words, as in the contract's storage; a missing
- * record reads as zeros. The caller begins and commits (ledger_local.c). Several processes may
- * share the file.
+ * record reads as zeros. Behind its words each has a mark, a hash of kind, key and words, which
+ * each reading checks. The caller begins and commits (ledger_local.c). Several processes may share
+ * the file.
  */
 #ifndef CHAIN_LOCAL_LOCAL_STORE_H
 #define CHAIN_LOCAL_LOCAL_STORE_H
@@ -153,6 +154,15 @@ struct local_store {
 /* Makes the table if it is missing. STATUS_REFUSED: the file has the game of another edition. */
 MUST_CHECK enum status local_store_open(struct local_store *store, struct database *sql,
                                         struct error *error);
+
+#define LOCAL_MARK_SIZE 8
+
+#define LOCAL_DAMAGE_ADVICE                                                                        \
+    "put a copy of before in its place (docs/OPERATIONS.md, Backups), or make a new ledger: "      \
+    "'lockstep ledger init'"
+
+void local_store_mark(uint8_t mark[LOCAL_MARK_SIZE], enum local_kind kind, const void *key,
+                      size_t key_size, const void *words, size_t words_size);
 
 struct hash32 local_key_of_account(const struct address *account);
 /* Of the commits of a block, by its height and time. */

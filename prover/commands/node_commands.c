@@ -272,6 +272,7 @@ static enum status open_files(struct running *running, struct error *error)
     TRY(file_path_join(running->jobs, sizeof(running->jobs), error, running->folder, "jobs"));
     TRY(file_path_join(running->view, sizeof(running->view), error, running->folder, "node.json"));
     TRY(file_path_join(lock, sizeof(lock), error, running->folder, "lock"));
+    TRY(file_private_folder(running->folder, error));
     TRY(file_make_folder(running->jobs, error, 0700));
     TRY(file_path_join(running->node.options.fetched, FILE_PATH_MAX, error, running->folder,
                        "fetched"));

@@ -123,6 +123,18 @@ def a_rate_never_rises_by_itself():
     assert falling and max(falling) <= 0.0000201 and min(falling) < 0.000003, falling
 
 
+def keys_of_qwen2_that_say_what_it_is_anyway_are_taken():
+    place = path("qwen2")
+    qwen2 = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]}
+    for keys, said in (({"attention_bias": True, "qkv_bias": True}, "q_proj.bias"),  # which the folder lacks
+                       ({"qkv_bias": False}, "'qkv_bias' is false")):
+        shutil.rmtree(place, ignore_errors=True)
+        tiny_llama.write(place, **qwen2, **keys)
+        told = ask("job", "new", "--base", place, *WORDS, "--data", write("qwen2.u8", "B", [1, 2, 3] * 30),
+                   "--data-type", "u8", "--out", path("qwen2.job"), wanted=1)["error"]["message"]
+        assert said in told, told
+
+
 def a_run_that_diverges_ends_with_4():
     new_job("wild.job", "--rate", "100000", "--clip", "0", "--steps", "12")
     done = ask("prover", "run", path("wild.job"), "--data", DATA, "--bundle", path("wild.run"), wanted=4)
@@ -135,5 +147,6 @@ sys.exit(main([
     numpys_own_types_are_refused_with_the_line_that_converts,
     a_mask_counts_something,
     a_rate_never_rises_by_itself,
+    keys_of_qwen2_that_say_what_it_is_anyway_are_taken,
     a_run_that_diverges_ends_with_4,
 ]))

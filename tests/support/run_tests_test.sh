@@ -57,6 +57,11 @@ check early_end_fails_what_is_missing 1 "1 passed, 3 failed" "$dir/early"
 check bad_exit_code_fails_a_green_list 1 "1 passed, 1 failed" "$dir/liar"
 check program_without_a_list_is_one_test 1 "1 passed, 1 failed, 1 skipped" \
     "$dir/silent" "$dir/silentbad" "$dir/silentskip"
+program groupskip 'echo "skip: no chain"; exit 255'
+program groupfail 'exit 255'
+check group_whose_set_up_skips_is_skipped 1 "2 passed, 1 failed, 1 skipped" \
+    "$dir/good" "$dir/groupskip" "$dir/groupfail"
+grep -q "skip .*groupskip: no chain$" "$dir/told" || bad=1
 check missing_program_is_a_failure 1 "0 passed, 1 failed" "$dir/not-there"
 check empty_run_is_a_failure 1 "0 passed, 0 failed"
 check only_skipped_is_a_failure 1 "0 passed, 0 failed, 1 skipped" "$dir/silentskip"

@@ -27,6 +27,8 @@ sys.dont_write_bytecode = True
 
 import processes  # noqa: E402
 
+os.umask(0o077)  # state folders that others may read are refused
+
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 DEATH = os.path.abspath(re.sub("/asan$", "", os.environ["TEST_BUILD"]) + "/tests/sudden_death.so")
@@ -311,7 +313,8 @@ class Town:
         self.now_s += seconds
         database = sqlite3.connect(self.path("ledger"), timeout=WAIT_MAX_S)
         with database:
-            database.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (self.now_s,))
+            database.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?1), ('clock-again', ?1)",
+                             (self.now_s,))
         database.close()
 
     def until(self, happened, what, awake=True):

@@ -509,7 +509,7 @@ static int run_verdicts(struct command_context *context)
     }
     TRY_OUT(node_setup_folder(path, context->options, &error));
     if (import) {
-        TRY_OUT(file_make_folder(path, &error, 0700));
+        TRY_OUT(file_private_folder(path, &error));
     }
     TRY_OUT(node_setup_path(path, context->options, NODE_FILE_VERDICTS, &error));
     /* A new and empty database, exported, would be taken for a backup. */

@@ -169,7 +169,7 @@ static enum status open_files(struct node_setup *setup, struct error *error)
     char path[FILE_PATH_MAX];
 
     TRY(node_setup_folder(setup->folder, given, error));
-    TRY(file_make_folder(setup->folder, error, 0700));
+    TRY(file_private_folder(setup->folder, error));
     TRY(node_setup_path(path, given, NODE_FILE_VERDICTS, error));
     TRY(verdict_db_open(&setup->verdicts, path, error));
     TRY(node_setup_path(path, given, NODE_FILE_STORE, error));

@@ -1,4 +1,4 @@
-/* store_endpoints.c - see store_endpoints.h. One fact each: "LABEL well", "LABEL ill since N: WHY". */
+/* store_endpoints.c - see store_endpoints.h. Each is a fact: "LABEL well", or with what ails it. */
 #include "verifier/store/store_endpoints.h"
 
 #include <inttypes.h>

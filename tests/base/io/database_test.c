@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io/file.h"
 #include "tests/support/test.h"
@@ -327,6 +328,31 @@ static void test_a_file_that_is_lost_takes_nothing_more(void **state)
     }
 }
 
+/* Also the files that SQLite puts beside it. */
+static void test_a_new_file_is_its_owners_whatever_the_umask(void **state)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    mode_t before = umask(0);
+    char path[600];
+    char name[700];
+    struct database sql;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    (void)snprintf(path, sizeof(path), "%s/private.db", test_temp_dir());
+    assert_int_equal(database_open(&sql, path, "CREATE TABLE kept (a)", &error), STATUS_OK);
+    (void)umask(before);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct stat made;
+
+        (void)snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+        assert_int_equal(stat(name, &made), 0);
+        assert_int_equal(made.st_mode & 0777, 0600);
+    }
+    database_close(&sql);
+}
+
 static void test_a_file_that_comes_back_is_used_again(void **state)
 {
     struct scene scene;
@@ -358,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_damage_in_a_foreign_file_is_a_bad_format),
         cmocka_unit_test(test_a_file_that_is_lost_takes_nothing_more),
         cmocka_unit_test(test_a_file_that_comes_back_is_used_again),
+        cmocka_unit_test(test_a_new_file_is_its_owners_whatever_the_umask),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,28 @@ static void test_lock_ends_with_its_process(void **state)
     file_lock_close(&lock);
 }
 
+static void test_a_state_folder_that_others_may_read_is_refused(void **state)
+{
+    static const mode_t modes[] = {0755, 0710, 0701, 0770, 0707};
+    const char *folder = temp_file("private");
+    char line[FILE_PATH_MAX + 16];
+    struct stat made;
+    struct error error;
+
+    (void)state;
+    assert_int_equal(file_private_folder(folder, &error), STATUS_OK);
+    assert_int_equal(stat(folder, &made), 0);
+    assert_int_equal(made.st_mode & 0777, 0700);
+    (void)snprintf(line, sizeof(line), "chmod 700 %s", folder);
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        assert_int_equal(chmod(folder, modes[i]), 0);
+        assert_int_equal(file_private_folder(folder, &error), STATUS_REFUSED);
+        assert_string_equal(error.advice, line);
+    }
+    assert_int_equal(chmod(folder, 0700), 0);
+    assert_int_equal(file_private_folder(folder, &error), STATUS_OK);
+}
+
 static void test_folders_are_made_down_to_the_last(void **state)
 {
     struct error error;
@@ -236,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_new_files_respect_the_umask),
         cmocka_unit_test(test_written_bytes_come_back),
+        cmocka_unit_test(test_a_state_folder_that_others_may_read_is_refused),
         cmocka_unit_test(test_larger_than_the_bound_is_refused),
         cmocka_unit_test(test_what_is_not_a_file_is_refused),
         cmocka_unit_test(test_existing_file_is_not_replaced_by_new),

@@ -472,7 +472,7 @@ def late_solvers_are_told_and_take_the_job_again_when_they_wish():
     # Accepted by somebody who then sleeps: with the acceptance the time of the segment is over.
     ledger_file.execute(file, "CREATE TRIGGER sleep AFTER INSERT ON moves WHEN NEW.name LIKE"
                         " '% accept %' BEGIN UPDATE meta SET value = value + 1000 WHERE"
-                        " name = 'clock'; END")
+                        " name IN ('clock', 'clock-again'); END")
     with Running(ledger.run_words("a.job", "--bundle", path("slow.run"), "--until",
                                   "committed")) as sleeper:
         sleeper.wait_for_word(b"overdue")

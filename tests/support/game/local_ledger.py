@@ -12,9 +12,9 @@ def execute(path, *words):
 
 def set_clock(path, seconds):
     """From here on the ledger's time stands still."""
-    execute(path, "INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (seconds,))
+    execute(path, "INSERT OR REPLACE INTO meta VALUES ('clock', ?1), ('clock-again', ?1)", (seconds,))
 
 
 def pass_time(path, seconds):
     """The clock was set before."""
-    execute(path, "UPDATE meta SET value = value + ? WHERE name = 'clock'", (seconds,))
+    execute(path, "UPDATE meta SET value = value + ? WHERE name IN ('clock', 'clock-again')", (seconds,))
