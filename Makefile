@@ -36,7 +36,7 @@ Q := $(if $(V),,@)
 rooms := base engine proofs data chain client prover verifier
 # Files for instruction sets that this machine cannot even compile stay out.
 foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c %_shani.c)
-foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)
+foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c %_i8mm.c %_armsha.c)
 find_c = $(sort $(filter-out $(foreign),$(shell find $1 -name '*.c' -not -path '*/node_modules/*')))
 room_sources := $(call find_c,$(rooms))
 test_sources := $(call find_c,tests)
@@ -50,7 +50,7 @@ bench_support := $(patsubst %.c,%.o,$(filter bench/support/%,$(bench_sources)))
 
 program := $(if $(wildcard lockstep.c),$(BUILD)/lockstep)
 ready := $(BUILD)/setup/build.ok
-include mk/compile.mk mk/setup.mk mk/cuda.mk mk/test.mk mk/asan.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk
+include mk/compile.mk mk/setup.mk mk/cuda.mk mk/test.mk mk/asan.mk mk/race.mk mk/ptx.mk mk/bench.mk mk/lint.mk mk/install.mk mk/arm.mk
 
 # ---- the program --------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #define PROC_LINE_MAX 512
@@ -117,11 +119,48 @@ bool host_has_avx512(const struct host_cpuid *cpuid)
            has_all(cpuid->leaf7_ecx, LEAF7_ECX_AVX512VNNI) && has_all(cpuid->xcr0, XCR0_AVX512);
 }
 
+/* Bits of HWCAP and of HWCAP2 of an ARM system: asm/hwcap.h. */
+enum {
+    HWCAP_BIT_ASIMD = 1 << 1,
+    HWCAP_BIT_SHA2 = 1 << 6,
+    HWCAP_BIT_ASIMDDP = 1 << 20,
+    HWCAP2_BIT_I8MM = 1 << 13,
+};
+
+void host_hwcap_read(struct host_hwcap *hwcap)
+{
+    memset(hwcap, 0, sizeof(*hwcap));
+#if defined(__aarch64__)
+    hwcap->first = getauxval(AT_HWCAP);
+    hwcap->second = getauxval(AT_HWCAP2);
+#endif
+}
+
+bool host_has_neon(const struct host_hwcap *hwcap)
+{
+    return has_all((uint32_t)hwcap->first, HWCAP_BIT_ASIMD);
+}
+
+bool host_has_i8mm(const struct host_hwcap *hwcap)
+{
+    return has_all((uint32_t)hwcap->first, HWCAP_BIT_ASIMD | HWCAP_BIT_ASIMDDP) &&
+           has_all((uint32_t)hwcap->second, HWCAP2_BIT_I8MM);
+}
+
+bool host_has_armsha(const struct host_hwcap *hwcap)
+{
+    return has_all((uint32_t)hwcap->first, HWCAP_BIT_ASIMD | HWCAP_BIT_SHA2);
+}
+
 static void look_at_instructions(struct host *host)
 {
     struct host_cpuid cpuid;
+    struct host_hwcap hwcap;
 
     host_cpuid_read(&cpuid);
+    host_hwcap_read(&hwcap);
+    host->has_neon = host_has_neon(&hwcap);
+    host->has_i8mm = host_has_i8mm(&hwcap);
     host->has_avx2 = host_has_avx2(&cpuid);
     host->has_avx512 = host_has_avx512(&cpuid);
 }

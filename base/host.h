@@ -18,6 +18,8 @@ struct host {
     uint64_t memory_free_bytes; /* available without swapping */
     bool has_avx2;              /* as host_has_avx2() says */
     bool has_avx512;            /* as host_has_avx512() says */
+    bool has_neon;              /* as host_has_neon() says */
+    bool has_i8mm;              /* as host_has_i8mm() says */
     bool flushes_subnormals; /* the control word that this thread runs with would change results */
 };
 
@@ -37,6 +39,19 @@ void host_cpuid_read(struct host_cpuid *cpuid);
  * ISA_avx2 and ISA_avx512. */
 bool host_has_avx2(const struct host_cpuid *cpuid);
 bool host_has_avx512(const struct host_cpuid *cpuid);
+
+/* What the system says of an ARM processor of 64 bits: HWCAP and HWCAP2; else zeros. */
+struct host_hwcap {
+    uint64_t first;
+    uint64_t second;
+};
+
+void host_hwcap_read(struct host_hwcap *hwcap);
+
+/* The same for files named _neon.c, _i8mm.c and _armsha.c. */
+bool host_has_neon(const struct host_hwcap *hwcap);
+bool host_has_i8mm(const struct host_hwcap *hwcap);
+bool host_has_armsha(const struct host_hwcap *hwcap);
 
 /*
  * GNU's OpenMP lets a waiting thread spin for milliseconds. On a shared machine the spinning keeps

@@ -20,10 +20,12 @@ kept = kept_$(subst $(blank),_,$(CC))
 WERROR ?= $(if $(filter undefined,$(origin $(kept))),$(eval $(kept) := $(call known,$(CC))))$($(kept))
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+ISA_i8mm := -march=armv8.2-a+dotprod+i8mm
+ISA_armsha := -march=armv8-a+crypto
 # What benchmarks are measured against; never for anything of ours.
 ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast \
     $(if $(filter x86_64 amd64,$(MACHINE)),-mprefer-vector-width=512)
-isa = $(foreach set,avx2 avx512 fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
+isa = $(foreach set,avx2 avx512 i8mm armsha fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
 # A function without a prototype should be static; fuzz entry points are the exception.
 prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
 # What stops a fault of memory from becoming somebody's code: tests/base/hardened_test.sh reads it in

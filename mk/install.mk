@@ -17,15 +17,15 @@ units := lockstep-verifier.service lockstep-verifier-gpu.service lockstep-solver
 documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg)
 version := $(shell sed -n 's/^.define LOCKSTEP_VERSION "\(.*\)"/\1/p' base/version.h)
 
-# The program tells its own pages and completions; another machine's cannot, so it is run here.
+# The program tells its own pages and completions: it is run, by EMULATOR where it is another machine's.
 install: $(BUILD)/lockstep $(cuda_here) ## install below PREFIX=/usr/local
 	install -d $(bin_dir) $(man_dir) $(doc_dir)/examples $(bash_dir) $(zsh_dir) $(fish_dir) \
 	    $(unit_dir) $(sysusers_dir) $(tmpfiles_dir)
 	install -m 755 $(BUILD)/lockstep $(bin_dir)/lockstep
-	$(BUILD)/lockstep help --man-to $(man_dir)
-	$(BUILD)/lockstep help --completion --shell bash > $(bash_dir)/lockstep
-	$(BUILD)/lockstep help --completion --shell zsh > $(zsh_dir)/_lockstep
-	$(BUILD)/lockstep help --completion --shell fish > $(fish_dir)/lockstep.fish
+	$(EMULATOR) $(BUILD)/lockstep help --man-to $(man_dir)
+	$(EMULATOR) $(BUILD)/lockstep help --completion --shell bash > $(bash_dir)/lockstep
+	$(EMULATOR) $(BUILD)/lockstep help --completion --shell zsh > $(zsh_dir)/_lockstep
+	$(EMULATOR) $(BUILD)/lockstep help --completion --shell fish > $(fish_dir)/lockstep.fish
 	chmod 644 $(man_dir)/lockstep*.1 $(bash_dir)/lockstep $(zsh_dir)/_lockstep \
 	    $(fish_dir)/lockstep.fish
 	for unit in $(units); do \

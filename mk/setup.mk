@@ -1,7 +1,7 @@
 # setup.mk - what must be on the machine before something is built. scripts/setup finds it and,
 # for the targets that a newcomer types first, installs it; the stamps keep later runs quick.
 
-installing := $(filter demo test judges check asan asan-turn soak fuzz bench lint,$(MAKECMDGOALS))
+installing := $(filter arm demo test judges check asan asan-turn soak fuzz bench lint,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
 # All that the goals will want is told and installed at once and first, not in the midst of the build.
@@ -12,16 +12,17 @@ wanted_test := build test
 wanted_check := build test
 wanted_asan := $(wanted_test)
 wanted_asan-turn := $(wanted_test)
-wanted_soak := $(wanted_test)
+wanted_soak := $(wanted_test) deb arm
 wanted_bench := build test bench $(if $(TORCH),torch)
 wanted_fuzz := build fuzz
 wanted_lint := build test bench lint
 wanted_install := build
 wanted_deb := build deb
+wanted_arm := build test deb arm
 wanted := $(foreach goal,$(or $(MAKECMDGOALS),all),$(wanted_$(goal)))
 
 # The compiler first: on a fresh machine "make -j" would otherwise install everything at once.
-$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint torch judges deb evm)): | $(ready)
+$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint torch judges deb evm arm)): | $(ready)
 
 $(BUILD)/setup/%.ok: scripts/setup
 	@mkdir -p $(@D)

@@ -55,12 +55,16 @@ static void look_at_cpu(struct doctor_finding *finding, const struct command_con
 
     (void)context;
     host_look(&host);
+    bool quick = host.has_avx2 || host.has_neon;
+
     fastest = host.has_avx512 ? "AVX-512 with VNNI"
               : host.has_avx2 ? "AVX2"
+              : host.has_i8mm ? "NEON with products of bytes"
+              : host.has_neon ? "NEON"
                               : "no vector instructions that Lockstep uses";
-    say(finding, host.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
-        host.cores, fastest);
-    if (!host.has_avx2) {
+    say(finding, quick ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu, host.cores,
+        fastest);
+    if (!quick) {
         advise(finding, "everything works and gives the same bits, by scalar code, slowly");
     }
 }

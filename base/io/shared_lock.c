@@ -41,6 +41,9 @@ static int open_or_make(const char *path)
 
     if (descriptor < 0 && errno == ENOENT) {
         descriptor = open(path, flags | O_CREAT | O_EXCL, 0444);
+        if (descriptor >= 0) {
+            (void)fchmod(descriptor, 0444); /* under any umask: it is for everybody */
+        }
         descriptor = descriptor < 0 && errno == EEXIST ? open(path, flags) : descriptor;
     }
     return descriptor;

@@ -211,8 +211,7 @@ static enum status no_key(const char *folder, const struct address *wanted, size
         error_advise(error, "say the file: --account FILE");
         return STATUS_NOT_FOUND;
     }
-    (void)error_set(error, STATUS_NOT_FOUND, "none of the keys in %s is that of %s",
-                    folder, text);
+    (void)error_set(error, STATUS_NOT_FOUND, "none of the keys in %s is that of %s", folder, text);
     error_advise(error, "lockstep wallet list shows them");
     return STATUS_NOT_FOUND;
 }

@@ -89,32 +89,9 @@ static void tile_piece(const struct tile_call *call, int64_t piece, int c, const
     }
 }
 
-static void tile_plane(const struct tile_call *call, int plane, int32_t factor)
-{
-    const char *a = call->a + (size_t)plane * call->a_plane_size;
-    int64_t pairs_all = (call->count + 1) / 2;
-    int64_t piece = 0;
-
-    for (int64_t at = 0; at < pairs_all; at += call->piece / 2, piece++) {
-        int64_t pairs = pairs_all - at < call->piece / 2 ? pairs_all - at : call->piece / 2;
-
-        for (int c = 0; c < call->panels; c++) {
-            const char *b = call->b[c] + (size_t)plane * call->b_plane_size;
-
-            tile_piece(call, piece, c, a + at * LINE_SIZE, b + at * LINE_SIZE, pairs, factor);
-        }
-    }
-}
-
 static void tile(const struct tile_call *call)
 {
-    if (call->bits != 22) {
-        tile_plane(call, 0, 1);
-        return;
-    }
-    tile_plane(call, 0, (1 << (2 * PLANE_BITS)) - (1 << PLANE_BITS));
-    tile_plane(call, 1, 1 - (1 << PLANE_BITS));
-    tile_plane(call, 2, 1 << PLANE_BITS);
+    tile_pieces(call, tile_piece);
 }
 
 /* ---- the last step ---- */
@@ -708,12 +685,6 @@ static void run_onehot(const struct kernel_call *call)
 
 void contraction_kernels_avx2(struct kernel_table *table)
 {
-    table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
-    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
-    table->unpack = run_unpack;
-    table->kernels[OP_CONTRACT] =
-        (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
-    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};
-    table->kernels[OP_CONTRACT_ONEHOT] =
-        (struct kernel){.run = run_onehot, .scratch_size = contraction_onehot_scratch};
+    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
+                                                        run_ones, run_onehot});
 }

@@ -641,12 +641,6 @@ static void run_onehot(const struct kernel_call *call)
 
 void contraction_kernels_avx512(struct kernel_table *table)
 {
-    table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
-    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
-    table->unpack = run_unpack;
-    table->kernels[OP_CONTRACT] =
-        (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
-    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};
-    table->kernels[OP_CONTRACT_ONEHOT] =
-        (struct kernel){.run = run_onehot, .scratch_size = contraction_onehot_scratch};
+    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
+                                                        run_ones, run_onehot});
 }

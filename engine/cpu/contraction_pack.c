@@ -1,4 +1,4 @@
-/* contraction_pack.c - the sizes of the packed layout, and unpacking to canonical rows. */
+/* contraction_pack.c - sizes of the packed layout, unpacking to rows, the kernels' table. */
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"
@@ -24,24 +24,14 @@ size_t contraction_packed_size(const struct op *quantize)
     return (size_t)layout.panels * layout.panel_size;
 }
 
-/* The index in a panel of element k of a row: q, or its high part for 22 bits. */
-static int64_t place_in_panel(int64_t row, int64_t k)
+static void unpack_split(const struct contraction_isa *isa, int32_t *q,
+                         const struct packed_layout *layout, const char *panel, int64_t rows)
 {
-    return k / 2 * 2 * PANEL_ROWS + row * 2 + (k & 1);
-}
-
-static void unpack_split(int32_t *q, const struct packed_layout *layout, const char *panel,
-                         int64_t rows)
-{
-    const int16_t *high = (const int16_t *)panel;
-    const int16_t *low = (const int16_t *)(panel + layout->plane_size);
     int64_t k_count = layout->shape.k;
 
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t k = 0; k < k_count; k++) {
-            int64_t at = place_in_panel(row, k);
-
-            q[row * k_count + k] = high[at] * (1 << PLANE_BITS) + low[at];
+            q[row * k_count + k] = packed_element(isa, layout, panel, row, k);
         }
     }
 }
@@ -70,7 +60,7 @@ static void unpack_whole(const struct contraction_isa *isa, int16_t *q,
     }
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t k = squares * square; k < k_count; k++) {
-            q[row * k_count + k] = ((const int16_t *)panel)[place_in_panel(row, k)];
+            q[row * k_count + k] = (int16_t)packed_element(isa, layout, panel, row, k);
         }
     }
 }
@@ -89,9 +79,21 @@ void contraction_unpack(const struct contraction_isa *isa, void *q, const void *
         int64_t rows = layout.rows - first < PANEL_ROWS ? layout.rows - first : PANEL_ROWS;
 
         if (layout.planes == 3) {
-            unpack_split((int32_t *)q + first * shape.k, &layout, panel, rows);
+            unpack_split(isa, (int32_t *)q + first * shape.k, &layout, panel, rows);
         } else {
             unpack_whole(isa, (int16_t *)q + first * shape.k, &layout, panel, rows);
         }
     }
+}
+
+void contraction_table(struct kernel_table *table, const struct contraction_runs *runs)
+{
+    table->unpack = runs->unpack;
+    table->kernels[OP_QUANTIZE] = (struct kernel){.run = runs->quantize};
+    table->kernels[OP_EQUILIBRATE].run = contraction_equilibrate;
+    table->kernels[OP_CONTRACT] =
+        (struct kernel){.run = runs->contract, .scratch_size = contraction_contract_scratch};
+    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = runs->ones};
+    table->kernels[OP_CONTRACT_ONEHOT] =
+        (struct kernel){.run = runs->onehot, .scratch_size = contraction_onehot_scratch};
 }

@@ -52,6 +52,13 @@
 #define TILE_COLUMNS (TILE_PANELS * PANEL_ROWS)
 #define TILE_SUMS    (TILE_ROWS * TILE_COLUMNS)
 
+/* Where the table says `bytes`: see packed_element(). */
+#define BYTES_BITS  14
+#define BYTE_BITS   7                         /* of l: q = h * 2^7 + l */
+#define BYTES_LINES 4                         /* of a group: eight elements */
+#define BYTES_GROUP (BYTES_LINES * LINE_SIZE) /* bytes */
+#define BYTES_LOW   (BYTES_GROUP / 2)         /* from h to l */
+
 #define NORM_RUN  0 /* places in piece_head.norms */
 #define NORM_HALF 1
 
@@ -171,6 +178,41 @@ struct tile_call {
     int64_t *sums; /* TILE_SUMS, 64-byte aligned; each instruction set has its own order */
 };
 
+/* Adds a piece of one plane and one panel of B to the sums, times factor. */
+typedef void tile_piece_function(const struct tile_call *call, int64_t piece, int c, const char *a,
+                                 const char *b, int64_t pairs, int32_t factor);
+
+static inline __attribute__((always_inline)) void
+tile_plane_pieces(const struct tile_call *call, int plane, int32_t factor, tile_piece_function *add)
+{
+    const char *a = call->a + (size_t)plane * call->a_plane_size;
+    int64_t pairs_all = (call->count + 1) / 2;
+    int64_t piece = 0;
+
+    for (int64_t at = 0; at < pairs_all; at += call->piece / 2, piece++) {
+        int64_t pairs = pairs_all - at < call->piece / 2 ? pairs_all - at : call->piece / 2;
+
+        for (int c = 0; c < call->panels; c++) {
+            const char *b = call->b[c] + (size_t)plane * call->b_plane_size;
+
+            add(call, piece, c, a + at * LINE_SIZE, b + at * LINE_SIZE, pairs, factor);
+        }
+    }
+}
+
+/* A tile, piece by piece: one plane, or the three of 22 bits. */
+static inline __attribute__((always_inline)) void tile_pieces(const struct tile_call *call,
+                                                              tile_piece_function *add)
+{
+    if (call->bits != 22) {
+        tile_plane_pieces(call, 0, 1, add);
+        return;
+    }
+    tile_plane_pieces(call, 0, (1 << (2 * PLANE_BITS)) - (1 << PLANE_BITS), add);
+    tile_plane_pieces(call, 1, 1 - (1 << PLANE_BITS), add);
+    tile_plane_pieces(call, 2, 1 << PLANE_BITS, add);
+}
+
 struct finish_call {
     const int64_t *sums;
     int panels;
@@ -185,6 +227,7 @@ struct finish_call {
 
 /* What an instruction set supplies: pure functions with the rules' bits. */
 struct contraction_isa {
+    bool bytes; /* whole groups of lines hold bytes; such a table is for 14 bits alone */
     /* Adds the tile's products to call->sums. */
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
@@ -211,6 +254,30 @@ struct contraction_isa {
     void (*finish_row)(float *out, const int64_t *sums, const int32_t *exponents);
 };
 
+/*
+ * Element k of a row of a packed panel. Where the table says `bytes`, every four lines, eight
+ * elements of 16 rows, hold h of all of them, row by row, and then l; the lines behind the last
+ * whole four are as everywhere else.
+ */
+static inline int32_t packed_element(const struct contraction_isa *isa,
+                                     const struct packed_layout *layout, const char *panel,
+                                     int64_t row, int64_t k)
+{
+    const char *line = panel + k / 2 * LINE_SIZE + row * 4 + (k & 1) * 2;
+    int64_t grouped = (layout->shape.k + 1) / 2 / BYTES_LINES * BYTES_LINES * 2;
+
+    if (isa->bytes && k < grouped) {
+        const int8_t *at = (const int8_t *)panel + k / 8 * BYTES_GROUP + row * 8 + k % 8;
+
+        return at[0] * (1 << BYTE_BITS) + at[BYTES_LOW];
+    }
+    if (layout->planes == 3) {
+        return *(const int16_t *)line * (1 << PLANE_BITS) +
+               *(const int16_t *)(line + layout->plane_size);
+    }
+    return *(const int16_t *)line;
+}
+
 /* The calling thread's number in its team. */
 static inline int contraction_thread(void)
 {
@@ -234,6 +301,16 @@ void contraction_onehot(const struct contraction_isa *isa, const struct kernel_c
 
 size_t contraction_contract_scratch(const struct op *op, int thread_count);
 size_t contraction_onehot_scratch(const struct op *op, int thread_count);
+
+/* What an instruction set calls them by. */
+struct contraction_runs {
+    void (*unpack)(void *q, const void *packed, const struct op *quantize, int thread_count);
+    void (*quantize)(const struct kernel_call *call);
+    void (*contract)(const struct kernel_call *call);
+    void (*ones)(const struct kernel_call *call);
+    void (*onehot)(const struct kernel_call *call);
+};
+void contraction_table(struct kernel_table *table, const struct contraction_runs *runs);
 
 /* Makes the canonical q of a quantize operation from the packed one. */
 void contraction_unpack(const struct contraction_isa *isa, void *q, const void *packed,

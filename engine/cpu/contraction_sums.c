@@ -149,19 +149,15 @@ static void sort_places(struct word_places *places, const uint32_t *index, int64
 }
 
 /* Adds element k of 16 rows to the sums. */
-static void add_place(int64_t *sums, const struct rows_view *view, int64_t panel, int64_t k)
+static void add_place(const struct contraction_isa *isa, int64_t *sums,
+                      const struct rows_view *view, int64_t panel, int64_t k)
 {
     const struct packed_layout *layout = &view->layout;
     const char *lines = view->q + (size_t)panel * layout->panel_size;
     const struct piece_head *head = &panel_heads(layout, lines)[k / layout->shape.piece];
-    const int16_t *high = (const int16_t *)(lines + k / 2 * LINE_SIZE) + (k & 1);
-    const int16_t *low = (const int16_t *)((const char *)high + layout->plane_size);
 
     for (int r = 0; r < PANEL_ROWS; r++) {
-        int64_t q =
-            layout->planes == 3 ? high[2 * r] * (1 << PLANE_BITS) + low[2 * r] : high[2 * r];
-
-        sums[r] = add_shifted(sums[r], q, head->shifts[r]);
+        sums[r] = add_shifted(sums[r], packed_element(isa, layout, lines, r, k), head->shifts[r]);
     }
 }
 
@@ -188,7 +184,7 @@ static void onehot_panel(const struct contraction_isa *isa, float *out,
         }
         memset(sums, 0, sizeof(sums));
         for (uint32_t i = places->starts[v]; i < places->starts[v + 1]; i++) {
-            add_place(sums, view, panel, places->order[i]);
+            add_place(isa, sums, view, panel, places->order[i]);
         }
         isa->finish_row(values, sums, exponents);
         memcpy(to, values, sizeof(float) * (size_t)rows);

@@ -23,5 +23,13 @@ void cpu_kernels(struct kernel_table *table, enum isa isa)
         elementwise_kernels_avx512(table);
         rows_kernels_avx512(table);
     }
+#elif defined(__aarch64__)
+    elementwise_kernels_neon(table);
+    rows_kernels_neon(table);
+    if (isa == ISA_NEON) {
+        contraction_kernels_neon(table);
+    } else {
+        contraction_kernels_i8mm(table);
+    }
 #endif
 }

@@ -45,6 +45,20 @@ enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
 
 /* ---- options ------------------------------------------------------------ */
 
+enum status machine_options_isa(struct machine_options *options, const char *name,
+                                struct error *error)
+{
+    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+        if (strcmp(name, isa_name((enum isa)isa)) == 0) {
+            options->isa = (enum isa)isa;
+            return isa_check(options->isa, error);
+        }
+    }
+    (void)error_set(error, STATUS_USAGE, "there is no instruction set '%.40s'", name);
+    error_advise(error, "use scalar, avx2, avx512, neon or i8mm");
+    return STATUS_USAGE;
+}
+
 enum status machine_options_default(struct machine_options *options, struct error *error)
 {
     const char *name = getenv("LOCKSTEP_ISA");
@@ -54,22 +68,12 @@ enum status machine_options_default(struct machine_options *options, struct erro
     if (name == NULL || name[0] == '\0') {
         return STATUS_OK;
     }
-    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
-        if (strcmp(name, isa_name((enum isa)isa)) == 0) {
-            options->isa = (enum isa)isa;
-            status = isa_check(options->isa, error);
-            if (status == STATUS_OK) {
-                return STATUS_OK;
-            }
-            (void)error_wrap(error, "LOCKSTEP_ISA");
-            error_advise(error, "leave LOCKSTEP_ISA out: the best here is %s",
-                         isa_name(isa_best()));
-            return status;
-        }
+    status = machine_options_isa(options, name, error);
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "LOCKSTEP_ISA");
+        error_advise(error, "leave LOCKSTEP_ISA out: the best here is %s", isa_name(isa_best()));
     }
-    (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA is '%.40s'", name);
-    error_advise(error, "use scalar, avx2 or avx512");
-    return STATUS_USAGE;
+    return status;
 }
 
 /* ---- floating-point control --------------------------------------------- */

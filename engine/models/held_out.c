@@ -53,8 +53,10 @@ void write_held_out_end(struct model_writer *writer, uint32_t logits, uint32_t t
         return;
     }
     (void)build_extreme(builder, REDUCE_MAX, logits, &answer);
-    uint32_t right = build_binary(builder, BINARY_EQUAL, build_cast(builder, answer, DTYPE_F32),
-                                  build_cast(builder, targets, DTYPE_F32));
+    /* One after the other: compilers differ in the order of a call's arguments. */
+    uint32_t wanted = build_cast(builder, targets, DTYPE_F32);
+    uint32_t given = build_cast(builder, answer, DTYPE_F32);
+    uint32_t right = build_binary(builder, BINARY_EQUAL, given, wanted);
     pass->accuracy = add(writer, pass->accuracy, build_mean(builder, right));
 }
 

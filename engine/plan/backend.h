@@ -150,6 +150,10 @@ MUST_CHECK enum status machine_size(uint64_t *size, const struct tape *tape,
 MUST_CHECK enum status machine_options_default(struct machine_options *options,
                                                struct error *error);
 
+/* The instruction set of that name, which must be available. */
+MUST_CHECK enum status machine_options_isa(struct machine_options *options, const char *name,
+                                           struct error *error);
+
 /*
  * Chooses the device by name: "cpu"; "cuda" or "cuda:N"; several as "cuda:0,cuda:1", which split a
  * step; or "auto", the first GPU if it passes its self-test, else the CPU: a line of the log (which

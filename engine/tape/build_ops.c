@@ -440,8 +440,11 @@ uint32_t build_marked(struct builder *builder, uint32_t mask)
 {
     static const uint64_t one = 1;
 
-    return build_total(builder, build_select(builder, mask, build_fill(builder, 1.0f, 1, &one),
-                                             build_fill(builder, 0.0f, 1, &one)));
+    /* One after the other: compilers differ in the order of a call's arguments. */
+    uint32_t unmarked = build_fill(builder, 0.0f, 1, &one);
+    uint32_t marked = build_fill(builder, 1.0f, 1, &one);
+
+    return build_total(builder, build_select(builder, mask, marked, unmarked));
 }
 
 uint32_t build_share_of(struct builder *builder, uint32_t marked)

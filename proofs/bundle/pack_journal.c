@@ -6,8 +6,10 @@
 
 #include "base/endian.h"
 #include "proofs/bundle/bundle.h"
+#include "proofs/hash/sha256.h"
 
-static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 2};
+static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 3};
+#define WITHOUT_HASH 2 /* the last byte of an older one, which ends without a hash */
 
 #define STEP_PLAIN     (DIGEST_SIZE + BUNDLE_STEP_BYTES)
 #define STEP_ENCRYPTED (DIGEST_SIZE + BUNDLE_STEP_BOX)
@@ -90,17 +92,25 @@ static enum status find_head(struct head *head, struct bundle *bundle, struct er
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Devices and segments are small: one pass counts the bytes, another writes them.
- * archive NULL: only *size grows. */
-static enum status put(struct archive_writer *archive, uint64_t *size, const void *bytes,
-                       size_t bytes_size, struct error *error)
+/* Devices and segments are small: one pass counts the bytes, another writes them. */
+struct packing {
+    struct archive_writer *archive; /* NULL: only the size grows */
+    uint64_t size;
+    struct sha256 hash; /* of all that was written */
+};
+
+static enum status put(struct packing *packing, const void *bytes, size_t size, struct error *error)
 {
-    *size += bytes_size;
-    return archive == NULL ? STATUS_OK : archive_writer_add(archive, error, bytes, bytes_size);
+    packing->size += size;
+    if (packing->archive == NULL) {
+        return STATUS_OK;
+    }
+    sha256_add(&packing->hash, bytes, size);
+    return archive_writer_add(packing->archive, error, bytes, size);
 }
 
-static enum status put_devices(struct archive_writer *archive, uint64_t *size,
-                               struct bundle *bundle, uint32_t count, struct error *error)
+static enum status put_devices(struct packing *packing, struct bundle *bundle, uint32_t count,
+                               struct error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint8_t bytes[2 + DEVICE_BYTES];
@@ -108,13 +118,13 @@ static enum status put_devices(struct archive_writer *archive, uint64_t *size,
 
         TRY(read_device(bytes + 2, &length, bundle, i, error));
         endian_store_be16(bytes, (uint16_t)length);
-        TRY(put(archive, size, bytes, 2 + length, error));
+        TRY(put(packing, bytes, 2 + length, error));
     }
     return STATUS_OK;
 }
 
-static enum status put_segment(struct archive_writer *archive, uint64_t *size,
-                               struct bundle *bundle, uint64_t segment, struct error *error)
+static enum status put_segment(struct packing *packing, struct bundle *bundle, uint64_t segment,
+                               struct error *error)
 {
     uint8_t bytes[8 + DIGEST_SIZE + 2 + BUNDLE_SIGNATURE_MAX];
     struct digest root;
@@ -125,11 +135,11 @@ static enum status put_segment(struct archive_writer *archive, uint64_t *size,
     endian_store_be64(bytes, segment);
     memcpy(bytes + 8, root.bytes, DIGEST_SIZE);
     endian_store_be16(bytes + 8 + DIGEST_SIZE, (uint16_t)length);
-    return put(archive, size, bytes, 8 + DIGEST_SIZE + 2 + length, error);
+    return put(packing, bytes, 8 + DIGEST_SIZE + 2 + length, error);
 }
 
-static enum status put_segments(struct archive_writer *archive, uint64_t *size,
-                                struct bundle *bundle, uint64_t count, struct error *error)
+static enum status put_segments(struct packing *packing, struct bundle *bundle, uint64_t count,
+                                struct error *error)
 {
     sqlite3_stmt *row = NULL;
     uint64_t least = 0;
@@ -148,7 +158,7 @@ static enum status put_segments(struct archive_writer *archive, uint64_t *size,
                                bundle->journal.path);
             goto out;
         }
-        TRY_OUT(put_segment(archive, size, bundle, segment, error));
+        TRY_OUT(put_segment(packing, bundle, segment, error));
         least = segment + 1;
         seen++;
     }
@@ -161,7 +171,7 @@ out:
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status put_steps(struct archive_writer *archive, struct bundle *bundle, uint64_t count,
+static enum status put_steps(struct packing *packing, struct bundle *bundle, uint64_t count,
                              struct error *error)
 {
     for (uint64_t step = 0; step < count; step++) {
@@ -177,20 +187,23 @@ static enum status put_steps(struct archive_writer *archive, struct bundle *bund
         } else {
             bundle_step_pack(bytes + DIGEST_SIZE, &entry);
         }
-        TRY(archive_writer_add(archive, error, bytes, DIGEST_SIZE + length));
+        TRY(put(packing, bytes, DIGEST_SIZE + length, error));
     }
     return STATUS_OK;
 }
 
 enum status pack_journal_size(uint64_t *size, struct bundle *bundle, struct error *error)
 {
+    struct packing packing = {.archive = NULL};
     struct head head;
 
     TRY(find_head(&head, bundle, error));
-    *size = PACK_JOURNAL_HEAD + (bundle->encrypted ? PACK_KEY_BOX : 0);
-    *size += head.steps * (bundle->encrypted ? STEP_ENCRYPTED : STEP_PLAIN);
-    TRY(put_devices(NULL, size, bundle, head.devices, error));
-    return put_segments(NULL, size, bundle, head.segments, error);
+    packing.size = PACK_JOURNAL_HEAD + (bundle->encrypted ? PACK_KEY_BOX : 0) + DIGEST_SIZE;
+    packing.size += head.steps * (bundle->encrypted ? STEP_ENCRYPTED : STEP_PLAIN);
+    TRY(put_devices(&packing, bundle, head.devices, error));
+    TRY(put_segments(&packing, bundle, head.segments, error));
+    *size = packing.size;
+    return STATUS_OK;
 }
 
 enum status pack_journal_write(struct archive_writer *archive, struct bundle *bundle,
@@ -198,9 +211,11 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
 {
     uint8_t bytes[PACK_JOURNAL_HEAD + PACK_KEY_BOX];
     struct head head;
+    struct packing packing = {.archive = archive};
+    struct digest digest;
     size_t box_size = 0;
-    uint64_t size = 0;
 
+    sha256_init(&packing.hash, SHA256_ISA_BEST);
     TRY(find_head(&head, bundle, error));
     memcpy(bytes, magic, sizeof(magic));
     memcpy(bytes + 8, bundle->job->id.bytes, DIGEST_SIZE);
@@ -214,10 +229,12 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
                      "SELECT encrypted FROM facts WHERE name = 'encrypted' AND value = ?", 1,
                      error));
     }
-    TRY(archive_writer_add(archive, error, bytes, PACK_JOURNAL_HEAD + box_size));
-    TRY(put_devices(archive, &size, bundle, head.devices, error));
-    TRY(put_steps(archive, bundle, head.steps, error));
-    return put_segments(archive, &size, bundle, head.segments, error);
+    TRY(put(&packing, bytes, PACK_JOURNAL_HEAD + box_size, error));
+    TRY(put_devices(&packing, bundle, head.devices, error));
+    TRY(put_steps(&packing, bundle, head.steps, error));
+    TRY(put_segments(&packing, bundle, head.segments, error));
+    sha256_end(&packing.hash, &digest);
+    return archive_writer_add(archive, error, digest.bytes, DIGEST_SIZE);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -226,6 +243,8 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
 struct packed_journal {
     struct archive_reader *archive;
     uint64_t left;
+    bool has_hash;
+    struct sha256 hash; /* of all that was read */
 };
 
 static enum status get(struct packed_journal *packed, void *bytes, size_t size, struct error *error)
@@ -234,7 +253,9 @@ static enum status get(struct packed_journal *packed, void *bytes, size_t size, 
         return error_set(error, STATUS_BAD_FORMAT, "the journal in the archive ends early");
     }
     packed->left -= size;
-    return archive_reader_read(packed->archive, error, bytes, size);
+    TRY(archive_reader_read(packed->archive, error, bytes, size));
+    sha256_add(&packed->hash, bytes, size);
+    return STATUS_OK;
 }
 
 static enum status bad(struct error *error, const char *what)
@@ -253,7 +274,9 @@ static enum status get_head(struct head *head, struct bundle *bundle, struct pac
     head->diverged = endian_load_be64(bytes + 49);
     head->devices = endian_load_be32(bytes + 57);
     head->segments = endian_load_be64(bytes + 61);
-    if (memcmp(bytes, magic, sizeof(magic)) != 0 || bytes[40] > 1) {
+    packed->has_hash = bytes[7] != WITHOUT_HASH;
+    if (memcmp(bytes, magic, sizeof(magic) - 1) != 0 ||
+        (packed->has_hash && bytes[7] != magic[7]) || bytes[40] > 1) {
         return bad(error, "is not one");
     }
     if (memcmp(bytes + 8, job->id.bytes, DIGEST_SIZE) != 0) {
@@ -362,13 +385,30 @@ static enum status get_segment(struct bundle *bundle, struct packed_journal *pac
     return bundle_segment_sign(bundle, segment, signature, size, error);
 }
 
+/* A bit that flipped on the way may stand in what no root covers. */
+static enum status get_hash(struct packed_journal *packed, struct error *error)
+{
+    struct digest wanted;
+    struct digest found;
+
+    if (!packed->has_hash) {
+        return STATUS_OK;
+    }
+    sha256_end(&packed->hash, &wanted);
+    TRY(get(packed, found.bytes, DIGEST_SIZE, error));
+    return digest_equal(&wanted, &found)
+               ? STATUS_OK
+               : bad(error, "is not as it was exported: a bit of it changed; get it again");
+}
+
 enum status pack_journal_read(struct bundle *bundle, struct archive_reader *archive, uint64_t size,
                               struct error *error)
 {
-    struct packed_journal packed = {archive, size};
+    struct packed_journal packed = {.archive = archive, .left = size};
     struct head head;
     uint64_t least = 0;
 
+    sha256_init(&packed.hash, SHA256_ISA_BEST);
     TRY(get_head(&head, bundle, &packed, error));
     TRY(database_begin(bundle->database, error));
     if (bundle->encrypted) {
@@ -387,5 +427,6 @@ enum status pack_journal_read(struct bundle *bundle, struct archive_reader *arch
     for (uint64_t i = 0; i < head.segments; i++) {
         TRY(get_segment(bundle, &packed, &least, error));
     }
+    TRY(get_hash(&packed, error));
     return packed.left == 0 ? STATUS_OK : bad(error, "bytes follow its end");
 }

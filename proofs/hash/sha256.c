@@ -43,9 +43,16 @@ static bool cpu_has_shani(void)
     }
     return (ebx >> 29 & 1) != 0;
 }
+static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1};
 #else
 static const struct kernels kernels_avx2;
 static const struct kernels kernels_shani;
+#if SHA256_HAS_ARM
+static const struct kernels kernels_armsha = {sha256_compress_armsha, sha256_compress_armsha_many,
+                                              SHA256_ARMSHA_MANY};
+#else
+static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1};
+#endif
 
 static bool cpu_has_shani(void)
 {
@@ -61,6 +68,14 @@ static bool cpu_has_avx2(void)
     return host_has_avx2(&cpuid);
 }
 
+static bool cpu_has_armsha(void)
+{
+    struct host_hwcap hwcap;
+
+    host_hwcap_read(&hwcap);
+    return host_has_armsha(&hwcap);
+}
+
 bool sha256_isa_usable(enum sha256_isa isa)
 {
     switch (isa) {
@@ -71,6 +86,8 @@ bool sha256_isa_usable(enum sha256_isa isa)
         return cpu_has_avx2();
     case SHA256_ISA_SHANI:
         return cpu_has_shani();
+    case SHA256_ISA_ARMSHA:
+        return cpu_has_armsha();
     }
     return false;
 }
@@ -85,12 +102,21 @@ static enum sha256_isa best_isa(void)
     int best = sha256_best_kept;
 
     if (best == SHA256_ISA_BEST) {
-        best = sha256_isa_usable(SHA256_ISA_SHANI)  ? SHA256_ISA_SHANI
-               : sha256_isa_usable(SHA256_ISA_AVX2) ? SHA256_ISA_AVX2
-                                                    : SHA256_ISA_SCALAR;
+        best = sha256_isa_usable(SHA256_ISA_SHANI)    ? SHA256_ISA_SHANI
+               : sha256_isa_usable(SHA256_ISA_ARMSHA) ? SHA256_ISA_ARMSHA
+               : sha256_isa_usable(SHA256_ISA_AVX2)   ? SHA256_ISA_AVX2
+                                                      : SHA256_ISA_SCALAR;
         sha256_best_kept = best;
     }
     return (enum sha256_isa)best;
+}
+
+const char *sha256_isa_name(enum sha256_isa isa)
+{
+    static const char *const names[SHA256_ISA_COUNT] = {"best", "scalar", "avx2", "shani",
+                                                        "armsha"};
+
+    return names[isa == SHA256_ISA_BEST ? best_isa() : isa];
 }
 
 static const struct kernels *kernels_of(enum sha256_isa isa)
@@ -102,6 +128,8 @@ static const struct kernels *kernels_of(enum sha256_isa isa)
         return &kernels_avx2;
     case SHA256_ISA_SHANI:
         return &kernels_shani;
+    case SHA256_ISA_ARMSHA:
+        return &kernels_armsha;
     case SHA256_ISA_SCALAR:
         break;
     }

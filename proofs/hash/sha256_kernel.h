@@ -16,13 +16,19 @@
 #else
 #define SHA256_SHANI_MANY 4
 #endif
-#define SHA256_AVX2_MANY 8
-#define SHA256_LANES_MAX 8
+#define SHA256_AVX2_MANY   8
+#define SHA256_ARMSHA_MANY 2 /* 32 registers hold no more state and schedule */
+#define SHA256_LANES_MAX   8
 
 #if defined(__x86_64__)
 #define SHA256_HAS_X86 1
 #else
 #define SHA256_HAS_X86 0
+#endif
+#if defined(__aarch64__)
+#define SHA256_HAS_ARM 1
+#else
+#define SHA256_HAS_ARM 0
 #endif
 
 /* Before a loop whose counter must become constants, so that the state lives in registers. */
@@ -43,6 +49,9 @@ sha256_compress sha256_compress_scalar;
 sha256_compress sha256_compress_shani;      /* 1 lane */
 sha256_compress sha256_compress_shani_many; /* SHA256_SHANI_MANY lanes */
 sha256_compress sha256_compress_avx2_many;  /* SHA256_AVX2_MANY lanes */
+#elif SHA256_HAS_ARM
+sha256_compress sha256_compress_armsha;      /* 1 lane */
+sha256_compress sha256_compress_armsha_many; /* SHA256_ARMSHA_MANY lanes */
 #endif
 
 #endif /* PROOFS_HASH_SHA256_KERNEL_H */

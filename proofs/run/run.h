@@ -21,6 +21,13 @@
     }
 #define RUN_DEVICE_NAMES "cpu, cuda, cuda:N, or auto for a GPU that passes its self-test"
 
+#define RUN_ISA_OPTION                                                                             \
+    {                                                                                              \
+        .name = "isa", .kind = OPTION_TEXT, .value = "NAME",                                       \
+        .choices = "scalar|avx2|avx512|neon|i8mm",                                                 \
+        .help = "the processor's instruction set to compute with (default: the best here)"         \
+    }
+
 #define RUN_MACHINE_OPTIONS                                                                        \
     {.name = "threads",                                                                            \
      .kind = OPTION_INTEGER,                                                                       \

@@ -116,6 +116,10 @@ enum status access_machine(struct machine_options *machine, const struct command
     long page_size = sysconf(_SC_PAGESIZE);
 
     TRY(machine_options_default(machine, error));
+    if (options_given(options, "isa")) {
+        TRY(machine_options_isa(machine, options_text(options, "isa"), error));
+        log_info(context->log, "machine", "computes with %s", isa_name(machine->isa));
+    }
     machine->thread_count = (int)options_number(options, "threads");
     if (machine->thread_count == 0) {
         machine->thread_count = omp_get_max_threads();

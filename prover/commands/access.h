@@ -27,12 +27,13 @@
      .kind = OPTION_LIST,                                                                          \
      .value = "FILE",                                                                              \
      .help = "a data file of the job; once for each, in the job's order"},                         \
-        RUN_DEVICE_OPTION("what computes: " RUN_DEVICE_NAMES), RUN_MACHINE_OPTIONS,                \
+        RUN_DEVICE_OPTION("what computes: " RUN_DEVICE_NAMES), RUN_ISA_OPTION,                     \
+        RUN_MACHINE_OPTIONS,                                                                       \
     {                                                                                              \
         .name = "memory-max", .kind = OPTION_SIZE, .value = "BYTES",                               \
         .help = "refuse a job that needs more memory (default: what the machine has)"              \
     }
-#define ACCESS_RUN_OPTION_COUNT 5
+#define ACCESS_RUN_OPTION_COUNT 6
 
 /* A new key for a bundle, and its lock where a passphrase protects it. */
 struct access_encryption {

@@ -160,10 +160,15 @@ static int run_steps(struct command_context *context)
     error_init(&error);
     TRY_OUT(open_bundle(&bundle, context, false, &error));
     TRY_OUT(bundle_step_count(&known, bundle, &error));
+    if (known > 0 && !context->json) {
+        fprintf(context->out, "not checked: this is what the solver says; 'lockstep audit' runs "
+                              "the steps again\n");
+    }
     TRY_OUT(show_steps(context, views, &more, bundle, known, &error));
     if (context->json) {
-        code = command_emit(context, json_pack("{s:I, s:I, s:O}", "step_count", (json_int_t)known,
-                                               "more", (json_int_t)more, "steps", views));
+        code = command_emit(context,
+                            json_pack("{s:I, s:I, s:b, s:O}", "step_count", (json_int_t)known,
+                                      "more", (json_int_t)more, "checked", 0, "steps", views));
     }
 out:
     json_decref(views);

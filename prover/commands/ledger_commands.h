@@ -17,7 +17,7 @@ extern const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_S
 #define LEDGER_COMMANDS_POST_OPTIONS (15 + LEDGER_COMMANDS_COMMIT_ONLY)
 extern const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS];
 
-#define LEDGER_COMMANDS_RESPOND_OPTIONS 20
+#define LEDGER_COMMANDS_RESPOND_OPTIONS 21
 extern const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND_OPTIONS];
 
 int ledger_commands_status(struct command_context *context);

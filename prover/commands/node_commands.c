@@ -12,6 +12,7 @@
 #include "base/io/notify.h"
 #include "base/io/progress.h"
 #include "base/steady.h"
+#include "proofs/hash/sha256.h"
 #include "prover/commands/access.h"
 #include "prover/node/node_page.h"
 #include "prover/node/node_view.h"
@@ -468,7 +469,35 @@ static void look_at_node(struct doctor_finding *finding, const struct command_co
                    "correct it in the config file or the environment");
 }
 
+/* Which of the processor's instruction sets compute here. */
+static void look_at_kernels(struct doctor_finding *finding, const struct command_context *context)
+{
+    struct machine_options machine;
+    struct error error;
+    size_t used;
+
+    (void)context;
+    error_init(&error);
+    if (machine_options_default(&machine, &error) != STATUS_OK) {
+        finding->grade = DOCTOR_BROKEN;
+        (void)snprintf(finding->text, sizeof(finding->text), "%.400s", error.text);
+        (void)snprintf(finding->advice, sizeof(finding->advice), "%.400s", error.advice);
+        return;
+    }
+    finding->grade = DOCTOR_GOOD;
+    (void)snprintf(finding->text, sizeof(finding->text), "computes with %s and hashes with %s; has",
+                   isa_name(machine.isa), sha256_isa_name(SHA256_ISA_BEST));
+    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+        used = strlen(finding->text);
+        if (isa_available((enum isa)isa)) {
+            (void)snprintf(finding->text + used, sizeof(finding->text) - used, " %s",
+                           isa_name((enum isa)isa));
+        }
+    }
+}
+
 const struct doctor_check node_commands_checks[NODE_COMMANDS_CHECK_COUNT] = {
+    {"kernels", look_at_kernels},
     {"taking jobs", look_at_node},
 };
 

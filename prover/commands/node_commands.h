@@ -15,7 +15,7 @@ extern const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OP
 extern const struct option_spec node_commands_jobs_options[NODE_COMMANDS_JOBS_OPTIONS];
 
 /* For `lockstep doctor`: what the node would take, beside its policy on terms. */
-#define NODE_COMMANDS_CHECK_COUNT 1
+#define NODE_COMMANDS_CHECK_COUNT 2
 extern const struct doctor_check node_commands_checks[NODE_COMMANDS_CHECK_COUNT];
 
 int node_commands_node(struct command_context *context);

@@ -6,7 +6,7 @@
 
 #include "base/cli/command.h"
 
-#define PROBE_COMMANDS_OPTIONS 22
+#define PROBE_COMMANDS_OPTIONS 23
 extern const struct option_spec probe_commands_options[PROBE_COMMANDS_OPTIONS];
 
 int probe_commands_probe(struct command_context *context);

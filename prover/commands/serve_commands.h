@@ -8,8 +8,8 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/run/replay.h"
 
-#define SERVE_COMMANDS_SERVE_OPTIONS   20
-#define SERVE_COMMANDS_PUBLISH_OPTIONS 9
+#define SERVE_COMMANDS_SERVE_OPTIONS   21
+#define SERVE_COMMANDS_PUBLISH_OPTIONS 10
 
 extern const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS];
 extern const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PUBLISH_OPTIONS];

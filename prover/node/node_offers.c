@@ -181,7 +181,8 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
         return;
     }
     if (!has_files(offer, node, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
-        !is_admitted(offer, node, &job->terms) || !can_be_fetched(offer, node, &job->terms) || !has_money(offer, node, job->terms.stake)) {
+        !is_admitted(offer, node, &job->terms) || !can_be_fetched(offer, node, &job->terms) ||
+        !has_money(offer, node, job->terms.stake)) {
         return;
     }
     error_init(&none);

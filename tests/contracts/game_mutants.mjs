@@ -25,8 +25,6 @@ const faults = [
     'source = first;', 'source = _height() - 1;'],
   ['a challenge is copied', 'Referee.sol',
     '_openSeal(keccak256(abi.encode(msg.sender, subject, sealSalt)));', 'subject;'],
-  ['a right is challenged when it is paid', 'Registry.sol',
-    'if (_isAnswered(job, segment.index)) revert WrongIndex(job.finalized);', ''],
   ['a bond comes from nobody', 'RegistryState.sol',
     'owed[owner] -= amount;', ''],
   ['a seed is fixed at once', 'HeaderSeeds.sol',

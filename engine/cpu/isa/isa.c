@@ -12,7 +12,7 @@
 
 const char *isa_name(enum isa isa)
 {
-    static const char *const names[ISA_COUNT] = {"scalar", "avx2", "avx512"};
+    static const char *const names[ISA_COUNT] = {"scalar", "avx2", "avx512", "neon", "i8mm"};
 
     return (unsigned)isa < ISA_COUNT ? names[isa] : "unknown";
 }
@@ -20,8 +20,10 @@ const char *isa_name(enum isa isa)
 static bool is_present(enum isa isa)
 {
     struct host_cpuid cpuid;
+    struct host_hwcap hwcap;
 
     host_cpuid_read(&cpuid);
+    host_hwcap_read(&hwcap);
     switch (isa) {
     case ISA_SCALAR:
         return true;
@@ -29,6 +31,10 @@ static bool is_present(enum isa isa)
         return host_has_avx2(&cpuid);
     case ISA_AVX512:
         return host_has_avx512(&cpuid);
+    case ISA_NEON:
+        return host_has_neon(&hwcap);
+    case ISA_I8MM:
+        return host_has_i8mm(&hwcap);
     case ISA_COUNT:
         break;
     }
@@ -40,6 +46,10 @@ static probe_run *run_of(enum isa isa)
 #if defined(__x86_64__)
     if (isa != ISA_SCALAR) {
         return isa == ISA_AVX2 ? probe_avx2 : probe_avx512;
+    }
+#elif defined(__aarch64__)
+    if (isa != ISA_SCALAR) {
+        return isa == ISA_NEON ? probe_neon : probe_i8mm;
     }
 #else
     (void)isa;

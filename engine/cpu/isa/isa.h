@@ -17,6 +17,8 @@ enum isa {
     ISA_SCALAR = 0, /* the looped rules */
     ISA_AVX2,       /* AVX2, FMA, F16C and BMI2 */
     ISA_AVX512,     /* these and AVX-512 F, BW, DQ, VL and VNNI */
+    ISA_NEON,       /* of 64-bit ARM */
+    ISA_I8MM,       /* this and the dot and matrix products of bytes */
     ISA_COUNT,
 };
 

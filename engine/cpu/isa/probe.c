@@ -41,6 +41,8 @@ static const struct class_facts facts[PROBE_COUNT] = {
     [PROBE_ORDER] = {"integer comparison", UINT64_C(0xb4d9826d24c2f77f)},
     [PROBE_PACK] = {"packing", UINT64_C(0x4feda5439686f0a1)},
     [PROBE_BYTES] = {"widening of bytes", UINT64_C(0x2327d5924b83d36d)},
+    [PROBE_BYTE_DOT] = {"dot product of bytes", UINT64_C(0x31e769ac4a7ed489)},
+    [PROBE_BYTE_MATRIX] = {"matrix product of bytes", UINT64_C(0x15160eecf6e14039)},
 };
 
 const char *probe_name(enum probe_class class)
@@ -182,6 +184,23 @@ static uint32_t dot(uint32_t a, uint32_t b, uint32_t c)
     return c + (uint32_t)low + (uint32_t)high;
 }
 
+static uint32_t byte_dot(uint32_t a, uint32_t b, uint32_t c)
+{
+    for (int at = 0; at < 32; at += 8) {
+        c += (uint32_t)((int32_t)(int8_t)(a >> at) * (int8_t)(b >> at));
+    }
+    return c;
+}
+
+/* Of four lanes: two rows of a by two rows of b, each of two lanes. */
+static uint32_t byte_matrix(const struct probe_lanes *probe, uint32_t lane)
+{
+    const uint32_t *a = &probe->a[lane - lane % 4 + lane % 4 / 2 * 2];
+    const uint32_t *b = &probe->b[lane - lane % 4 + lane % 2 * 2];
+
+    return byte_dot(a[0], b[0], byte_dot(a[1], b[1], probe->c[lane]));
+}
+
 static uint32_t shifted(uint32_t a, uint32_t b)
 {
     return (a << 23) ^ (a >> 1) ^ (uint32_t)((int32_t)a >> 7) ^ (a << (b & 31));
@@ -279,6 +298,10 @@ static uint32_t one_integer(enum probe_class class, const struct probe_lanes *pr
         return (uint32_t)(int32_t)lrintf(real_from_bits(a));
     case PROBE_DOT:
         return dot(a, b, c);
+    case PROBE_BYTE_DOT:
+        return byte_dot(a, b, c);
+    case PROBE_BYTE_MATRIX:
+        return byte_matrix(probe, i);
     case PROBE_SHIFT:
         return shifted(a, b);
     case PROBE_ORDER:

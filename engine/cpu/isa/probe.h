@@ -31,10 +31,12 @@ enum probe_class {
     PROBE_FROM_LONG, /* 64-bit integers below 2^52 */
     PROBE_DOT,       /* c + the products of 16-bit halves */
     PROBE_SHIFT,
-    PROBE_WIDE,  /* 64-bit products, shifts and sums */
-    PROBE_ORDER, /* of integers */
-    PROBE_PACK,  /* saturated, with shuffled bytes */
-    PROBE_BYTES, /* widened */
+    PROBE_WIDE,        /* 64-bit products, shifts and sums */
+    PROBE_ORDER,       /* of integers */
+    PROBE_PACK,        /* saturated, with shuffled bytes */
+    PROBE_BYTES,       /* widened */
+    PROBE_BYTE_DOT,    /* c + the products of signed bytes: of i8mm; elsewhere scalar code */
+    PROBE_BYTE_MATRIX, /* the same of rows of eight bytes, two by two */
     PROBE_COUNT,
 };
 
@@ -52,6 +54,8 @@ typedef void probe_run(enum probe_class class, struct probe_lanes *probe);
 probe_run probe_scalar;
 probe_run probe_avx2;
 probe_run probe_avx512;
+probe_run probe_neon;
+probe_run probe_i8mm;
 
 /* "negated fma": for messages. */
 const char *probe_name(enum probe_class class);

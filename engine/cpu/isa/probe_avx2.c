@@ -44,4 +44,4 @@ static inline __m256i bytes(const uint8_t *from)
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
 }
 
-#include "engine/cpu/isa/probe_body.h"
+#include "engine/cpu/isa/probe_x86_body.h"

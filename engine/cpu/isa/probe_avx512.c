@@ -39,4 +39,4 @@ static inline __m512i bytes(const uint8_t *from)
     return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
 }
 
-#include "engine/cpu/isa/probe_body.h"
+#include "engine/cpu/isa/probe_x86_body.h"

@@ -5,8 +5,8 @@
  * operation on SIMD_WIDTH lanes with binary32 results rounded once, as in the rules; nothing here
  * reassociates or contracts. FOLD_LANES / SIMD_WIDTH vectors are the lanes of a canonical fold.
  *
- * A new instruction set (NEON: 4 lanes, 8 vectors per fold) is one more section with the same
- * names; no kernel body changes. "part" functions touch only the first `lanes` elements of memory.
+ * A new instruction set is one more section with the same names; no kernel body changes. "part"
+ * functions touch only the first `lanes` elements of memory.
  */
 #ifndef ENGINE_CPU_ISA_SIMD_H
 #define ENGINE_CPU_ISA_SIMD_H
@@ -19,6 +19,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
@@ -432,6 +434,229 @@ SIMD_INLINE float simd_max_lane(const simd_real lanes[4])
     __m256 high = _mm256_max_ps(lanes[1], lanes[3]);
 
     return simd_max_eight(_mm256_max_ps(low, high));
+}
+
+#elif defined(__aarch64__)
+
+/* ---- NEON ----------------------------------------------------------------- */
+
+#define SIMD_WIDTH          4
+#define SIMD_SCALES_AT_ONCE false
+
+typedef float32x4_t simd_real;
+typedef uint32x4_t simd_mask; /* all bits of a lane, or none */
+
+SIMD_INLINE simd_real simd_set(float x)
+{
+    return vdupq_n_f32(x);
+}
+
+SIMD_INLINE simd_real simd_load(const float *from)
+{
+    return vld1q_f32(from);
+}
+
+SIMD_INLINE void simd_store(float *to, simd_real x)
+{
+    vst1q_f32(to, x);
+}
+
+SIMD_INLINE simd_mask simd_first(size_t lanes)
+{
+    static const uint32_t number[4] = {0, 1, 2, 3};
+
+    return vcgtq_u32(vdupq_n_u32((uint32_t)lanes), vld1q_u32(number));
+}
+
+/* There are no masked loads and stores: these go lane by lane. */
+SIMD_INLINE simd_real simd_load_part(const float *from, size_t lanes)
+{
+    float32x4_t x = vdupq_n_f32(0.0f);
+
+    x = lanes > 0 ? vld1q_lane_f32(from, x, 0) : x;
+    x = lanes > 1 ? vld1q_lane_f32(from + 1, x, 1) : x;
+    x = lanes > 2 ? vld1q_lane_f32(from + 2, x, 2) : x;
+    return lanes > 3 ? vld1q_lane_f32(from + 3, x, 3) : x;
+}
+
+SIMD_INLINE void simd_store_part(float *to, simd_real x, size_t lanes)
+{
+    if (lanes > 0) {
+        vst1q_lane_f32(to, x, 0);
+    }
+    if (lanes > 1) {
+        vst1q_lane_f32(to + 1, x, 1);
+    }
+    if (lanes > 2) {
+        vst1q_lane_f32(to + 2, x, 2);
+    }
+    if (lanes > 3) {
+        vst1q_lane_f32(to + 3, x, 3);
+    }
+}
+
+SIMD_INLINE simd_real simd_add(simd_real a, simd_real b)
+{
+    return vaddq_f32(a, b);
+}
+
+SIMD_INLINE simd_real simd_sub(simd_real a, simd_real b)
+{
+    return vsubq_f32(a, b);
+}
+
+SIMD_INLINE simd_real simd_mul(simd_real a, simd_real b)
+{
+    return vmulq_f32(a, b);
+}
+
+SIMD_INLINE simd_real simd_div(simd_real a, simd_real b)
+{
+    return vdivq_f32(a, b);
+}
+
+SIMD_INLINE simd_real simd_sqrt(simd_real a)
+{
+    return vsqrtq_f32(a);
+}
+
+SIMD_INLINE simd_real simd_fma(simd_real a, simd_real b, simd_real c)
+{
+    return vfmaq_f32(c, a, b);
+}
+
+SIMD_INLINE simd_real simd_fnma(simd_real a, simd_real b, simd_real c)
+{
+    return vfmsq_f32(c, a, b);
+}
+
+/* The signs of the even, or of the odd lanes. */
+SIMD_INLINE uint32x4_t simd_signs(bool odd)
+{
+    return vreinterpretq_u32_u64(vdupq_n_u64(UINT64_C(0x80000000) << (odd ? 32 : 0)));
+}
+
+SIMD_INLINE simd_real simd_flip(simd_real a, uint32x4_t signs)
+{
+    return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a), signs));
+}
+
+SIMD_INLINE simd_real simd_fma_turn(simd_real a, simd_real b, simd_real c)
+{
+    return vfmaq_f32(simd_flip(c, simd_signs(false)), a, b);
+}
+
+/* FMIN would give a NaN wherever there is one. */
+SIMD_INLINE simd_real simd_min(simd_real a, simd_real b)
+{
+    return vbslq_f32(vcltq_f32(a, b), a, b);
+}
+
+SIMD_INLINE simd_real simd_max(simd_real a, simd_real b)
+{
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
+SIMD_INLINE simd_real simd_negate(simd_real a)
+{
+    return vnegq_f32(a);
+}
+
+SIMD_INLINE simd_real simd_negate_odd(simd_real a)
+{
+    return simd_flip(a, simd_signs(true));
+}
+
+SIMD_INLINE simd_real simd_even_twice(simd_real a)
+{
+    return vtrn1q_f32(a, a);
+}
+
+SIMD_INLINE simd_real simd_odd_twice(simd_real a)
+{
+    return vtrn2q_f32(a, a);
+}
+
+SIMD_INLINE simd_real simd_swap_pairs(simd_real a)
+{
+    return vrev64q_f32(a);
+}
+
+SIMD_INLINE simd_mask simd_is_nan(simd_real a)
+{
+    return vmvnq_u32(vceqq_f32(a, a));
+}
+
+SIMD_INLINE simd_mask simd_greater(simd_real a, simd_real b)
+{
+    return vcgtq_f32(a, b);
+}
+
+SIMD_INLINE bool simd_all_within(simd_real a, float bound)
+{
+    return vminvq_u32(vcleq_f32(vabsq_f32(a), vdupq_n_f32(bound))) != 0;
+}
+
+SIMD_INLINE simd_mask simd_no_lane(void)
+{
+    return vdupq_n_u32(0);
+}
+
+SIMD_INLINE simd_mask simd_either(simd_mask a, simd_mask b)
+{
+    return vorrq_u32(a, b);
+}
+
+SIMD_INLINE bool simd_any(simd_mask mask)
+{
+    return vmaxvq_u32(mask) != 0;
+}
+
+SIMD_INLINE simd_real simd_select(simd_mask mask, simd_real yes, simd_real no)
+{
+    return vbslq_f32(mask, yes, no);
+}
+
+/* As AVX2's. */
+SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(t);
+    uint32x4_t half = vshrq_n_u32(bits, 1);
+    uint32x4_t rest = vsubq_u32(bits, half);
+    uint32x4_t offset = vdupq_n_u32(127);
+
+    (void)n;
+    half = vshlq_n_u32(vaddq_u32(half, offset), 23);
+    rest = vshlq_n_u32(vaddq_u32(rest, offset), 23);
+    return vmulq_f32(vmulq_f32(p, vreinterpretq_f32_u32(half)), vreinterpretq_f32_u32(rest));
+}
+
+SIMD_INLINE simd_real simd_scale_normal(simd_real p, simd_real t, simd_real n)
+{
+    uint32x4_t shift = vshlq_n_u32(vreinterpretq_u32_f32(t), 23);
+
+    (void)n;
+    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(p), shift));
+}
+
+SIMD_INLINE float simd_fold(const simd_real lanes[8])
+{
+    simd_real x = vaddq_f32(vaddq_f32(lanes[0], lanes[4]), vaddq_f32(lanes[2], lanes[6]));
+    simd_real y = vaddq_f32(vaddq_f32(lanes[1], lanes[5]), vaddq_f32(lanes[3], lanes[7]));
+    simd_real z = vaddq_f32(x, y);
+    float32x2_t pair = vadd_f32(vget_low_f32(z), vget_high_f32(z));
+
+    return vget_lane_f32(pair, 0) + vget_lane_f32(pair, 1);
+}
+
+SIMD_INLINE float simd_max_lane(const simd_real lanes[8])
+{
+    simd_real x = simd_max(simd_max(lanes[0], lanes[4]), simd_max(lanes[2], lanes[6]));
+    simd_real y = simd_max(simd_max(lanes[1], lanes[5]), simd_max(lanes[3], lanes[7]));
+    simd_real z = simd_max(x, y);
+
+    z = simd_max(z, vextq_f32(z, z, 2));
+    return vgetq_lane_f32(simd_max(z, vextq_f32(z, z, 1)), 0);
 }
 
 #else

@@ -671,19 +671,53 @@ static void test_frame_that_wants_much_memory_is_refused(void **state)
 
 /* ---- journals that say something else ---------------------------------------- */
 
+static void refuse_journal(struct packed *packed, size_t at)
+{
+    if (import_tar("journal", packed->tar, packed->tar_size) == STATUS_OK) {
+        fail_msg("a change at byte %zu of the journal is accepted", at);
+    }
+}
+
+/* A change by somebody who makes its hash anew. */
 static void check_journal_change(struct packed *packed, size_t at, const void *bytes, size_t size)
 {
     struct entry entries[5];
     uint8_t kept[64];
+    struct digest hash;
+    struct digest made;
+    uint8_t *journal;
+    size_t hashed;
 
     find_entries(entries, packed->tar);
-    at += entries[1].at + 512;
-    memcpy(kept, packed->tar + at, size);
-    memcpy(packed->tar + at, bytes, size);
-    if (import_tar("journal", packed->tar, packed->tar_size) == STATUS_OK) {
-        fail_msg("a change at byte %zu of the journal is accepted", at);
+    journal = packed->tar + entries[1].at + 512;
+    hashed = entries[1].size - DIGEST_SIZE;
+    memcpy(kept, journal + at, size);
+    memcpy(hash.bytes, journal + hashed, DIGEST_SIZE);
+    memcpy(journal + at, bytes, size);
+    sha256(&made, journal, hashed);
+    memcpy(journal + hashed, made.bytes, DIGEST_SIZE);
+    refuse_journal(packed, at);
+    memcpy(journal + at, kept, size);
+    memcpy(journal + hashed, hash.bytes, DIGEST_SIZE);
+}
+
+/* Also where no root covers it: a loss, a time, the name of a device. */
+static void test_a_flipped_bit_of_a_journal_is_refused(void **state)
+{
+    struct entry entries[5];
+    struct packed packed;
+
+    (void)state;
+    pack_small(&packed, "flipped", NULL);
+    find_entries(entries, packed.tar);
+    for (size_t at = 0; at < entries[1].size; at += 7) {
+        uint8_t *byte = packed.tar + entries[1].at + 512 + at;
+
+        *byte ^= (uint8_t)(1u << (at % 8));
+        refuse_journal(&packed, at);
+        *byte ^= (uint8_t)(1u << (at % 8));
     }
-    memcpy(packed->tar + at, kept, size);
+    packed_release(&packed);
 }
 
 static void test_false_journals_are_refused(void **state)
@@ -768,6 +802,16 @@ static void exchange(uint8_t *tar, const struct entry *entries, uint64_t *seed)
         left[i] = right[i];
         right[i] = kept;
     }
+}
+
+/* The hash that ends the journal, made anew. */
+static void mend_journal(uint8_t *tar, const struct entry *journal)
+{
+    uint8_t *bytes = tar + journal->at + 512;
+    struct digest digest;
+
+    sha256(&digest, bytes, (size_t)journal->size - DIGEST_SIZE);
+    memcpy(bytes + journal->size - DIGEST_SIZE, digest.bytes, DIGEST_SIZE);
 }
 
 /* entries is where everything was before any change. */
@@ -893,7 +937,7 @@ static void test_mutants_are_refused_or_say_the_same(void **state)
     (void)state;
     pack_small(&packed, "mutants", NULL);
     find_entries(entries, packed.tar);
-    assert_int_equal(entries[1].size, SEGMENTS_AT + 8 + DIGEST_SIZE + 2 + 3);
+    assert_int_equal(entries[1].size, SEGMENTS_AT + 8 + DIGEST_SIZE + 2 + 3 + DIGEST_SIZE);
     for (uint64_t i = 0; i < count; i++) {
         size_t size = packed.tar_size;
 
@@ -901,6 +945,7 @@ static void test_mutants_are_refused_or_say_the_same(void **state)
         for (uint64_t changes = 1 + test_random_below(&seed, 3); changes > 0; changes--) {
             mutate(tar, &size, entries, &seed);
         }
+        mend_journal(tar, &entries[1]); /* or nothing but the hash would be tried */
         if (import_tar("mutant", tar, size) == STATUS_OK) {
             check_bound(tar, size, &packed, entries);
             check_accepted(tar, size);
@@ -955,6 +1000,7 @@ int main(void)
         cmocka_unit_test(test_bombs_are_refused_before_they_go_off),
         cmocka_unit_test(test_frame_that_wants_much_memory_is_refused),
         cmocka_unit_test(test_false_journals_are_refused),
+        cmocka_unit_test(test_a_flipped_bit_of_a_journal_is_refused),
         cmocka_unit_test(test_mutants_are_refused_or_say_the_same),
         cmocka_unit_test(test_archive_is_an_ordinary_tar),
     };

@@ -2,6 +2,7 @@
 Written from docs/FORMATS.md, sections 4 to 8, and from the first states of docs/ARITHMETIC.md.
 Standard library only; slow, short and independent of the C code."""
 
+import hashlib
 import math
 import struct
 
@@ -323,7 +324,8 @@ def read_checkpoint(data, job):
 def read_journal(data, job):
     """-> state roots after each step, loss bits, and (number, signature) of signed segments"""
     source = Bytes(data)
-    need(source.take(8) == b"LSJRNL\x00\x02", "not a journal")
+    name = source.take(8)
+    need(name in (b"LSJRNL\x00\x02", b"LSJRNL\x00\x03"), "not a journal")
     need(source.take(32) == job.id, "the journal of another job")
     encrypted, steps, diverged, devices, segments = source.numbers("BQQIQ")
     need(encrypted == 0, "encrypted")
@@ -340,6 +342,8 @@ def read_journal(data, job):
         number, root = source.number("Q"), source.take(32)
         need(root == segment_root(job, roots, number), "the root of other steps")
         signed.append((number, source.take(source.number("H"))))
+    if name[7] == 3:
+        need(source.take(32) == hashlib.sha256(data[:-32]).digest(), "another hash")
     source.end()
     return roots, losses, signed
 

@@ -55,6 +55,7 @@ def bundle_is_shown_packed_and_unpacked():
     assert ask("bundle", "steps", path("e.run"))["more"] == 0
     said = call("bundle", "steps", path("e.run"), "--count", "5").stdout.decode()
     assert said.endswith("7 more: --from 5 goes on, --count 12 shows all\n"), said
+    assert said.startswith("not checked: ") and some["checked"] is False, said
     assert "more" not in call("bundle", "steps", path("e.run")).stdout.decode()
     ask("bundle", "steps", path("nowhere"), wanted=3)
     call("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("e.run"), wanted=1)

@@ -39,6 +39,8 @@ static uint64_t next(uint64_t *state)
     return mixed ^ (mixed >> 31);
 }
 
+/* At most one draw to a call's arguments: compilers of two architectures evaluate them in two
+ * orders, and the tapes would differ. */
 static uint32_t below(struct maker *maker, uint32_t limit)
 {
     return (uint32_t)(next(&maker->random) % limit);
@@ -122,7 +124,9 @@ static uint32_t make_unary(struct maker *maker)
 
 static uint32_t make_scale(struct maker *maker)
 {
-    return build_scale(maker->builder, any(maker), below(maker, 2) == 0 ? -0.5f : 1.25f);
+    float factor = below(maker, 2) == 0 ? -0.5f : 1.25f;
+
+    return build_scale(maker->builder, any(maker), factor);
 }
 
 static uint32_t make_norm(struct maker *maker)
@@ -166,7 +170,9 @@ static uint32_t make_one_of_rows(struct maker *maker)
 
 static uint32_t make_dropout(struct maker *maker)
 {
-    return build_dropout(maker->builder, any(maker), 0.25, 40 + below(maker, 3), 77);
+    uint32_t stream = 40 + below(maker, 3);
+
+    return build_dropout(maker->builder, any(maker), 0.25, stream, 77);
 }
 
 static uint32_t make_gather(struct maker *maker)
@@ -198,7 +204,9 @@ static uint32_t make_split_and_concat(struct maker *maker)
 static uint32_t make_expand(struct maker *maker)
 {
     if (below(maker, 2) == 0) {
-        return reshaped(maker, any(maker), below(maker, 3));
+        uint32_t shape = below(maker, 3);
+
+        return reshaped(maker, any(maker), shape);
     }
     return build_expand(maker->builder, maker->vectors[1], 4, 2, shapes[below(maker, 3)]);
 }
@@ -219,8 +227,9 @@ static uint32_t make_image(struct maker *maker)
     if (which == 0) {
         return build_image_op(maker->builder, OP_IM2COL, any(maker), apart);
     }
-    x = build_image_op(maker->builder, which == 1 ? OP_MAX_POOL : OP_MEAN_POOL, any(maker),
-                       pools[below(maker, 4)]);
+    const int64_t *pool = pools[below(maker, 4)];
+
+    x = build_image_op(maker->builder, which == 1 ? OP_MAX_POOL : OP_MEAN_POOL, any(maker), pool);
     if (builder_tensor(maker->builder, x)->count == 24) {
         return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
     }
@@ -269,9 +278,10 @@ static uint32_t make_products(struct maker *maker)
 
 static uint32_t make_distance(struct maker *maker)
 {
-    uint32_t a = any(maker);
+    const uint32_t a = any(maker);
+    const uint32_t b = any(maker);
 
-    return make_alike(maker, BINARY_SQUARED_ERROR, a, any(maker));
+    return make_alike(maker, BINARY_SQUARED_ERROR, a, b);
 }
 
 /* Functions that are finite and have a gradient for any input. */
@@ -322,8 +332,8 @@ static uint32_t make_choice(struct maker *maker)
 /* Rounded to 16 bits and back. */
 static uint32_t make_cast(struct maker *maker)
 {
-    uint32_t x =
-        build_cast(maker->builder, any(maker), below(maker, 2) == 0 ? DTYPE_F16 : DTYPE_BF16);
+    enum dtype dtype = below(maker, 2) == 0 ? DTYPE_F16 : DTYPE_BF16;
+    uint32_t x = build_cast(maker->builder, any(maker), dtype);
 
     return build_cast(maker->builder, x, DTYPE_F32);
 }

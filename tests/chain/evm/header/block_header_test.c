@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "chain/codec/hex_data.h"
-#include "chain/evm/header/block_header.h"
 #include "chain/evm/evm.h"
+#include "chain/evm/header/block_header.h"
 #include "tests/support/chain/made_block.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/rpc_server.h"

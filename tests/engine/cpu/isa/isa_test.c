@@ -51,6 +51,15 @@ static void test_a_wrong_bit_of_any_vector_operation_is_seen(void **state)
         check_fault_is_seen(probe_avx512, probe_compare);
         tried++;
     }
+#elif defined(__aarch64__)
+    if (isa_available(ISA_NEON)) {
+        check_fault_is_seen(probe_neon, probe_compare);
+        tried++;
+    }
+    if (isa_available(ISA_I8MM)) {
+        check_fault_is_seen(probe_i8mm, probe_compare);
+        tried++;
+    }
 #endif
     if (tried == 0) {
         test_skip("no vector instructions that the kernels use are here");
