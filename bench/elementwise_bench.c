@@ -13,6 +13,7 @@
 #include "bench/support/peer_fastmath.h"
 #include "engine/cpu/cpu.h"
 #include "engine/ops/real.h"
+#include "engine/ops/view.h"
 
 #define ROWS_OF_STEP   1024 /* tokens */
 #define WIDTH          768
@@ -118,7 +119,8 @@ static void bench_add(struct bench *bench, struct work *work)
 
     work->rows = ROWS_OF_STEP;
     work->columns = WIDTH;
-    work_op(work, OP_ADD, count, (int64_t[]){1, (int64_t)count}, 2);
+    work_op(work, OP_BINARY, count, NULL, 0);
+    binary_set(&work->op, BINARY_ADD, count, 1, count);
     work->call.inputs[0] = work->arrays[0];
     work->call.inputs[1] = work->arrays[1];
     work->call.outputs[0] = work->ours;
@@ -138,7 +140,8 @@ static void bench_add_bias(struct bench *bench, struct work *work)
 
     work->rows = ROWS_OF_STEP;
     work->columns = WIDE;
-    work_op(work, OP_ADD, count, (int64_t[]){1, WIDE}, 2);
+    work_op(work, OP_BINARY, count, NULL, 0);
+    binary_set(&work->op, BINARY_ADD, count, 1, WIDE);
     work->call.inputs[0] = work->arrays[0];
     work->call.inputs[1] = work->bias;
     work->call.outputs[0] = work->ours;
@@ -170,14 +173,14 @@ static void bench_activations(struct bench *bench, struct work *work)
 {
     size_t count = ROWS_OF_STEP * WIDE;
 
-    work_op(work, OP_GELU, count, NULL, 0);
+    work_op(work, OP_MAP, count, (int64_t[]){MAP_GELU, 0}, MAP_ATTRIBUTES);
     work->call.inputs[0] = work->arrays[0];
     work->call.inputs[1] = work->arrays[1];
     work->call.outputs[0] = work->ours;
     compare(bench, work, "gelu 1024x3072", 8.0 * (double)count, run_peer_gelu);
-    work->op.kind = OP_GELU_GRAD;
+    binary_set(&work->op, BINARY_GELU_GRAD, count, 1, count);
     compare(bench, work, "gelu-grad 1024x3072", 12.0 * (double)count, run_peer_gelu_grad);
-    work->op.kind = OP_SILU;
+    work_op(work, OP_MAP, count, (int64_t[]){MAP_SILU, 0}, MAP_ATTRIBUTES);
     compare(bench, work, "silu 1024x3072", 8.0 * (double)count, run_peer_silu);
 }
 

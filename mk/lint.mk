@@ -25,6 +25,8 @@ $(BUILD)/lint/%.c.tidy: %.c $(BUILD)/%.o .clang-tidy scripts/lint-tool | $(BUILD
 	@touch $@
 
 lint-source:
+	$(Q)scripts/kinds --check
+	$(Q)scripts/kinds --sizes
 	$(Q)scripts/check-layers $(rooms)
 	$(Q)scripts/check-house $(rooms)
 	$(Q)scripts/arrows --check

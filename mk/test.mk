@@ -77,6 +77,10 @@ $(liars): $(BUILD)/tests/%: $(BUILD)/tests/whole/%.o $(BUILD)/tests/libsupport.a
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 test-needs check asan soak: $(liars)
 
+# An example of a kind is linked with it: tests/house.
+test-needs check soak: $(BUILD)/tests/libsupport.a
+asan: $(BUILD)/asan/tests/libsupport.a
+
 # npm alone is some 400 packages of Debian: where it is not, its packages belong to the judges.
 evm_ready := $(if $(shell command -v npm),$(BUILD)/setup/evm.ok,no-npm)
 no-npm:

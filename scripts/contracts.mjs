@@ -24,6 +24,10 @@ const settings = {
   metadata: { bytecodeHash: 'none', appendCBOR: false },
 };
 
+// The contracts of rules, in the order of engine/ops/op_list.h; scripts/kinds writes Kinds.sol from it.
+const opList = readFileSync(join(root, 'engine/ops/op_list.h'), 'utf8');
+const rules = [...opList.matchAll(/^ {4}CONTRACT\((\w+), (\w+)\)/gm)].map(([, ...row]) => row);
+
 const headers = [
   {
     path: 'chain/contracts/compiled/registry_code.h',
@@ -36,13 +40,8 @@ const headers = [
     folders: ['chain/contracts'],
     runs: 10000, // below that, wide constants are copied out of the code at ten times the price
     note: 'rules_code.h - the contracts of rules (IRules.sol) as they are deployed: no arguments.',
-    contracts: {
-      RulesContraction: 'RULES_CONTRACTION_CODE',
-      RulesMoves: 'RULES_MOVES_CODE',
-      RulesElementwise: 'RULES_ELEMENTWISE_CODE',
-      RulesRows: 'RULES_ROWS_CODE',
-      RulesGeneral: 'RULES_GENERAL_CODE',
-    },
+    contracts: Object.fromEntries(rules.map(([name, contract]) => [contract, `RULES_${name}_CODE`])),
+    list: 'RULES_CONTRACTS', // ENTRY(name, code) for each, as an examiner takes them
   },
   {
     path: 'chain/contracts/compiled/referee_code.h',
@@ -60,7 +59,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/examiner_code.h',
     folders: ['chain/contracts'],
-    note: 'examiner_code.h - Examiner: constructor(moves, elementwise, contraction, rows,\n * general).',
+    note: 'examiner_code.h - Examiner: constructor(contracts of rules, as RULES_CONTRACTS has them).',
     contracts: { Examiner: 'EXAMINER_CODE' },
   },
   {
@@ -190,6 +189,10 @@ function header(entry) {
       text += literal(standing, deployedBytecode.object);
       text += `#define ${standing}_PLACES {${places.map(({ start }) => start).join(', ')}}\n`;
     }
+  }
+  if (entry.list) {
+    const rows = Object.values(contracts).map((name) => `    ENTRY("${name.slice(6, -5).toLowerCase()}", ${name})`);
+    text += `\n#define ${entry.list}(ENTRY) \\\n${rows.join(' \\\n')}\n`;
   }
   return `${text}\n#endif /* ${guard} */\n`;
 }

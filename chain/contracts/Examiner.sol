@@ -6,12 +6,13 @@ import {Evidence} from "./Evidence.sol";
 import {IExaminer} from "./IExaminer.sol";
 import {IParts} from "./IParts.sol";
 import {IRules} from "./IRules.sol";
+import {RuleBook} from "./Kinds.sol";
 import {ProgramItem} from "./ProgramItem.sol";
 import {Walk} from "./Walk.sol";
 
 /// @title Examiner
 /// @notice See IExaminer. Here everything is proven; the contracts of rules compute.
-contract Examiner is IExaminer {
+contract Examiner is IExaminer, RuleBook {
     using ProgramItem for ProgramItem.Item;
 
     uint256 internal constant LEAF_SIZE = 1024;
@@ -23,34 +24,7 @@ contract Examiner is IExaminer {
     uint256 internal constant PARTS_QUERIED = 56; // bytes of what is queried of a whole axis
     int256 internal constant REPLIED_EXPONENT_MAX = 2 ** 17; // of no sum: they are less
 
-    // The family of each kind of engine/ops/op.h, four bits each: kind 0 stands last.
-    uint256 internal constant FAMILIES =
-        0x13_444_11_555_222_1111_444444444_3333_222222222222_111111111111;
-    uint256 internal constant FAMILY_MOVES = 1;
-    uint256 internal constant FAMILY_ELEMENTWISE = 2;
-    uint256 internal constant FAMILY_CONTRACTION = 3; // these have parts
-    uint256 internal constant FAMILY_ROWS = 4;
-    uint256 internal constant FAMILY_GENERAL = 5;
-
-    IRules public immutable MOVES; // and pools
-    IRules public immutable ELEMENTWISE; // and updates
-    IParts public immutable CONTRACTION;
-    IRules public immutable ROWS;
-    IRules public immutable GENERAL;
-
-    constructor(
-        IRules moves,
-        IRules elementwise,
-        IParts contraction,
-        IRules rows,
-        IRules general
-    ) {
-        MOVES = moves;
-        ELEMENTWISE = elementwise;
-        CONTRACTION = contraction;
-        ROWS = rows;
-        GENERAL = general;
-    }
+    constructor(IRules[RULE_CONTRACTS] memory rules) RuleBook(rules) {}
 
     ////////////////////////////////////////////////////////////////
     //                            Walk                            //
@@ -80,7 +54,7 @@ contract Examiner is IExaminer {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
         if (!_hasParts(shown.operation)) revert BadQuery();
-        IParts.Axis memory axis = CONTRACTION.axisOf(evidence);
+        IParts.Axis memory axis = _parts().axisOf(evidence);
         bytes memory range;
         if (shown.head.kind == Evidence.PART) {
             bytes calldata values = _requireReplied(context, shown, axis.fold, axis.count);
@@ -192,7 +166,7 @@ contract Examiner is IExaminer {
         if (replied.length != 4 + 8 * count) revert BadReply();
         int256 exponent = int32(uint32(bytes4(replied)));
         int256 most = fold == FOLD_SUM ? REPLIED_EXPONENT_MAX : int256(0);
-        (uint256 joined, int256 value) = CONTRACTION.join(fold, replied);
+        (uint256 joined, int256 value) = _parts().join(fold, replied);
         bool same = joined == bits && exponent >= -most && exponent <= most;
         if (queried.length > PARTS_QUERIED) {
             same = bytes4(replied) == bytes4(queried[PARTS_QUERIED + 16:])
@@ -246,7 +220,7 @@ contract Examiner is IExaminer {
     {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
-        return _rules(shown.operation).element(evidence) != Evidence.accused(shown);
+        return _rules(shown).element(evidence) != Evidence.accused(shown);
     }
 
     /// @dev A part differs from the accused's reply, or does not go with the exponent in it. An
@@ -259,7 +233,7 @@ contract Examiner is IExaminer {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
         if (!_hasParts(shown.operation)) revert Evidence.BadKind(Evidence.PART);
-        IParts.Part memory part = CONTRACTION.part(evidence);
+        IParts.Part memory part = _parts().part(evidence);
         bytes calldata values = _requireReplied(context, shown, part.fold, part.count);
         if (part.settled) return part.bits != Evidence.accused(shown);
         if (values.length == 4) return shown.part == uint32(bytes4(values)); // it said: a NaN
@@ -484,23 +458,13 @@ contract Examiner is IExaminer {
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
 
-    function _family(uint256 kind) internal pure returns (uint256) {
-        return (FAMILIES >> (4 * kind)) & 15;
-    }
-
+    /// @dev Sums have parts; the other contracts have none.
     function _hasParts(uint256 kind) internal pure returns (bool) {
-        return _family(kind) == FAMILY_CONTRACTION;
+        return _contractOf(kind) == RULES_CONTRACTION;
     }
 
-    /// @dev The contract that has the rules of a kind of operation.
-    function _rules(uint256 kind) internal view returns (IRules) {
-        uint256 family = _family(kind);
-        if (family == FAMILY_MOVES) return MOVES;
-        if (family == FAMILY_ELEMENTWISE) return ELEMENTWISE;
-        if (family == FAMILY_CONTRACTION) return CONTRACTION;
-        if (family == FAMILY_ROWS) return ROWS;
-        if (family == FAMILY_GENERAL) return GENERAL;
-        revert Evidence.BadDescriptor();
+    function _parts() internal view returns (IParts) {
+        return IParts(address(CONTRACTION));
     }
 
     function _word(uint256 offset) internal pure returns (bytes32 word) {

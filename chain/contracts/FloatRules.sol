@@ -4,12 +4,13 @@ pragma solidity 0.8.37;
 import {Binary32} from "./Binary32.sol";
 import {Evidence} from "./Evidence.sol";
 import {IRules} from "./IRules.sol";
+import {Kinds} from "./Kinds.sol";
 
 /// @title FloatRules
 /// @notice Shared by the contracts of float rules: they read evidence, call the rule, and store its
 /// result as the engine does, with one NaN.
 /// @dev Elements are read as bits: infinities, subnormals, any NaN.
-abstract contract FloatRules is IRules {
+abstract contract FloatRules is IRules, Kinds {
     using Evidence for Evidence.Exhibit;
     using Evidence for Evidence.Operand;
 

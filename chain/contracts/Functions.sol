@@ -22,6 +22,11 @@ library Functions {
     uint256 private constant COS = 0x3d2aaaa5_bab6060d_37ccf076;
     uint256 private constant POW = 0x3f2aaaaa_3eccce06_3e91f021_3e774ff3;
 
+    uint256 private constant GELU_W1 = 0xbfcc422a; // -0x1.988454p0
+    uint256 private constant GELU_W3 = 0xbd922279; // -0x1.2444f2p-4
+    uint256 private constant GELU_D3 = 0xbe5b33b6; // -0x1.b6676cp-3
+    uint256 private constant GELU_FLAT = 0x41180000; // 9.5
+    uint256 private constant SILU_FLAT = 0x42a00000; // 80
     uint256 private constant HALF = 0x3f000000;
     uint256 private constant MINUS_HALF = 0xbf000000;
     uint256 private constant MINUS_TWO = 0xc0000000;
@@ -109,6 +114,44 @@ library Functions {
             y = factor.fma(_expOfProduct(a, a), Binary32.ONE);
         }
         return y | (x & Binary32.SIGN);
+    }
+
+    /// @dev y where x > 0, +0 where it is not, NaN where it is none.
+    function relu(uint256 x, uint256 y) internal pure returns (uint256) {
+        if (x.isNan()) return Binary32.NAN;
+        return Binary32.isLess(0, x) ? y : 0;
+    }
+
+    function gelu(uint256 x) internal pure returns (uint256) {
+        return x.div(Binary32.ONE.add(_geluExponent(x, x.mul(x)).exp()));
+    }
+
+    function geluGrad(uint256 x, uint256 dy) internal pure returns (uint256) {
+        x = _clamp(x, GELU_FLAT);
+        uint256 square = x.mul(x);
+        uint256 e = _geluExponent(x, square).exp();
+        uint256 s = Binary32.ONE.div(Binary32.ONE.add(e));
+        uint256 slope = GELU_D3.fma(square, GELU_W1);
+        uint256 m = x.mul(s).mul(e.mul(s));
+        return m.negated().fma(slope, s).mul(dy);
+    }
+
+    function siluGrad(uint256 x, uint256 dy) internal pure returns (uint256) {
+        x = _clamp(x, SILU_FLAT);
+        uint256 e = x.negated().exp();
+        uint256 s = Binary32.ONE.div(Binary32.ONE.add(e));
+        return x.mul(s).fma(e.mul(s), s).mul(dy);
+    }
+
+    /// @dev x * (W1 + W3 * x^2).
+    function _geluExponent(uint256 x, uint256 square) private pure returns (uint256) {
+        return x.mul(GELU_W3.fma(square, GELU_W1));
+    }
+
+    /// @dev x, or the nearer of -limit and limit; NaN stays NaN.
+    function _clamp(uint256 x, uint256 limit) private pure returns (uint256) {
+        if (x.isLess(limit.negated())) return limit.negated();
+        return limit.isLess(x) ? limit : x;
     }
 
     function geluErf(uint256 x) internal pure returns (uint256) {

@@ -6,13 +6,14 @@ import {Evidence} from "./Evidence.sol";
 import {IntegerRows} from "./IntegerRows.sol";
 import {IParts} from "./IParts.sol";
 import {IRules} from "./IRules.sol";
+import {Kinds} from "./Kinds.sol";
 
 /// @title RulesContraction
 /// @notice The rules of quantize, contract, contract-ones and contract-onehot: engine's
 /// rules_contraction.c, docs/ARITHMETIC.md "Exact contraction".
 /// @dev Integers only. Elements may be anything, since a liar wrote them: a shift of 64 or more
 /// makes a term 0, sums are modulo 2^64. Sizes come from the descriptor alone.
-contract RulesContraction is IParts {
+contract RulesContraction is IParts, Kinds {
     using Evidence for Evidence.Exhibit;
     using Evidence for Evidence.Operand;
 
@@ -20,23 +21,10 @@ contract RulesContraction is IParts {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/ops/op.h.
-    uint256 internal constant OP_QUANTIZE = 24;
-    uint256 internal constant OP_CONTRACT = 25;
-    uint256 internal constant OP_CONTRACT_ONES = 26;
-    uint256 internal constant OP_CONTRACT_ONEHOT = 27;
-    uint256 internal constant OP_EQUILIBRATE = 52;
-
-    uint256 internal constant VIEW_STRIDES = 6; // behind the six dims, in both views
-    uint256 internal constant QUANTIZE_BITS = 12; // then the block
-    uint256 internal constant CONTRACT_K = 12; // then bits and block, as in ones and one-hot
-    uint256 internal constant CONTRACT_CAUSAL = 15;
-    uint256 internal constant ONES_K = 1;
+    uint256 internal constant VIEW_STRIDES = QUANTIZE_SB0; // behind the six dims, in both views
     int256 internal constant SHIFT_MAX = 126;
     uint256 internal constant INFINITE = 0x7f800000;
     uint256 internal constant MAGNITUDE = 0x7fffffff;
-    uint256 internal constant ONEHOT_WIDTH = 1;
-    uint256 internal constant ONEHOT_K = 2;
 
     // How much of an axis is a part, and how many parts there may be: engine/rules/rule.h.
     uint256 internal constant FOLD_SUM = 1;

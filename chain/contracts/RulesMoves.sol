@@ -4,13 +4,14 @@ pragma solidity 0.8.37;
 import {Binary32} from "./Binary32.sol";
 import {Evidence} from "./Evidence.sol";
 import {IRules} from "./IRules.sol";
+import {Kinds} from "./Kinds.sol";
 import {Philox} from "./Philox.sol";
 
 /// @title RulesMoves
 /// @notice The rules that begin a step, choose, draw and move elements, and those of windows over
 /// pictures: engine's rules_index.c and rules_image.c, docs/ARITHMETIC.md "Data".
 /// @dev Moves copy bits. Sums run in one stated order; their first term is taken as it is.
-contract RulesMoves is IRules {
+contract RulesMoves is IRules, Kinds {
     using Evidence for Evidence.Exhibit;
     using Evidence for Evidence.Operand;
 
@@ -18,39 +19,15 @@ contract RulesMoves is IRules {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/ops/op.h.
-    uint256 internal constant OP_STEP_NEXT = 0;
-    uint256 internal constant OP_SCHEDULE = 1;
-    uint256 internal constant OP_FILL = 2;
-    uint256 internal constant OP_BATCH_TOKENS = 3;
-    uint256 internal constant OP_BATCH_SAMPLES = 4;
-    uint256 internal constant OP_DROPOUT = 5;
-    uint256 internal constant OP_GATHER = 6;
-    uint256 internal constant OP_SPLIT = 7;
-    uint256 internal constant OP_CONCAT = 8;
-    uint256 internal constant OP_EXPAND = 9;
-    uint256 internal constant OP_IM2COL = 10;
-    uint256 internal constant OP_COL2IM = 11;
-    uint256 internal constant OP_MAX_POOL = 37;
-    uint256 internal constant OP_MAX_POOL_GRAD = 38;
-    uint256 internal constant OP_MEAN_POOL = 39;
-    uint256 internal constant OP_MEAN_POOL_GRAD = 40;
-    uint256 internal constant OP_MOVE = 47;
-    uint256 internal constant OP_PLACE = 48;
-    uint256 internal constant OP_CAST = 53;
-
-    uint256 internal constant BATCH_LENGTH = 1;
-    uint256 internal constant BATCH_STREAM = 2;
-    uint256 internal constant BATCH_SEED = 3; // two halves, the lower one first
-    uint256 internal constant BATCH_SCALE = 5;
-    uint256 internal constant DROPOUT_SCALE = 1; // the threshold is attribute 0
-    uint256 internal constant DROPOUT_STREAM = 2;
-    uint256 internal constant DROPOUT_SEED = 3;
-    uint256 internal constant SPLIT_WIDTHS = 1;
-    uint256 internal constant MEAN_POOL_COUNTS_PADDING = 14;
+    uint256 internal constant BATCH_LENGTH = BATCH_SAMPLES_LENGTH; // of tokens too
+    uint256 internal constant BATCH_STREAM = BATCH_SAMPLES_STREAM;
+    uint256 internal constant BATCH_SEED = BATCH_SAMPLES_SEED_LOW; // two halves, the lower one first
+    uint256 internal constant BATCH_SCALE = BATCH_SAMPLES_SCALE_BITS;
+    uint256 internal constant DROPOUT_SCALE = DROPOUT_SCALE_BITS;
+    uint256 internal constant DROPOUT_SEED = DROPOUT_SEED_LOW;
+    uint256 internal constant SPLIT_WIDTHS = SPLIT_WIDTH;
     uint256 internal constant KERNEL_MAX = 64;
     uint256 internal constant MOVE_AXES = 5; // dims, then strides, then the offset
-    uint256 internal constant MOVE_OFFSET = 10;
 
     ////////////////////////////////////////////////////////////////
     //                           Types                            //
@@ -278,7 +255,13 @@ contract RulesMoves is IRules {
         if (operation == OP_SCHEDULE) {
             return _schedule(shown);
         }
-        return operation == OP_BATCH_TOKENS ? _token(shown) : _sample(shown);
+        if (operation == OP_BATCH_TOKENS) {
+            return _token(shown);
+        }
+        if (operation == OP_BATCH_SAMPLES) {
+            return _sample(shown);
+        }
+        revert Evidence.BadDescriptor();
     }
 
     function _schedule(Evidence.Exhibit memory shown) private pure returns (uint256) {
@@ -375,7 +358,10 @@ contract RulesMoves is IRules {
         if (operation == OP_CONCAT) {
             return _concat(shown, index);
         }
-        return shown.operands[0].get(index / shown.size(0) % shown.size(1));
+        if (operation == OP_EXPAND) {
+            return shown.operands[0].get(index / shown.size(EXPAND_DIV) % shown.size(EXPAND_MOD));
+        }
+        revert Evidence.BadDescriptor();
     }
 
     function _concat(Evidence.Exhibit memory shown, uint256 index) private pure returns (uint256) {

@@ -20,27 +20,8 @@ contract RulesRows is FloatRules {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/ops/op.h.
-    uint256 internal constant OP_ROW_SUM = 28;
-    uint256 internal constant OP_LAYER_NORM = 29;
-    uint256 internal constant OP_LAYER_NORM_GRAD = 30;
-    uint256 internal constant OP_RMS_NORM = 31;
-    uint256 internal constant OP_RMS_NORM_GRAD = 32;
-    uint256 internal constant OP_SOFTMAX = 33;
-    uint256 internal constant OP_SOFTMAX_GRAD = 34;
-    uint256 internal constant OP_CROSS_ENTROPY = 35;
-    uint256 internal constant OP_CROSS_ENTROPY_GRAD = 36;
-
-    uint256 internal constant OP_REDUCE = 49;
-    uint256 internal constant OP_GATHER_ELEMENTS = 50;
-    uint256 internal constant OP_GATHER_ELEMENTS_GRAD = 51;
-
-    uint256 internal constant ROWS = 0;
-    uint256 internal constant COLUMNS = 1;
-    uint256 internal constant NORM_EPSILON = 2;
-    uint256 internal constant SOFTMAX_CAUSAL = 2;
-    uint256 internal constant SOFTMAX_SCALE = 3;
-    uint256 internal constant REDUCE_FUNCTION = 2;
+    uint256 internal constant ROWS = ROW_SUM_ROWS; // of every kind here
+    uint256 internal constant COLUMNS = ROW_SUM_COLUMNS;
     uint256 internal constant REDUCE_MIN = 1;
 
     uint256 internal constant CHUNK = 1024; // elements of a part
@@ -207,7 +188,7 @@ contract RulesRows is FloatRules {
         returns (uint256)
     {
         uint256 variance = _meanOfParts(shown, output);
-        return Binary32.ONE.div(variance.add(shown.pattern(NORM_EPSILON)).sqrt());
+        return Binary32.ONE.div(variance.add(shown.pattern(NORM_EPSILON_BITS)).sqrt());
     }
 
     /// @dev Inputs dy, x, gain, mean, rstd; outputs part_g, part_gx, mean_g, mean_gx, dx, product.
@@ -331,7 +312,7 @@ contract RulesRows is FloatRules {
                 return Vectors.load(shown.operands[shown.inputs + 2], first, count).sum();
             }
             Vectors.Vector memory x = Vectors.load(shown.operands[0], first, count);
-            x.multiply(shown.pattern(SOFTMAX_SCALE));
+            x.multiply(shown.pattern(SOFTMAX_SCALE_BITS));
             return x.largest();
         }
         (uint256 row, uint256 column) = _place(shown);
@@ -341,7 +322,7 @@ contract RulesRows is FloatRules {
             uint256 inverse = Binary32.ONE.div(_output(shown, 4, row));
             return _output(shown, 2, shown.element).mul(inverse);
         }
-        uint256 v = _input(shown, 0, shown.element).mul(shown.pattern(SOFTMAX_SCALE));
+        uint256 v = _input(shown, 0, shown.element).mul(shown.pattern(SOFTMAX_SCALE_BITS));
         return v.sub(_output(shown, 1, row)).exp();
     }
 
@@ -360,7 +341,7 @@ contract RulesRows is FloatRules {
         if (!_sees(shown, row, column)) return 0;
         uint256 centred = _input(shown, 1, shown.element).sub(_output(shown, 1, row));
         uint256 dx = _input(shown, 0, shown.element).mul(centred);
-        return dx.mul(shown.pattern(SOFTMAX_SCALE));
+        return dx.mul(shown.pattern(SOFTMAX_SCALE_BITS));
     }
 
     ////////////////////////////////////////////////////////////////

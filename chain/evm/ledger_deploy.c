@@ -16,12 +16,17 @@
 #include "chain/evm/evm_seeds.h"
 #include "chain/evm/ledger_evm.h"
 
+#define NUMBER(name, code)  ARGUMENT_##code,
+#define RULES(rules, bytes) {.name = "rules of " rules, .code = (bytes)},
+
+/* What the examiner is given. */
+enum { RULES_CONTRACTS(NUMBER) ARGUMENTS_MAX };
+
 enum {
     /* Creating costs 200 gas for each byte that stays and 16 for each that is sent. */
     GAS_AT_LEAST = 500000,
     GAS_OF_A_BYTE = 260,
     POLL_MS = 200,
-    ARGUMENTS_MAX = 5,
     /* Contracts count what they create from 1. */
     REGISTRY_OF_REFEREE = 1,
 };
@@ -143,13 +148,7 @@ out:
 static enum status put_up_all(struct deployment *deployment, struct address *registry,
                               uint64_t *height, uint32_t seed_delay, struct error *error)
 {
-    const struct deployed_contract rules[ARGUMENTS_MAX] = {
-        {.name = "rules of moves", .code = RULES_MOVES_CODE},
-        {.name = "rules of elements", .code = RULES_ELEMENTWISE_CODE},
-        {.name = "rules of contractions", .code = RULES_CONTRACTION_CODE},
-        {.name = "rules of rows", .code = RULES_ROWS_CODE},
-        {.name = "general rules", .code = RULES_GENERAL_CODE},
-    };
+    const struct deployed_contract rules[ARGUMENTS_MAX] = {RULES_CONTRACTS(RULES)};
     struct deployed_contract examiner = {
         .name = "examiner", .code = EXAMINER_CODE, .argument_count = ARGUMENTS_MAX};
     struct deployed_contract referee = {

@@ -18,26 +18,24 @@
 
 #include <stdbool.h>
 
-/* ---- one pass over up to three inputs -------------------------------------- */
+/* ---- one pass over up to two inputs ---------------------------------------- */
 
-/* The operation on vectors. A missing operand gets the constant. */
-typedef simd_real vector_function(simd_real a, simd_real b, simd_real c);
+/* The operation on vectors. A missing second operand gets the constant. */
+typedef simd_real vector_function(simd_real a, simd_real b);
 
-SIMD_INLINE void map(float *y, const float *a, const float *b, const float *c, size_t count,
-                     simd_real constant, vector_function *function)
+SIMD_INLINE void map(float *y, const float *a, const float *b, size_t count, simd_real constant,
+                     vector_function *function)
 {
     size_t i = 0;
 
     for (; i + SIMD_WIDTH <= count; i += SIMD_WIDTH) {
         simd_real vb = b != NULL ? simd_load(b + i) : constant;
-        simd_real vc = c != NULL ? simd_load(c + i) : constant;
-        simd_store(y + i, simd_stored(function(simd_load(a + i), vb, vc)));
+        simd_store(y + i, simd_stored(function(simd_load(a + i), vb)));
     }
     if (i < count) {
         size_t lanes = count - i;
         simd_real vb = b != NULL ? simd_load_part(b + i, lanes) : constant;
-        simd_real vc = c != NULL ? simd_load_part(c + i, lanes) : constant;
-        simd_real vy = function(simd_load_part(a + i, lanes), vb, vc);
+        simd_real vy = function(simd_load_part(a + i, lanes), vb);
         simd_store_part(y + i, simd_stored(vy), lanes);
     }
 }
@@ -55,185 +53,6 @@ static uint64_t count_of(const struct kernel_call *call)
 static void run_spans(const struct kernel_call *call, span_function *span)
 {
     parallel_spans(call, count_of(call), span);
-}
-
-/* ---- with a second operand at (i / div) % mod ------------------------------ */
-
-/*
- * Cuts [begin, end) into runs. With div == 1 a run ends where the second operand wraps; else the
- * second operand is one element throughout the run.
- */
-SIMD_INLINE void map_broadcast(const struct kernel_call *call, size_t begin, size_t end,
-                               vector_function *function)
-{
-    size_t div = (size_t)call->op->attributes[BROADCAST_DIV];
-    size_t mod = (size_t)call->op->attributes[BROADCAST_MOD];
-    const float *a = call->inputs[0];
-    const float *b = call->inputs[1];
-    float *y = call->outputs[0];
-
-    for (size_t i = begin; i < end;) {
-        size_t at = i / div % mod;
-        size_t run = div == 1 && mod > 1 ? mod - at : div - i % div;
-
-        run = mod == 1 || run > end - i ? end - i : run;
-        if (div == 1 && mod > 1) {
-            map(y + i, a + i, b + at, NULL, run, simd_set(0.0f), function);
-        } else {
-            map(y + i, a + i, NULL, NULL, run, simd_set(b[at]), function);
-        }
-        i += run;
-    }
-}
-
-SIMD_INLINE simd_real vector_add(simd_real a, simd_real b, simd_real c)
-{
-    (void)c;
-    return simd_add(a, b);
-}
-
-static void span_add(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_broadcast(call, begin, end, vector_add);
-}
-
-SIMD_INLINE simd_real vector_mul(simd_real a, simd_real b, simd_real c)
-{
-    (void)c;
-    return simd_mul(a, b);
-}
-
-static void span_mul(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_broadcast(call, begin, end, vector_mul);
-}
-
-/* ---- with one operand ------------------------------------------------------ */
-
-SIMD_INLINE void map_one(const struct kernel_call *call, size_t begin, size_t end,
-                         simd_real constant, vector_function *function)
-{
-    const float *a = call->inputs[0];
-    float *y = call->outputs[0];
-
-    map(y + begin, a + begin, NULL, NULL, end - begin, constant, function);
-}
-
-static void span_scale(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_one(call, begin, end, simd_set(constant_of(call, SCALE_FACTOR_BITS)), vector_mul);
-}
-
-SIMD_INLINE simd_real vector_relu(simd_real x, simd_real zero, simd_real c)
-{
-    (void)c;
-    /* max(x, +0) gives +0 for x = -0 and for NaN, since equal or unordered operands give the
-     * second. The select restores NaN. */
-    return simd_select(simd_is_nan(x), x, simd_max(x, zero));
-}
-
-static void span_relu(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_one(call, begin, end, simd_set(0.0f), vector_relu);
-}
-
-SIMD_INLINE simd_real vector_gelu(simd_real x, simd_real b, simd_real c)
-{
-    (void)b;
-    (void)c;
-    return simd_gelu(x);
-}
-
-static void span_gelu(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_one(call, begin, end, simd_set(0.0f), vector_gelu);
-}
-
-SIMD_INLINE simd_real vector_silu(simd_real x, simd_real b, simd_real c)
-{
-    (void)b;
-    (void)c;
-    return simd_silu(x);
-}
-
-static void span_silu(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_one(call, begin, end, simd_set(0.0f), vector_silu);
-}
-
-/* ---- with two or three operands of the same size --------------------------- */
-
-SIMD_INLINE void map_two(const struct kernel_call *call, size_t begin, size_t end,
-                         vector_function *function)
-{
-    const float *a = call->inputs[0];
-    const float *b = call->inputs[1];
-    float *y = call->outputs[0];
-
-    map(y + begin, a + begin, b + begin, NULL, end - begin, simd_set(0.0f), function);
-}
-
-SIMD_INLINE simd_real vector_relu_grad(simd_real x, simd_real dy, simd_real zero)
-{
-    simd_real dx = simd_select(simd_greater(x, zero), dy, zero);
-
-    return simd_select(simd_is_nan(x), x, dx);
-}
-
-static void span_relu_grad(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_two(call, begin, end, vector_relu_grad);
-}
-
-SIMD_INLINE simd_real vector_gelu_grad(simd_real x, simd_real dy, simd_real c)
-{
-    (void)c;
-    return simd_mul(simd_gelu_slope(x), dy);
-}
-
-static void span_gelu_grad(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_two(call, begin, end, vector_gelu_grad);
-}
-
-SIMD_INLINE simd_real vector_silu_grad(simd_real x, simd_real dy, simd_real c)
-{
-    (void)c;
-    return simd_mul(simd_silu_slope(x), dy);
-}
-
-static void span_silu_grad(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_two(call, begin, end, vector_silu_grad);
-}
-
-SIMD_INLINE simd_real vector_squared_error(simd_real a, simd_real b, simd_real c)
-{
-    simd_real d = simd_sub(a, b);
-
-    (void)c;
-    return simd_mul(d, d);
-}
-
-static void span_squared_error(const struct kernel_call *call, size_t begin, size_t end)
-{
-    map_two(call, begin, end, vector_squared_error);
-}
-
-SIMD_INLINE simd_real vector_squared_error_grad(simd_real a, simd_real b, simd_real dy)
-{
-    return simd_mul(simd_mul(simd_set(2.0f), simd_sub(a, b)), dy);
-}
-
-static void span_squared_error_grad(const struct kernel_call *call, size_t begin, size_t end)
-{
-    const float *a = call->inputs[0];
-    const float *b = call->inputs[1];
-    const float *dy = call->inputs[2];
-    float *y = call->outputs[0];
-
-    map(y + begin, a + begin, b + begin, dy + begin, end - begin, simd_set(0.0f),
-        vector_squared_error_grad);
 }
 
 /* ---- constants and copies --------------------------------------------------- */
@@ -498,17 +317,6 @@ static void span_adamw(const struct kernel_call *call, size_t begin, size_t end)
 
 DEFINE_RUN(fill)
 DEFINE_RUN(expand)
-DEFINE_RUN(add)
-DEFINE_RUN(mul)
-DEFINE_RUN(scale)
-DEFINE_RUN(relu)
-DEFINE_RUN(relu_grad)
-DEFINE_RUN(gelu)
-DEFINE_RUN(gelu_grad)
-DEFINE_RUN(silu)
-DEFINE_RUN(silu_grad)
-DEFINE_RUN(squared_error)
-DEFINE_RUN(squared_error_grad)
 DEFINE_RUN(map)
 DEFINE_RUN(binary)
 DEFINE_RUN(select)
@@ -530,18 +338,7 @@ void ELEMENTWISE_KERNELS(struct kernel_table *table)
     /* CLIP_FACTOR is one element; the looped rule computes it. */
     kernels[OP_FILL].run = run_fill;
     kernels[OP_EXPAND].run = run_expand;
-    kernels[OP_ADD].run = run_add;
-    kernels[OP_MUL].run = run_mul;
-    kernels[OP_SCALE].run = run_scale;
-    kernels[OP_RELU].run = run_relu;
-    kernels[OP_RELU_GRAD].run = run_relu_grad;
-    kernels[OP_GELU].run = run_gelu;
-    kernels[OP_GELU_GRAD].run = run_gelu_grad;
-    kernels[OP_SILU].run = run_silu;
-    kernels[OP_SILU_GRAD].run = run_silu_grad;
     kernels[OP_ROTARY].run = run_rotary;
-    kernels[OP_SQUARED_ERROR].run = run_squared_error;
-    kernels[OP_SQUARED_ERROR_GRAD].run = run_squared_error_grad;
     kernels[OP_MAP].run = run_map;
     kernels[OP_BINARY].run = run_binary;
     kernels[OP_SELECT].run = run_select;

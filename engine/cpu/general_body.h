@@ -14,10 +14,9 @@
 /* ---- MAP -------------------------------------------------------------------- */
 
 #define MAP_VECTOR(name, expression)                                                               \
-    SIMD_INLINE simd_real vector_map_##name(simd_real x, simd_real b, simd_real c)                 \
+    SIMD_INLINE simd_real vector_map_##name(simd_real x, simd_real constant)                       \
     {                                                                                              \
-        (void)b;                                                                                   \
-        (void)c;                                                                                   \
+        (void)constant;                                                                            \
         return expression;                                                                         \
     }
 
@@ -31,6 +30,12 @@ MAP_VECTOR(tanh, simd_tanh(x))
 MAP_VECTOR(sigmoid, simd_sigmoid(x))
 MAP_VECTOR(gelu_erf, simd_gelu_erf(x))
 MAP_VECTOR(gelu_erf_slope, simd_gelu_erf_slope(x))
+MAP_VECTOR(scale, simd_mul(x, constant))
+/* max(x, +0) gives +0 for x = -0 and for NaN, since equal or unordered operands give the second.
+ * The select restores NaN. */
+MAP_VECTOR(relu, simd_select(simd_is_nan(x), x, simd_max(x, simd_set(0.0f))))
+MAP_VECTOR(gelu, simd_gelu(x))
+MAP_VECTOR(silu, simd_silu(x))
 
 static void map_singly(const struct kernel_call *call, size_t begin, size_t end,
                        enum map_function function)
@@ -39,20 +44,23 @@ static void map_singly(const struct kernel_call *call, size_t begin, size_t end,
     float *y = call->outputs[0];
 
     for (size_t i = begin; i < end; i++) {
-        y[i] = real_stored(element_map(function, x[i]));
+        y[i] = real_stored(element_map(function, x[i], 0.0f));
     }
 }
 
 #define MAP_CASE(code, name)                                                                       \
     case code:                                                                                     \
-        map_one(call, begin, end, simd_set(0.0f), vector_map_##name);                              \
+        map(y + begin, x + begin, NULL, end - begin, constant, vector_map_##name);                 \
         return;
 
 static void span_map(const struct kernel_call *call, size_t begin, size_t end)
 {
-    enum map_function function = (enum map_function)call->op->attributes[MAP_FUNCTION];
+    const enum map_function function = (enum map_function)call->op->attributes[MAP_FUNCTION];
+    const simd_real constant = simd_set(constant_of(call, MAP_CONSTANT_BITS));
+    const float *x = call->inputs[0];
+    float *y = call->outputs[0];
 
-    switch ((int)function) {
+    switch (function) {
         MAP_CASE(MAP_NEG, neg)
         MAP_CASE(MAP_ABS, abs)
         MAP_CASE(MAP_SQRT, sqrt)
@@ -63,8 +71,21 @@ static void span_map(const struct kernel_call *call, size_t begin, size_t end)
         MAP_CASE(MAP_SIGMOID, sigmoid)
         MAP_CASE(MAP_GELU_ERF, gelu_erf)
         MAP_CASE(MAP_GELU_ERF_SLOPE, gelu_erf_slope)
-    default:
+        MAP_CASE(MAP_SCALE, scale)
+        MAP_CASE(MAP_RELU, relu)
+        MAP_CASE(MAP_GELU, gelu)
+        MAP_CASE(MAP_SILU, silu)
+    case MAP_SIGN:
+    case MAP_FLOOR:
+    case MAP_CEIL:
+    case MAP_ROUND:
+    case MAP_LOG:
+    case MAP_ERF:
+    case MAP_SIN:
+    case MAP_COS:
+    case MAP_FUNCTION_COUNT:
         map_singly(call, begin, end, function);
+        return;
     }
 }
 
@@ -156,23 +177,22 @@ static void pair_singly(float *y, struct terms_run a, struct terms_run b, size_t
 
 /* vector_pair_NAME(), the same with its operands exchanged, and the function of a run. */
 #define PAIR(name, code, expression)                                                               \
-    SIMD_INLINE simd_real vector_pair_##name(simd_real a, simd_real b, simd_real c)                \
+    SIMD_INLINE simd_real vector_pair_##name(simd_real a, simd_real b)                             \
     {                                                                                              \
-        (void)c;                                                                                   \
         return expression;                                                                         \
     }                                                                                              \
-    SIMD_INLINE simd_real vector_turned_##name(simd_real b, simd_real a, simd_real c)              \
+    SIMD_INLINE simd_real vector_turned_##name(simd_real b, simd_real a)                           \
     {                                                                                              \
-        return vector_pair_##name(a, b, c);                                                        \
+        return vector_pair_##name(a, b);                                                           \
     }                                                                                              \
     static void pair_##name(float *y, struct terms_run a, struct terms_run b, size_t count)        \
     {                                                                                              \
         if (a.stride == 1 && b.stride == 1) {                                                      \
-            map(y, a.at, b.at, NULL, count, simd_set(0.0f), vector_pair_##name);                   \
+            map(y, a.at, b.at, count, simd_set(0.0f), vector_pair_##name);                         \
         } else if (a.stride == 1 && b.stride == 0) {                                               \
-            map(y, a.at, NULL, NULL, count, simd_set(*b.at), vector_pair_##name);                  \
+            map(y, a.at, NULL, count, simd_set(*b.at), vector_pair_##name);                        \
         } else if (a.stride == 0 && b.stride == 1) {                                               \
-            map(y, b.at, NULL, NULL, count, simd_set(*a.at), vector_turned_##name);                \
+            map(y, b.at, NULL, count, simd_set(*a.at), vector_turned_##name);                      \
         } else {                                                                                   \
             pair_singly(y, a, b, count, code);                                                     \
         }                                                                                          \
@@ -212,27 +232,68 @@ PAIR(less_equal, BINARY_LESS_EQUAL,
 PAIR(equal, BINARY_EQUAL, one_where_not(differ(a, b)))
 PAIR(not_equal, BINARY_NOT_EQUAL, one_where(differ(a, b)))
 
+SIMD_INLINE simd_real relu_grad(simd_real x, simd_real dy)
+{
+    simd_real dx = simd_select(simd_greater(x, simd_set(0.0f)), dy, simd_set(0.0f));
+
+    return simd_select(simd_is_nan(x), x, dx);
+}
+
+PAIR(relu_grad, BINARY_RELU_GRAD, relu_grad(a, b))
+PAIR(gelu_grad, BINARY_GELU_GRAD, simd_mul(simd_gelu_slope(a), b))
+PAIR(silu_grad, BINARY_SILU_GRAD, simd_mul(simd_silu_slope(a), b))
+PAIR(squared_error, BINARY_SQUARED_ERROR, simd_mul(simd_sub(a, b), simd_sub(a, b)))
+PAIR(squared_error_slope, BINARY_SQUARED_ERROR_SLOPE, simd_mul(simd_set(2.0f), simd_sub(a, b)))
+
 static void pair_pow(float *y, struct terms_run a, struct terms_run b, size_t count)
 {
     pair_singly(y, a, b, count, BINARY_POW);
 }
 
+static pair_function *pair_of(enum binary_function function)
+{
+    switch (function) {
+    case BINARY_ADD:
+        return pair_add;
+    case BINARY_SUB:
+        return pair_sub;
+    case BINARY_MUL:
+        return pair_mul;
+    case BINARY_DIV:
+        return pair_div;
+    case BINARY_MAX:
+        return pair_max;
+    case BINARY_MIN:
+        return pair_min;
+    case BINARY_POW:
+        return pair_pow;
+    case BINARY_LESS:
+        return pair_less;
+    case BINARY_LESS_EQUAL:
+        return pair_less_equal;
+    case BINARY_EQUAL:
+        return pair_equal;
+    case BINARY_NOT_EQUAL:
+        return pair_not_equal;
+    case BINARY_RELU_GRAD:
+        return pair_relu_grad;
+    case BINARY_GELU_GRAD:
+        return pair_gelu_grad;
+    case BINARY_SILU_GRAD:
+        return pair_silu_grad;
+    case BINARY_SQUARED_ERROR:
+        return pair_squared_error;
+    case BINARY_SQUARED_ERROR_SLOPE:
+        return pair_squared_error_slope;
+    case BINARY_FUNCTION_COUNT:
+        break;
+    }
+    __builtin_unreachable();
+}
+
 static void span_binary(const struct kernel_call *call, size_t begin, size_t end)
 {
-    static pair_function *const pairs[BINARY_FUNCTION_COUNT] = {
-        [BINARY_ADD] = pair_add,
-        [BINARY_SUB] = pair_sub,
-        [BINARY_MUL] = pair_mul,
-        [BINARY_DIV] = pair_div,
-        [BINARY_MAX] = pair_max,
-        [BINARY_MIN] = pair_min,
-        [BINARY_POW] = pair_pow,
-        [BINARY_LESS] = pair_less,
-        [BINARY_LESS_EQUAL] = pair_less_equal,
-        [BINARY_EQUAL] = pair_equal,
-        [BINARY_NOT_EQUAL] = pair_not_equal,
-    };
-    pair_function *pair = pairs[call->op->attributes[BINARY_FUNCTION]];
+    pair_function *pair = pair_of((enum binary_function)call->op->attributes[BINARY_FUNCTION]);
     float *y = call->outputs[0];
     struct general_view view;
     size_t count;

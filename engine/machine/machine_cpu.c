@@ -124,9 +124,9 @@ static bool has_kernel(const void *context, enum op_kind kind)
     return hook_machine(context)->kernels.kernels[kind].run != NULL;
 }
 
-static bool in_place(const void *context, enum op_kind kind, uint32_t output, uint32_t input)
+static bool in_place(const void *context, const struct op *op, uint32_t output, uint32_t input)
 {
-    return has_kernel(context, kind) && op_in_place(kind, output, input);
+    return has_kernel(context, op->kind) && op_in_place(op, output, input);
 }
 
 /* Scratch for the kernel and, in trace mode, for unpacking its result. */

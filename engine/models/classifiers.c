@@ -46,7 +46,7 @@ void write_mlp(struct model_writer *writer)
 
         (void)snprintf(name, sizeof(name), "layers.%u", layer);
         x = write_layer(writer, name, x, options->hidden, width);
-        x = write_dropout(writer, build_unary(writer->builder, OP_RELU, x));
+        x = write_dropout(writer, build_map(writer->builder, MAP_RELU, x));
         width = options->hidden;
     }
     x = write_layer(writer, "head", x, options->classes, width);
@@ -89,7 +89,7 @@ static uint32_t write_convolution(struct model_writer *writer, const char *name,
 
     x = build_image_op(builder, OP_IM2COL, x, image);
     x = write_layer(writer, name, x, out, 9 * size[3]);
-    x = build_unary(builder, OP_RELU, x);
+    x = build_map(builder, MAP_RELU, x);
     return build_image_op(builder, pool, x, window);
 }
 

@@ -407,16 +407,16 @@ static uint32_t activate(const struct decoder *decoder, uint32_t x)
 {
     switch (decoder->options->activation) {
     case ACTIVATION_SILU:
-        return build_unary(decoder->builder, OP_SILU, x);
+        return build_map(decoder->builder, MAP_SILU, x);
     case ACTIVATION_GELU:
         return build_map(decoder->builder, MAP_GELU_ERF, x);
     case ACTIVATION_RELU:
-        return build_unary(decoder->builder, OP_RELU, x);
+        return build_map(decoder->builder, MAP_RELU, x);
     case ACTIVATION_GELU_TANH:
     case ACTIVATION_COUNT:
         break;
     }
-    return build_unary(decoder->builder, OP_GELU, x);
+    return build_map(decoder->builder, MAP_GELU, x);
 }
 
 static uint32_t feed_forward(const struct decoder *decoder, uint32_t x)

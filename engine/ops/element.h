@@ -1,6 +1,6 @@
 /*
- * element.h - the element-wise functions that take more than one arithmetic step. Rules call them,
- * and so do kernels that have the operands in registers. Results are bits, as they are stored.
+ * element.h - CAST, and the functions of MAP and BINARY. Rules call them, and so do kernels that
+ * have the operands in registers.
  */
 #ifndef ENGINE_OPS_ELEMENT_H
 #define ENGINE_OPS_ELEMENT_H
@@ -9,55 +9,6 @@
 
 #include "engine/ops/real.h"
 #include "engine/ops/scalar.h"
-
-/* A NaN stays a NaN; -0 and every negative number become +0. */
-static RULE inline uint32_t element_relu(float x)
-{
-    return x != x ? FLOAT_NAN_BITS : x > 0.0f ? real_to_bits(x) : 0;
-}
-
-static RULE inline uint32_t element_relu_grad(float x, float dy)
-{
-    return x != x ? FLOAT_NAN_BITS : x > 0.0f ? real_to_bits(dy) : 0;
-}
-
-/* x / (1 + exp(-2u)): see scalar.h. */
-static RULE inline uint32_t element_gelu(float x)
-{
-    float z = x * fmaf(SCALAR_GELU_W3, x * x, SCALAR_GELU_W1);
-
-    return real_to_bits(x / (1.0f + scalar_exp(z)));
-}
-
-static RULE inline uint32_t element_gelu_grad(float x, float dy)
-{
-    /* A NaN is not changed by either comparison. */
-    x = x < -SCALAR_GELU_FLAT ? -SCALAR_GELU_FLAT : x;
-    x = x > SCALAR_GELU_FLAT ? SCALAR_GELU_FLAT : x;
-    float square = x * x;
-    float z = x * fmaf(SCALAR_GELU_W3, square, SCALAR_GELU_W1);
-    float e = scalar_exp(z);
-    float s = 1.0f / (1.0f + e);
-    float slope = fmaf(SCALAR_GELU_D3, square, SCALAR_GELU_W1); /* dz/dx */
-    float m = (x * s) * (e * s);                                /* e * s = 1 - s, exact in ratio */
-
-    return real_to_bits(fmaf(-m, slope, s) * dy);
-}
-
-static RULE inline uint32_t element_silu(float x)
-{
-    return real_to_bits(x / (1.0f + scalar_exp(-x)));
-}
-
-static RULE inline uint32_t element_silu_grad(float x, float dy)
-{
-    x = x < -SCALAR_SILU_FLAT ? -SCALAR_SILU_FLAT : x;
-    x = x > SCALAR_SILU_FLAT ? SCALAR_SILU_FLAT : x;
-    float e = scalar_exp(-x);
-    float s = 1.0f / (1.0f + e);
-
-    return real_to_bits(fmaf(x * s, e * s, s) * dy);
-}
 
 /* ---- types: CAST ------------------------------------------------------------ */
 
@@ -143,6 +94,55 @@ static RULE inline uint32_t element_cast(enum dtype from, enum dtype to, uint32_
 
 /* ---- the functions of MAP and BINARY: values, a NaN not yet the stored one ---- */
 
+/* A NaN stays a NaN; -0 and every negative number become +0. */
+static RULE inline float element_relu(float x)
+{
+    return x > 0.0f || x != x ? x : 0.0f;
+}
+
+static RULE inline float element_relu_grad(float x, float dy)
+{
+    return x != x ? x : x > 0.0f ? dy : 0.0f;
+}
+
+/* x / (1 + exp(-2u)): see scalar.h. */
+static RULE inline float element_gelu(float x)
+{
+    float z = x * fmaf(SCALAR_GELU_W3, x * x, SCALAR_GELU_W1);
+
+    return x / (1.0f + scalar_exp(z));
+}
+
+static RULE inline float element_gelu_grad(float x, float dy)
+{
+    /* A NaN is not changed by either comparison. */
+    x = x < -SCALAR_GELU_FLAT ? -SCALAR_GELU_FLAT : x;
+    x = x > SCALAR_GELU_FLAT ? SCALAR_GELU_FLAT : x;
+    float square = x * x;
+    float z = x * fmaf(SCALAR_GELU_W3, square, SCALAR_GELU_W1);
+    float e = scalar_exp(z);
+    float s = 1.0f / (1.0f + e);
+    float slope = fmaf(SCALAR_GELU_D3, square, SCALAR_GELU_W1); /* dz/dx */
+    float m = (x * s) * (e * s);                                /* e * s = 1 - s, exact in ratio */
+
+    return fmaf(-m, slope, s) * dy;
+}
+
+static RULE inline float element_silu(float x)
+{
+    return x / (1.0f + scalar_exp(-x));
+}
+
+static RULE inline float element_silu_grad(float x, float dy)
+{
+    x = x < -SCALAR_SILU_FLAT ? -SCALAR_SILU_FLAT : x;
+    x = x > SCALAR_SILU_FLAT ? SCALAR_SILU_FLAT : x;
+    float e = scalar_exp(-x);
+    float s = 1.0f / (1.0f + e);
+
+    return fmaf(x * s, e * s, s) * dy;
+}
+
 /* x rounded toward zero, |x| < 2^23; the sign of a zero is lost. */
 static RULE inline float element_truncated(float x)
 {
@@ -169,7 +169,8 @@ static RULE inline float element_integer(enum map_function function, float x)
     return copysignf(y, x);
 }
 
-static RULE inline float element_map(enum map_function function, float x)
+/* constant: of MAP_SCALE. */
+static RULE inline float element_map(enum map_function function, float x, float constant)
 {
     switch (function) {
     case MAP_NEG:
@@ -206,6 +207,14 @@ static RULE inline float element_map(enum map_function function, float x)
         return scalar_gelu_erf(x);
     case MAP_GELU_ERF_SLOPE:
         return scalar_gelu_erf_slope(x);
+    case MAP_SCALE:
+        return x * constant;
+    case MAP_RELU:
+        return element_relu(x);
+    case MAP_GELU:
+        return element_gelu(x);
+    case MAP_SILU:
+        return element_silu(x);
     case MAP_FUNCTION_COUNT:
         break;
     }
@@ -237,6 +246,16 @@ static RULE inline float element_binary(enum binary_function function, float a, 
         return a == b ? 1.0f : 0.0f;
     case BINARY_NOT_EQUAL:
         return a != b ? 1.0f : 0.0f;
+    case BINARY_RELU_GRAD:
+        return element_relu_grad(a, b);
+    case BINARY_GELU_GRAD:
+        return element_gelu_grad(a, b);
+    case BINARY_SILU_GRAD:
+        return element_silu_grad(a, b);
+    case BINARY_SQUARED_ERROR:
+        return (a - b) * (a - b);
+    case BINARY_SQUARED_ERROR_SLOPE:
+        return 2.0f * (a - b);
     case BINARY_FUNCTION_COUNT:
         break;
     }

@@ -4,6 +4,8 @@
  */
 #include "engine/ops/kernel.h"
 
+#include "engine/ops/view.h"
+
 /* A set of inputs. */
 enum {
     NEW = 0,
@@ -12,7 +14,6 @@ enum {
     OVER_2 = 1 << 2,
     OVER_3 = 1 << 3,
     OVER_01 = OVER_0 | OVER_1,
-    OVER_012 = OVER_01 | OVER_2,
 };
 
 #define OP_PLAN(cut, launch, ...)                                                                  \
@@ -28,10 +29,12 @@ enum {
 /* For each output the inputs whose memory it may take. */
 static const uint8_t in_place[OP_KIND_COUNT][OP_OUTPUTS_MAX] = {OP_LIST(IN_PLACE)};
 
-bool op_in_place(enum op_kind kind, uint32_t output, uint32_t input)
+bool op_in_place(const struct op *op, uint32_t output, uint32_t input)
 {
-    if (kind >= OP_KIND_COUNT || output >= OP_OUTPUTS_MAX || input >= OP_INPUTS_MAX) {
+    if (op->kind >= OP_KIND_COUNT || output >= OP_OUTPUTS_MAX || input >= OP_INPUTS_MAX) {
         return false;
     }
-    return (in_place[kind][output] >> input & 1) != 0;
+    /* A view may read an element at another index. */
+    return (in_place[op->kind][output] >> input & 1) != 0 &&
+           (op->kind != OP_BINARY || binary_lies_alike(op, input));
 }

@@ -44,7 +44,7 @@ struct kernel_table {
  * The caller sees to equal element counts, and gives an input to one output only. Holds for kernels
  * and never for the looped rules, which compute one output after the other.
  */
-bool op_in_place(enum op_kind kind, uint32_t output, uint32_t input);
+bool op_in_place(const struct op *op, uint32_t output, uint32_t input);
 
 /* The looped rules: the definition itself, slow, for every kind. Every output must be there. */
 void kernel_run_rules(const struct kernel_call *call);

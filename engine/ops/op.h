@@ -95,43 +95,10 @@ enum { ROWS = ROW_SUM_ROWS, COLUMNS = ROW_SUM_COLUMNS };
 #define TARGET_IGNORED UINT32_MAX
 enum reduce_function { REDUCE_MAX = 0, REDUCE_MIN, REDUCE_FUNCTION_COUNT };
 
-/* MAP: the function. docs/ARITHMETIC.md has their steps and bounds. */
-enum map_function {
-    MAP_NEG = 0,
-    MAP_ABS,
-    MAP_SIGN, /* -1, +0 or 1 */
-    MAP_FLOOR,
-    MAP_CEIL,
-    MAP_ROUND, /* ties to even */
-    MAP_SQRT,
-    MAP_RSQRT,
-    MAP_RECIPROCAL,
-    MAP_EXP,
-    MAP_LOG,
-    MAP_TANH,
-    MAP_SIGMOID,
-    MAP_ERF,
-    MAP_SIN,
-    MAP_COS,
-    MAP_GELU_ERF,       /* x * Phi(x) */
-    MAP_GELU_ERF_SLOPE, /* its derivative */
-    MAP_FUNCTION_COUNT,
-};
-/* BINARY: the function. A comparison gives 1 or +0; with a NaN only NOT_EQUAL holds. */
-enum binary_function {
-    BINARY_ADD = 0,
-    BINARY_SUB,
-    BINARY_MUL,
-    BINARY_DIV,
-    BINARY_MAX, /* NaN if either is; a where they are equal */
-    BINARY_MIN,
-    BINARY_POW,
-    BINARY_LESS,
-    BINARY_LESS_EQUAL,
-    BINARY_EQUAL,
-    BINARY_NOT_EQUAL,
-    BINARY_FUNCTION_COUNT,
-};
+#define OP_MAP_ENUMERATOR(NAME, ...)    MAP_##NAME,
+#define OP_BINARY_ENUMERATOR(NAME, ...) BINARY_##NAME,
+enum map_function { OP_MAP_CODES(OP_MAP_ENUMERATOR) MAP_FUNCTION_COUNT };
+enum binary_function { OP_BINARY_CODES(OP_BINARY_ENUMERATOR) BINARY_FUNCTION_COUNT };
 /*
  * A general view: out has VIEW_AXES axes in row-major order, and an operand is read at the sum of
  * index * stride. A stride of 0 repeats the operand; the other strides are a permutation of it.
@@ -207,6 +174,9 @@ static RULE inline struct softmax_span softmax_span_of(const int64_t *attributes
 
 /* The kind's name for people: "contract-onehot". NULL past the last kind. */
 const char *op_kind_name(enum op_kind kind);
+
+/* The same of a sound operation; of a MAP or a BINARY that of its function: "gelu". */
+const char *op_name(const struct op *op);
 
 /*
  * Is op sound? Checks its counts, the ranges of its attributes, and that every tensor it touches

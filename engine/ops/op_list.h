@@ -49,8 +49,6 @@
     SET(SPLIT, ROWS, WIDTH) \
     SET(EXPAND, DIV, MOD) \
     SET(IMAGE, OP_IMAGE) \
-    SET(BROADCAST, DIV, MOD) \
-    SET(SCALE, FACTOR_BITS) \
     SET(ROTARY, LENGTH, HEADS, WIDTH, INVERSE, HALVES) \
     SET(QUANTIZE, B0, B1, R0, R1, K0, K1, SB0, SB1, SR0, SR1, SK0, SK1, BITS, BLOCK) \
     SET(CONTRACT, B0, B1, M0, M1, N0, N1, SB0, SB1, SM0, SM1, SN0, SN1, K, BITS, BLOCK, CAUSAL) \
@@ -69,7 +67,7 @@
     SET(SGD, MOMENTUM_BITS, DECAY_BITS) \
     SET(ADAMW, BETA1_BITS, ONE_LESS_BETA1_BITS, BETA2_BITS, ONE_LESS_BETA2_BITS, EPSILON_BITS, \
         DECAY_BITS) \
-    SET(MAP, FUNCTION) \
+    SET(MAP, FUNCTION, CONSTANT_BITS) \
     SET(BINARY, FUNCTION, D0, D1, D2, D3, A0, A1, A2, A3, B0, B1, B2, B3) \
     SET(SELECT, D0, D1, D2, D3, C0, C1, C2, C3, A0, A1, A2, A3, B0, B1, B2, B3) \
     SET(MOVE, D0, D1, D2, D3, D4, S0, S1, S2, S3, S4, OFFSET)
@@ -129,7 +127,7 @@
     KIND(EXPAND, "expand", \
          OP_SPEC(1, "a", 1, "out", EXACT, EXPAND, expand), \
          OP_RULES(expand), \
-         OP_GRADIENT(expand, 0), OP_PLAN(BROADCAST, ELEMENTS, NEW), OP_LEDGER(ONE, MOVES)) \
+         OP_GRADIENT(expand, 0), OP_PLAN(EXPAND, ELEMENTS, NEW), OP_LEDGER(ONE, MOVES)) \
     /* in x(B,H,W,C); out (B*OH*OW, KH*KW*C), outside the picture +0 */ \
     KIND(IM2COL, "im2col", \
          OP_SPEC(1, "x", 1, "out", EXACT, IMAGE, im2col), \
@@ -140,73 +138,12 @@
          OP_SPEC(1, "x", 1, "out", EXACT, IMAGE, col2im), \
          OP_RULES(col2im), \
          OP_GRADIENT(image, 0), OP_PLAN(PICTURES, RULES, NEW), OP_LEDGER(WINDOW, MOVES)) \
-    /* ---- element by element; the second operand is read at (i/div)%mod ---- */ \
-    /* a+b */ \
-    KIND(ADD, "add", \
-         OP_SPEC(2, "a b", 1, "out", EXACT, BROADCAST, binary), \
-         OP_RULES(add), \
-         OP_GRADIENT(add, 0), OP_PLAN(BROADCAST, ELEMENTS, OVER_0), OP_LEDGER(ONE, ELEMENTWISE)) \
-    /* a*b */ \
-    KIND(MUL, "mul", \
-         OP_SPEC(2, "a b", 1, "out", EXACT, BROADCAST, binary), \
-         OP_RULES(mul), \
-         OP_GRADIENT(mul, 0), OP_PLAN(BROADCAST, ELEMENTS, OVER_0), OP_LEDGER(ONE, ELEMENTWISE)) \
-    /* a*constant */ \
-    KIND(SCALE, "scale", \
-         OP_SPEC(1, "a", 1, "out", EXACT, SCALE, scale), \
-         OP_RULES(scale), \
-         OP_GRADIENT(scale, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_0), OP_LEDGER(ONE, \
-             ELEMENTWISE)) \
-    /* x>0 ? x : +0 (NaN stays NaN) */ \
-    KIND(RELU, "relu", \
-         OP_SPEC(1, "x", 1, "out", EXACT, NONE, unary), \
-         OP_RULES(relu), \
-         OP_GRADIENT(unary, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_0), OP_LEDGER(ONE, \
-             ELEMENTWISE)) \
-    /* in x, dy; x>0 ? dy : +0 (NaN if x is NaN) */ \
-    KIND(RELU_GRAD, "relu-grad", \
-         OP_SPEC(2, "x dy", 1, "dx", EXACT, NONE, unary_grad), \
-         OP_RULES(relu_grad), \
-         OP_NO_GRADIENT, OP_PLAN(ELEMENTS, ELEMENTS, OVER_01), OP_LEDGER(ONE, ELEMENTWISE)) \
-    /* tanh form */ \
-    KIND(GELU, "gelu", \
-         OP_SPEC(1, "x", 1, "out", EXACT, NONE, unary), \
-         OP_RULES(gelu), \
-         OP_GRADIENT(unary, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_0), OP_LEDGER(ONE, \
-             ELEMENTWISE)) \
-    /* in x, dy */ \
-    KIND(GELU_GRAD, "gelu-grad", \
-         OP_SPEC(2, "x dy", 1, "dx", EXACT, NONE, unary_grad), \
-         OP_RULES(gelu_grad), \
-         OP_NO_GRADIENT, OP_PLAN(ELEMENTS, ELEMENTS, OVER_01), OP_LEDGER(ONE, ELEMENTWISE)) \
-    /* x*sigmoid(x) */ \
-    KIND(SILU, "silu", \
-         OP_SPEC(1, "x", 1, "out", EXACT, NONE, unary), \
-         OP_RULES(silu), \
-         OP_GRADIENT(unary, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_0), OP_LEDGER(ONE, \
-             ELEMENTWISE)) \
-    /* in x, dy */ \
-    KIND(SILU_GRAD, "silu-grad", \
-         OP_SPEC(2, "x dy", 1, "dx", EXACT, NONE, unary_grad), \
-         OP_RULES(silu_grad), \
-         OP_NO_GRADIENT, OP_PLAN(ELEMENTS, ELEMENTS, OVER_01), OP_LEDGER(ONE, ELEMENTWISE)) \
     /* in x(outer,T,heads*D), table(T,D/2,2) of cos,sin; pairs (2j,2j+1) turn, or, with \
      * HALVES, (j,j+D/2) */ \
     KIND(ROTARY, "rotary", \
          OP_SPEC(2, "x table", 1, "out", EXACT, ROTARY, rotary), \
          OP_RULES(rotary), \
          OP_GRADIENT(rotary, 0), OP_PLAN(ROTARY, RULES, OVER_0), OP_LEDGER(PAIR, ELEMENTWISE)) \
-    /* in a, b; (a-b)^2 */ \
-    KIND(SQUARED_ERROR, "squared-error", \
-         OP_SPEC(2, "a b", 1, "out", EXACT, NONE, squared_error), \
-         OP_RULES(squared_error), \
-         OP_GRADIENT(squared_error, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_01), OP_LEDGER(ONE, \
-             ELEMENTWISE)) \
-    /* in a, b, dy; 2*(a-b)*dy */ \
-    KIND(SQUARED_ERROR_GRAD, "squared-error-grad", \
-         OP_SPEC(3, "a b dy", 1, "da", EXACT, NONE, squared_error_grad), \
-         OP_RULES(squared_error_grad), \
-         OP_NO_GRADIENT, OP_PLAN(ELEMENTS, ELEMENTS, OVER_012), OP_LEDGER(ONE, ELEMENTWISE)) \
     /* ---- exact contraction ---- */ \
     /* in x[, c i16(batches,K)]; out peaks i16(rows,pieces), exponents i16(rows,blocks), q \
      * i16|i32(rows,K) */ \
@@ -335,23 +272,23 @@
          OP_RULES(adamw_parameter, adamw_moment1, adamw_moment2), \
          OP_NO_GRADIENT, OP_PLAN(ELEMENTS, ELEMENTS, OVER_0, OVER_2, OVER_3), OP_LEDGER(ONE, \
              ELEMENTWISE)) \
-    /* ---- general: a function code over views of up to four axes ---- */ \
-    /* in x; out function(x), element by element */ \
+    /* ---- element by element: a function code, over views of up to four axes ---- */ \
+    /* in x; out function(x) */ \
     KIND(MAP, "map", \
          OP_SPEC(1, "x", 1, "out", EXACT, MAP, map), \
          OP_RULES(map), \
-         OP_GRADIENT(map, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_0), OP_LEDGER(ONE, GENERAL)) \
+         OP_GRADIENT(map, 0), OP_PLAN(ELEMENTS, ELEMENTS, OVER_0), OP_LEDGER(ONE, MAP)) \
     /* in a, b; out function(a, b), each read through strides that may repeat it */ \
     KIND(BINARY, "binary", \
-         OP_SPEC(2, "a b", 1, "out", EXACT, BINARY, general_binary), \
+         OP_SPEC(2, "a b", 1, "out", EXACT, BINARY, binary), \
          OP_RULES(binary), \
-         OP_GRADIENT(binary, 0), OP_PLAN(GENERAL, ELEMENTS, NEW), OP_LEDGER(ONE, GENERAL)) \
+         OP_GRADIENT(binary, 0), OP_PLAN(GENERAL, ELEMENTS, OVER_01), OP_LEDGER(ONE, BINARY)) \
     /* in c f32|u32|u8, a, b, read likewise; out c != 0 ? a : b, the bits; a, b and out are \
      * all f32 or all u32 */ \
     KIND(SELECT, "select", \
          OP_SPEC(3, "c a b", 1, "out", EXACT, SELECT, select), \
          OP_RULES(select), \
-         OP_GRADIENT(select, 0), OP_PLAN(GENERAL, ELEMENTS, NEW), OP_LEDGER(ONE, GENERAL)) \
+         OP_GRADIENT(select, 0), OP_PLAN(GENERAL, ELEMENTS, NEW), OP_LEDGER(ONE, BINARY)) \
     /* in x; out[i] = x at offset + sums of index*stride: permute, slice, flip, repeat */ \
     KIND(MOVE, "move", \
          OP_SPEC(1, "x", 1, "out", EXACT, MOVE, move), \
@@ -392,6 +329,53 @@
          OP_RULES(cast), \
          OP_GRADIENT(cast, 0), OP_PLAN(ELEMENTS, RULES, NEW), OP_LEDGER(ONE, MOVES))
 
+/* ---- function codes: numbers are bound like those of kinds --------------------- */
+
+/* CODE(NAME, text, contract): MAP_NAME, which stands in element_map() of element.h. A code without
+ * a constant has CONSTANT_BITS 0. docs/ARITHMETIC.md has the steps and the bounds. */
+#define OP_MAP_CODES(CODE) \
+    CODE(NEG, "neg", MAP) \
+    CODE(ABS, "abs", MAP) \
+    CODE(SIGN, "sign", MAP) /* -1, +0 or 1 */ \
+    CODE(FLOOR, "floor", MAP) \
+    CODE(CEIL, "ceil", MAP) \
+    CODE(ROUND, "round", MAP) /* ties to even */ \
+    CODE(SQRT, "sqrt", MAP) \
+    CODE(RSQRT, "rsqrt", MAP) \
+    CODE(RECIPROCAL, "reciprocal", MAP) \
+    CODE(EXP, "exp", MAP) \
+    CODE(LOG, "log", MAP) \
+    CODE(TANH, "tanh", MAP) \
+    CODE(SIGMOID, "sigmoid", MAP) \
+    CODE(ERF, "erf", FUNCTIONS) \
+    CODE(SIN, "sin", FUNCTIONS) \
+    CODE(COS, "cos", FUNCTIONS) \
+    CODE(GELU_ERF, "gelu-erf", FUNCTIONS) /* x * Phi(x) */ \
+    CODE(GELU_ERF_SLOPE, "gelu-erf-slope", FUNCTIONS) \
+    CODE(SCALE, "scale", MAP) /* x * constant */ \
+    CODE(RELU, "relu", MAP) /* x>0 ? x : +0 (NaN stays NaN) */ \
+    CODE(GELU, "gelu", MAP) /* tanh form */ \
+    CODE(SILU, "silu", MAP) /* x*sigmoid(x) */
+
+/* BINARY_NAME, in element_binary(). A comparison gives 1 or +0; with a NaN only NOT_EQUAL holds. */
+#define OP_BINARY_CODES(CODE) \
+    CODE(ADD, "add", BINARY) \
+    CODE(SUB, "sub", BINARY) \
+    CODE(MUL, "mul", BINARY) \
+    CODE(DIV, "div", BINARY) \
+    CODE(MAX, "max", BINARY) /* NaN if either is; a where they are equal */ \
+    CODE(MIN, "min", BINARY) \
+    CODE(POW, "pow", BINARY) \
+    CODE(LESS, "less", BINARY) \
+    CODE(LESS_EQUAL, "less-equal", BINARY) \
+    CODE(EQUAL, "equal", BINARY) \
+    CODE(NOT_EQUAL, "not-equal", BINARY) \
+    CODE(RELU_GRAD, "relu-grad", BINARY) /* a is x, b is dy; x>0 ? dy : +0 (NaN if x is NaN) */ \
+    CODE(GELU_GRAD, "gelu-grad", BINARY) \
+    CODE(SILU_GRAD, "silu-grad", BINARY) \
+    CODE(SQUARED_ERROR, "squared-error", BINARY) /* (a-b)^2 */ \
+    CODE(SQUARED_ERROR_SLOPE, "squared-error-slope", BINARY) /* 2*(a-b) */
+
 /* ---- the contracts that have rules, in the order in which an examiner takes them --- */
 
 #define OP_CONTRACTS(CONTRACT) \
@@ -399,7 +383,9 @@
     CONTRACT(ELEMENTWISE, RulesElementwise) \
     CONTRACT(CONTRACTION, RulesContraction) \
     CONTRACT(ROWS, RulesRows) \
-    CONTRACT(GENERAL, RulesGeneral)
+    CONTRACT(MAP, RulesMap) \
+    CONTRACT(BINARY, RulesBinary) \
+    CONTRACT(FUNCTIONS, RulesFunctions)
 
 /* ---- the words of a row, one after the other ---------------------------------- */
 

@@ -276,7 +276,7 @@ static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t o
            !planner->settled[input] && planner->holders[input] == input && !planner->holds[input] &&
            holder_of_output(planner, op, output) == op->outputs[output] && read_once(op, slot) &&
            planner->sizes[input] == planner->sizes[op->outputs[output]] &&
-           planner->hooks->in_place(planner->hooks->context, op->kind, output, slot);
+           planner->hooks->in_place(planner->hooks->context, op, output, slot);
 }
 
 /* ---- loops ---------------------------------------------------------------- */

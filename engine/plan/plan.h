@@ -27,7 +27,7 @@ struct plan_hooks {
     uint64_t (*output_size)(const void *context, const struct op *op, uint32_t output,
                             const struct tensor *tensors);
     /* May the kernel write `output` over `input`? NULL: never. */
-    bool (*in_place)(const void *context, enum op_kind kind, uint32_t output, uint32_t input);
+    bool (*in_place)(const void *context, const struct op *op, uint32_t output, uint32_t input);
     /* Can the kernel omit an output that nobody reads? NULL: never. */
     bool (*may_omit)(const void *context, enum op_kind kind);
     /* Per operation: does what it makes outlast the step? NULL: no. */

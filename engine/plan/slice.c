@@ -121,23 +121,21 @@ static void take_elements(struct cut *cut)
 }
 
 /*
- * ADD, MUL and EXPAND read their last input at (i / div) % mod. A unit is a whole period if the
- * output has several; else the elements that read the same element; else one element.
+ * EXPAND reads its input at (i / div) % mod. A unit is a whole period if the output has several;
+ * else the elements that read the same element; else one element.
  */
-struct broadcast {
+struct expansion {
     uint64_t div;
     uint64_t mod;
     uint64_t unit;
     uint64_t units;
 };
 
-static struct broadcast broadcast_of(const struct slice *whole)
+static struct expansion expansion_of(const struct slice *whole)
 {
-    const bool expand = whole->op.kind == OP_EXPAND;
     const uint64_t count = output_count(whole, 0);
-    struct broadcast at = {
-        .div = (uint64_t)whole->op.attributes[expand ? (int)EXPAND_DIV : (int)BROADCAST_DIV],
-        .mod = (uint64_t)whole->op.attributes[expand ? (int)EXPAND_MOD : (int)BROADCAST_MOD]};
+    struct expansion at = {.div = (uint64_t)whole->op.attributes[EXPAND_DIV],
+                           .mod = (uint64_t)whole->op.attributes[EXPAND_MOD]};
 
     if (at.mod < ceiling(count, at.div)) {
         at.unit = at.div * at.mod;
@@ -148,24 +146,18 @@ static struct broadcast broadcast_of(const struct slice *whole)
     return at;
 }
 
-static void take_broadcast(struct cut *cut)
+static void take_expansion(struct cut *cut)
 {
-    const struct op *op = &cut->whole->op;
-    const bool expand = op->kind == OP_EXPAND;
-    const struct broadcast at = broadcast_of(cut->whole);
+    const struct expansion at = expansion_of(cut->whole);
     const uint64_t first = cut->first * at.unit;
     const uint64_t end = least(cut->last * at.unit, output_count(cut->whole, 0));
 
-    view_run(cut, output_place(op, 0), first, end);
-    if (!expand) {
-        view_run(cut, 0, first, end);
-    }
+    view_run(cut, 1, first, end);
     if (at.mod < ceiling(output_count(cut->whole, 0), at.div)) {
-        return; /* whole periods read the whole last input */
+        return; /* whole periods read the whole input */
     }
-    view_run(cut, op->input_count - 1, first / at.div, ceiling(end, at.div));
-    cut->part->op.attributes[expand ? (int)EXPAND_MOD : (int)BROADCAST_MOD] =
-        (int64_t)(ceiling(end, at.div) - first / at.div);
+    view_run(cut, 0, first / at.div, ceiling(end, at.div));
+    cut->part->op.attributes[EXPAND_MOD] = (int64_t)(ceiling(end, at.div) - first / at.div);
 }
 
 /* ---- rows -------------------------------------------------------------------- */
@@ -421,7 +413,7 @@ static void take_move(struct cut *cut, uint32_t axis)
 enum family {
     FAMILY_NONE,
     FAMILY_ELEMENTS,
-    FAMILY_BROADCAST,
+    FAMILY_EXPAND,
     FAMILY_ROWS,
     FAMILY_GATHER,
     FAMILY_PARTS,
@@ -458,8 +450,8 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
     case FAMILY_ELEMENTS:
         lengths[0] = output_count(whole, 0);
         break;
-    case FAMILY_BROADCAST:
-        lengths[0] = broadcast_of(whole).units;
+    case FAMILY_EXPAND:
+        lengths[0] = expansion_of(whole).units;
         break;
     case FAMILY_ROWS:
         lengths[0] = ceiling((uint64_t)attributes[ROWS], row_unit(whole));
@@ -520,8 +512,8 @@ static void take(struct cut *cut, uint32_t axis)
     case FAMILY_ELEMENTS:
         take_elements(cut);
         break;
-    case FAMILY_BROADCAST:
-        take_broadcast(cut);
+    case FAMILY_EXPAND:
+        take_expansion(cut);
         break;
     case FAMILY_ROWS:
         take_rows(cut);

@@ -16,7 +16,7 @@
 #include "engine/ops/op.h"
 
 /* Changes with any rule, kind or attribute; a job names the version that it needs. */
-#define RULES_VERSION 2
+#define RULES_VERSION 3
 
 /* Where a rule reads elements: memory, or a function (the referee's proofs, a recorder). */
 struct operand {

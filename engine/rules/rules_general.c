@@ -1,49 +1,43 @@
 /*
- * rules_general.c - the rules of the general kinds: function codes, views, moves and places.
+ * rules_general.c - the rules of the kinds that work element by element: function codes, views,
+ * moves, places, casts, rotary.
  */
 #include "engine/ops/element.h"
+#include "engine/ops/view.h"
 #include "engine/rules/rule_real.h"
 #include "engine/rules/rules.h"
 
 /* Where an operand with these strides is read for the output's element at index. */
-static RULE uint64_t view_place(const struct rule_call *call, uint32_t dims_at, uint32_t strides_at,
-                                uint64_t index)
+static RULE uint64_t place_of_view(const struct rule_call *call, uint32_t dims_at,
+                                   uint32_t strides_at, uint64_t index)
 {
-    const int64_t *attributes = call->op->attributes;
-    uint64_t at = 0;
-
-    for (uint32_t axis = VIEW_AXES; axis > 0; axis--) {
-        uint64_t length = (uint64_t)attributes[dims_at + axis - 1];
-
-        at += index % length * (uint64_t)attributes[strides_at + axis - 1];
-        index /= length;
-    }
-    return at;
+    return view_place(&call->op->attributes[dims_at], &call->op->attributes[strides_at], index);
 }
 
 RULE uint32_t rule_map(const struct rule_call *call, uint64_t index)
 {
     enum map_function function = (enum map_function)call->op->attributes[MAP_FUNCTION];
 
-    return real_to_bits(element_map(function, rule_input(call, 0, index)));
+    return real_to_bits(
+        element_map(function, rule_input(call, 0, index), rule_constant(call, MAP_CONSTANT_BITS)));
 }
 
 RULE uint32_t rule_binary(const struct rule_call *call, uint64_t index)
 {
     enum binary_function function = (enum binary_function)call->op->attributes[BINARY_FUNCTION];
-    float a = rule_input(call, 0, view_place(call, BINARY_DIMS, BINARY_A_STRIDES, index));
-    float b = rule_input(call, 1, view_place(call, BINARY_DIMS, BINARY_B_STRIDES, index));
+    float a = rule_input(call, 0, place_of_view(call, BINARY_DIMS, BINARY_A_STRIDES, index));
+    float b = rule_input(call, 1, place_of_view(call, BINARY_DIMS, BINARY_B_STRIDES, index));
 
     return real_to_bits(element_binary(function, a, b));
 }
 
 RULE uint32_t rule_select(const struct rule_call *call, uint64_t index)
 {
-    uint64_t at = view_place(call, SELECT_DIMS, SELECT_C_STRIDES, index);
+    uint64_t at = place_of_view(call, SELECT_DIMS, SELECT_C_STRIDES, index);
     /* -0 is 0 too. */
     bool first = (operand_get(&call->inputs[0], at) & UINT32_C(0x7fffffff)) != 0;
 
-    at = view_place(call, SELECT_DIMS, first ? SELECT_A_STRIDES : SELECT_B_STRIDES, index);
+    at = place_of_view(call, SELECT_DIMS, first ? SELECT_A_STRIDES : SELECT_B_STRIDES, index);
     return operand_get(&call->inputs[first ? 1 : 2], at);
 }
 
@@ -138,4 +132,28 @@ RULE uint32_t rule_cast(const struct rule_call *call, uint64_t index)
 {
     return element_cast(call->inputs[0].dtype, call->outputs[0].dtype,
                         operand_get(&call->inputs[0], index));
+}
+
+/* ---- rotary: one element reads a pair ------------------------------------------ */
+
+RULE uint32_t rule_rotary(const struct rule_call *call, uint64_t index)
+{
+    const int64_t *attributes = call->op->attributes;
+    uint64_t width = (uint64_t)attributes[ROTARY_WIDTH];
+    uint64_t across = width * (uint64_t)attributes[ROTARY_HEADS];
+    uint64_t t = index / across % (uint64_t)attributes[ROTARY_LENGTH];
+    uint64_t place = index % width; /* in its head */
+    uint64_t apart = attributes[ROTARY_HALVES] != 0 ? width / 2 : 1;
+    uint64_t pair = apart == 1 ? place / 2 : place % apart; /* width 2 is the same pair in both */
+    uint64_t first = index - place + (apart == 1 ? 2 * pair : pair);
+    float x0 = rule_input(call, 0, first);
+    float x1 = rule_input(call, 0, first + apart);
+    float c = rule_input(call, 1, t * width + 2 * pair);
+    float s = rule_input(call, 1, t * width + 2 * pair + 1);
+
+    s = attributes[ROTARY_INVERSE] != 0 ? -s : s;
+    if (index == first) {
+        return real_to_bits(fmaf(x0, c, -(x1 * s)));
+    }
+    return real_to_bits(fmaf(x0, s, x1 * c));
 }

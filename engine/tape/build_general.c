@@ -3,17 +3,6 @@
 
 _Static_assert(VIEW_AXES == TENSOR_RANK_MAX, "the axes of a general view are those of its output");
 
-uint32_t build_map(struct builder *builder, enum map_function function, uint32_t x)
-{
-    struct output_shape shape = shape_like(builder, x);
-    struct op op = op_begin(OP_MAP, 1, &x);
-
-    op_attribute(&op, function);
-    op.output_count = 1;
-    build_op(builder, &op, &shape);
-    return op.outputs[0];
-}
-
 /* The length of an axis, counted from the last one; 1 in front of the first. */
 static uint64_t axis_from_end(const struct tensor *tensor, uint32_t back)
 {

@@ -1,7 +1,9 @@
 /* build_ops.c - short forms of the operations; see builder.h. */
+#include <assert.h>
 #include <string.h>
 
 #include "engine/ops/image.h"
+#include "engine/ops/view.h"
 #include "engine/tape/builder_core.h"
 
 /* Appends op with one output of the shape given. */
@@ -201,48 +203,56 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
 
 /* ---- element by element ------------------------------------------------- */
 
-static uint32_t build_broadcast(struct builder *builder, enum op_kind kind, uint32_t a, uint32_t b,
-                                uint64_t div)
+static uint32_t build_turns(struct builder *builder, enum binary_function function, uint32_t a,
+                            uint32_t b, uint64_t div)
 {
+    const uint64_t count = element_count(builder, a);
+    const uint64_t mod = element_count(builder, b);
     uint32_t inputs[2] = {a, b};
-    struct op op = op_begin(kind, 2, inputs);
+    struct op op = op_begin(OP_BINARY, 2, inputs);
 
-    op_attribute(&op, div);
-    op_attribute(&op, element_count(builder, b));
+    if (builder_failed(builder)) {
+        return 0;
+    }
+    if (div == 0 || div > count || mod > count || count % (div * mod) != 0) {
+        builder_fail(builder, STATUS_USAGE,
+                     "cannot read %llu elements in whole turns of %llu by %llu",
+                     (unsigned long long)count, (unsigned long long)mod, (unsigned long long)div);
+        return 0;
+    }
+    binary_set(&op, function, count, div, mod);
     return build_like(builder, &op, a);
 }
 
 uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
 {
-    return build_broadcast(builder, OP_ADD, a, b, div);
+    return build_turns(builder, BINARY_ADD, a, b, div);
 }
 
 uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
 {
-    return build_broadcast(builder, OP_MUL, a, b, div);
+    return build_turns(builder, BINARY_MUL, a, b, div);
+}
+
+static uint32_t build_code(struct builder *builder, enum map_function function, uint32_t x,
+                           float constant)
+{
+    struct op op = op_begin(OP_MAP, 1, &x);
+
+    op_attribute(&op, function);
+    op_attribute_float(&op, constant);
+    return build_like(builder, &op, x);
 }
 
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor)
 {
-    struct op op = op_begin(OP_SCALE, 1, &a);
-
-    op_attribute_float(&op, factor);
-    return build_like(builder, &op, a);
+    return build_code(builder, MAP_SCALE, a, factor);
 }
 
-uint32_t build_unary(struct builder *builder, enum op_kind kind, uint32_t x)
+uint32_t build_map(struct builder *builder, enum map_function function, uint32_t x)
 {
-    struct op op = op_begin(kind, 1, &x);
-
-    return build_like(builder, &op, x);
-}
-
-uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x, uint32_t dy)
-{
-    uint32_t inputs[2] = {x, dy};
-    struct op op = op_begin(kind, 2, inputs);
-
-    return build_like(builder, &op, x);
+    assert(function != MAP_SCALE);
+    return build_code(builder, function, x, 0.0f);
 }
 
 uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,

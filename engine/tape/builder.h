@@ -82,12 +82,11 @@ void build_op(struct builder *builder, struct op *op, const struct output_shape 
 uint32_t build_schedule(struct builder *builder, uint32_t table, uint32_t columns, uint32_t column);
 uint32_t build_fill(struct builder *builder, float value, uint32_t rank, const uint64_t *dims);
 uint32_t build_gather(struct builder *builder, uint32_t table, uint32_t index);
-/* Element i reads b at (i/div) % its element count. */
+/* Element i reads b at (i/div) % its element count, in whole turns. */
 uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
 uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor);
-uint32_t build_unary(struct builder *builder, enum op_kind kind, uint32_t x);
-uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x, uint32_t dy);
+/* Not MAP_SCALE. */
 uint32_t build_map(struct builder *builder, enum map_function function, uint32_t x);
 /* The shapes of the operands are aligned at their last axes; an axis of length 1 repeats. */
 uint32_t build_binary(struct builder *builder, enum binary_function function, uint32_t a,

@@ -278,7 +278,7 @@ static void name_output(struct builder *builder, struct tensor *tensor, const st
 
     op_spec_name(output, sizeof(output), op_spec(op->kind)->outputs, index);
     (void)snprintf(tensor->name, sizeof(tensor->name), "%.*s%s%s.%s", SCOPE_MAX, builder->scope,
-                   builder->scope[0] == '\0' ? "" : "/", op_kind_name(op->kind), output);
+                   builder->scope[0] == '\0' ? "" : "/", op_name(op), output);
 }
 
 void build_op(struct builder *builder, struct op *op, const struct output_shape *shapes)

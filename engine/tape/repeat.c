@@ -1,6 +1,8 @@
 /* repeat.c - see repeat.h. */
 #include "engine/tape/repeat.h"
 
+#include "engine/ops/view.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -355,13 +357,10 @@ static void add_ops(struct unroller *unroller, uint32_t first, uint32_t end, uin
 static uint32_t add_join(struct unroller *unroller, uint32_t left, uint32_t right, uint32_t item,
                          uint32_t node)
 {
-    struct op op = {.kind = OP_ADD,
-                    .input_count = 2,
-                    .output_count = 1,
-                    .attribute_count = BROADCAST_ATTRIBUTES,
-                    .inputs = {left, right},
-                    .attributes = {1, (int64_t)unroller->tape->tensors[left].count}};
+    const uint64_t count = unroller->tape->tensors[left].count;
+    struct op op = {.input_count = 2, .output_count = 1, .inputs = {left, right}};
 
+    binary_set(&op, BINARY_ADD, count, 1, count);
     op.outputs[0] = add_tensor_like(unroller, left);
     unroller->tape->items[op.outputs[0]] =
         (uint32_t)repeat_join_place(&unroller->layout, node) + item - unroller->brief->op_count;

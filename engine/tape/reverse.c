@@ -133,9 +133,8 @@ void grad_concat(struct reverse *reverse, uint32_t dy)
     }
 }
 
-/* Sums dy over all elements i that read one element of the operand, the one at (i/div)%mod. */
-static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uint64_t div,
-                        uint64_t mod)
+void reverse_add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uint64_t div,
+                         uint64_t mod)
 {
     struct builder *builder = reverse->builder;
 
@@ -149,7 +148,8 @@ static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uin
 
 void grad_expand(struct reverse *reverse, uint32_t dy)
 {
-    add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV), attribute(reverse, EXPAND_MOD));
+    reverse_add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV),
+                        attribute(reverse, EXPAND_MOD));
 }
 
 void grad_image(struct reverse *reverse, uint32_t dy)
@@ -169,50 +169,6 @@ void grad_image(struct reverse *reverse, uint32_t dy)
 
 /* ---- element by element ------------------------------------------------- */
 
-void grad_add(struct reverse *reverse, uint32_t dy)
-{
-    if (reverse_wants(reverse, 0)) {
-        reverse_add(reverse, 0, dy);
-    }
-    if (reverse_wants(reverse, 1)) {
-        add_reduced(reverse, 1, dy, attribute(reverse, BROADCAST_DIV),
-                    attribute(reverse, BROADCAST_MOD));
-    }
-}
-
-void grad_mul(struct reverse *reverse, uint32_t dy)
-{
-    struct builder *builder = reverse->builder;
-    uint64_t div = attribute(reverse, BROADCAST_DIV);
-
-    if (reverse_wants(reverse, 0)) {
-        reverse_add(reverse, 0, build_mul(builder, dy, reverse->op->inputs[1], div));
-    }
-    if (reverse_wants(reverse, 1)) {
-        uint32_t product = build_mul(builder, dy, reverse->op->inputs[0], 1);
-
-        add_reduced(reverse, 1, product, div, attribute(reverse, BROADCAST_MOD));
-    }
-}
-
-void grad_scale(struct reverse *reverse, uint32_t dy)
-{
-    struct op op = op_begin(OP_SCALE, 1, &dy);
-    struct output_shape shape = shape_like(reverse->builder, dy);
-
-    build_with_attributes(reverse, &op, SCALE_ATTRIBUTES, &shape, 1);
-    reverse_add(reverse, 0, op.outputs[0]);
-}
-
-void grad_unary(struct reverse *reverse, uint32_t dy)
-{
-    enum op_kind kind = reverse->op->kind == OP_RELU   ? OP_RELU_GRAD
-                        : reverse->op->kind == OP_GELU ? OP_GELU_GRAD
-                                                       : OP_SILU_GRAD;
-
-    reverse_add(reverse, 0, build_unary_grad(reverse->builder, kind, reverse->op->inputs[0], dy));
-}
-
 void grad_rotary(struct reverse *reverse, uint32_t dy)
 {
     uint32_t inputs[2] = {dy, reverse->op->inputs[1]};
@@ -227,22 +183,6 @@ void grad_rotary(struct reverse *reverse, uint32_t dy)
     op.output_count = 1;
     build_op(reverse->builder, &op, &shape);
     reverse_add(reverse, 0, op.outputs[0]);
-}
-
-void grad_squared_error(struct reverse *reverse, uint32_t dy)
-{
-    uint32_t inputs[3] = {reverse->op->inputs[0], reverse->op->inputs[1], dy};
-    struct output_shape shape = shape_like(reverse->builder, inputs[0]);
-    struct op op = op_begin(OP_SQUARED_ERROR_GRAD, 3, inputs);
-
-    op.output_count = 1;
-    build_op(reverse->builder, &op, &shape);
-    if (reverse_wants(reverse, 0)) {
-        reverse_add(reverse, 0, op.outputs[0]);
-    }
-    if (reverse_wants(reverse, 1)) {
-        reverse_add(reverse, 1, build_scale(reverse->builder, op.outputs[0], -1.0f));
-    }
 }
 
 /* ---- contractions ------------------------------------------------------- */
@@ -497,10 +437,10 @@ void grad_norm(struct reverse *reverse, uint32_t dy)
         reverse_add(reverse, 0, op.outputs[main]);
     }
     if (reverse_wants(reverse, 1)) {
-        add_reduced(reverse, 1, op.outputs[main + 1], 1, columns);
+        reverse_add_reduced(reverse, 1, op.outputs[main + 1], 1, columns);
     }
     if (layer && reverse_wants(reverse, 2)) {
-        add_reduced(reverse, 2, dy, 1, columns);
+        reverse_add_reduced(reverse, 2, dy, 1, columns);
     }
 }
 

@@ -23,6 +23,10 @@ bool reverse_wants(const struct reverse *reverse, uint32_t slot);
 /* Adds to the gradient of the input in this slot. */
 void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient);
 
+/* Adds dy summed over all elements i that read one element of the operand, that at (i/div)%mod. */
+void reverse_add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uint64_t div,
+                         uint64_t mod);
+
 /* The gradient rule of each row of op_list.h: dy is the gradient of the operation's main output. */
 typedef void gradient_function(struct reverse *reverse, uint32_t dy);
 #define OP_GRADIENT(rule, output) gradient_function grad_##rule;

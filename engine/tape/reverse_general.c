@@ -4,6 +4,8 @@
  * An operand that was repeated gets the sum of what its copies get, by exact contraction. Steps
  * (sign, floor, comparisons) have no gradient: nothing is added.
  */
+#include "engine/ops/real.h"
+#include "engine/ops/view.h"
 #include "engine/tape/reverse_core.h"
 
 #define TWO_OVER_SQRT_PI 0x1.20dd76p0f
@@ -11,17 +13,6 @@
 /* ---- views ---------------------------------------------------------------- */
 
 static const int64_t once[VIEW_AXES] = {0}; /* the strides of an operand of one element */
-
-/* The strides of a tensor as the view's output lies. */
-static void dense_strides(int64_t strides[VIEW_AXES], const int64_t *dims)
-{
-    int64_t stride = 1;
-
-    for (uint32_t axis = VIEW_AXES; axis > 0; axis--) {
-        strides[axis - 1] = stride;
-        stride *= dims[axis - 1];
-    }
-}
 
 /* An operand and how it is read: NULL for one that lies as the output does. */
 struct viewed {
@@ -33,7 +24,7 @@ static void add_strides(struct op *op, const int64_t *dims, const int64_t *strid
 {
     int64_t dense[VIEW_AXES];
 
-    dense_strides(dense, dims);
+    view_dense(dense, dims);
     for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
         op_attribute(op, (uint64_t)(strides != NULL ? strides : dense)[axis]);
     }
@@ -94,7 +85,7 @@ static uint32_t repeated_axes(struct view *view, const int64_t *dims, const int6
     uint32_t count = 0;
     bool before = false; /* is the axis before this one repeated too? */
 
-    dense_strides(dense, dims);
+    view_dense(dense, dims);
     for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
         if (dims[axis] == 1) {
             continue;
@@ -115,7 +106,7 @@ static void kept_axes(struct view *view, const int64_t *dims, const int64_t *str
     int64_t dense[VIEW_AXES];
     bool placed[VIEW_AXES] = {false};
 
-    dense_strides(dense, dims);
+    view_dense(dense, dims);
     for (uint32_t row = VIEW_AXES; row > 0; row--) {
         uint32_t least = VIEW_AXES;
 
@@ -131,19 +122,6 @@ static void kept_axes(struct view *view, const int64_t *dims, const int64_t *str
             view->strides[row - 1] = (uint64_t)dense[least];
         }
     }
-}
-
-/* Does the operand lie as the output does? */
-static bool lies_alike(const int64_t *dims, const int64_t *strides)
-{
-    int64_t dense[VIEW_AXES];
-    bool alike = true;
-
-    dense_strides(dense, dims);
-    for (uint32_t axis = 0; axis < VIEW_AXES; axis++) {
-        alike = alike && (dims[axis] == 1 || strides[axis] == dense[axis]);
-    }
-    return alike;
 }
 
 /* The elements of a gradient in the order in which the operand has them. */
@@ -165,9 +143,10 @@ static void add_viewed(struct reverse *reverse, uint32_t slot, uint32_t gradient
                        const int64_t *dims, const int64_t *strides)
 {
     struct view view = {{1, 1, 1, 1, 1, 1}, {0}};
+    struct view_turns turns;
 
-    if (lies_alike(dims, strides)) {
-        reverse_add(reverse, slot, gradient);
+    if (view_is_turns(&turns, dims, strides)) {
+        reverse_add_reduced(reverse, slot, gradient, turns.div, turns.mod);
         return;
     }
     kept_axes(&view, dims, strides);
@@ -179,6 +158,15 @@ static void add_viewed(struct reverse *reverse, uint32_t slot, uint32_t gradient
     reverse_add(reverse, slot, gradient);
 }
 
+/* A function without a gradient rule, or a power whose exponent wants one. */
+static uint32_t reverse_refuse(struct reverse *reverse)
+{
+    builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                 "operation '%s' has no gradient rule for what depends on a parameter",
+                 op_name(reverse->op));
+    return TENSOR_NONE;
+}
+
 /* ---- MAP --------------------------------------------------------------------- */
 
 /* Functions of tensors that lie alike. */
@@ -188,6 +176,7 @@ struct flat {
     uint32_t x;
     uint32_t y;
     uint32_t dy;
+    float constant;
 };
 
 static uint32_t flat_pair(struct flat *flat, enum binary_function function, uint32_t a, uint32_t b)
@@ -222,38 +211,37 @@ static uint32_t flat_scale(struct flat *flat, uint32_t a, float factor)
     return build_scale(flat->reverse->builder, a, factor);
 }
 
-/* dy times the derivative, for functions whose derivative is best found from y. */
-static uint32_t grad_from_y(struct flat *flat, enum map_function function)
+/* dy times the derivative; TENSOR_NONE: the function is a step, and its derivative is 0. */
+static uint32_t flat_gradient(struct flat *flat, enum map_function function)
 {
+    uint32_t x = flat->x;
     uint32_t y = flat->y;
     uint32_t dy = flat->dy;
 
-    switch ((int)function) {
+    switch (function) {
+    case MAP_SIGN:
+    case MAP_FLOOR:
+    case MAP_CEIL:
+    case MAP_ROUND:
+        return TENSOR_NONE;
+    case MAP_NEG:
+        return flat_map(flat, MAP_NEG, dy);
+    case MAP_ABS:
+        return flat_mul(flat, dy, flat_map(flat, MAP_SIGN, x));
     case MAP_SQRT:
         return flat_pair(flat, BINARY_DIV, flat_scale(flat, dy, 0.5f), y);
     case MAP_RSQRT: /* -y / 2x: finite wherever the result is */
-        return flat_mul(flat, flat_scale(flat, dy, -0.5f), flat_pair(flat, BINARY_DIV, y, flat->x));
+        return flat_mul(flat, flat_scale(flat, dy, -0.5f), flat_pair(flat, BINARY_DIV, y, x));
     case MAP_RECIPROCAL:
         return flat_mul(flat, flat_map(flat, MAP_NEG, dy), flat_mul(flat, y, y));
     case MAP_EXP:
         return flat_mul(flat, dy, y);
-    case MAP_TANH:
-        return flat_mul(flat, dy, flat_rest(flat, flat_mul(flat, y, y)));
-    default: /* MAP_SIGMOID */
-        return flat_mul(flat, dy, flat_mul(flat, y, flat_rest(flat, y)));
-    }
-}
-
-static uint32_t grad_from_x(struct flat *flat, enum map_function function)
-{
-    uint32_t x = flat->x;
-    uint32_t dy = flat->dy;
-
-    switch ((int)function) {
-    case MAP_ABS:
-        return flat_mul(flat, dy, flat_map(flat, MAP_SIGN, x));
     case MAP_LOG:
         return flat_pair(flat, BINARY_DIV, dy, x);
+    case MAP_TANH:
+        return flat_mul(flat, dy, flat_rest(flat, flat_mul(flat, y, y)));
+    case MAP_SIGMOID:
+        return flat_mul(flat, dy, flat_mul(flat, y, flat_rest(flat, y)));
     case MAP_ERF:
         x = flat_map(flat, MAP_EXP, flat_map(flat, MAP_NEG, flat_mul(flat, x, x)));
         return flat_mul(flat, dy, flat_scale(flat, x, TWO_OVER_SQRT_PI));
@@ -261,51 +249,37 @@ static uint32_t grad_from_x(struct flat *flat, enum map_function function)
         return flat_mul(flat, dy, flat_map(flat, MAP_COS, x));
     case MAP_COS:
         return flat_mul(flat, flat_map(flat, MAP_NEG, dy), flat_map(flat, MAP_SIN, x));
-    default: /* MAP_GELU_ERF */
-        return flat_mul(flat, dy, flat_map(flat, MAP_GELU_ERF_SLOPE, x));
-    }
-}
-
-void grad_map(struct reverse *reverse, uint32_t dy)
-{
-    enum map_function function = (enum map_function)reverse->op->attributes[MAP_FUNCTION];
-    struct flat flat = {.reverse = reverse,
-                        .dims = {1, 1, 1, (int64_t)builder_tensor(reverse->builder, dy)->count},
-                        .x = reverse->op->inputs[0],
-                        .y = reverse->op->outputs[0],
-                        .dy = dy};
-
-    switch (function) {
-    case MAP_NEG:
-        reverse_add(reverse, 0, flat_map(&flat, MAP_NEG, dy));
-        return;
-    case MAP_SIGN:
-    case MAP_FLOOR:
-    case MAP_CEIL:
-    case MAP_ROUND:
-        return;
-    case MAP_SQRT:
-    case MAP_RSQRT:
-    case MAP_RECIPROCAL:
-    case MAP_EXP:
-    case MAP_TANH:
-    case MAP_SIGMOID:
-        reverse_add(reverse, 0, grad_from_y(&flat, function));
-        return;
-    case MAP_ABS:
-    case MAP_LOG:
-    case MAP_ERF:
-    case MAP_SIN:
-    case MAP_COS:
     case MAP_GELU_ERF:
-        reverse_add(reverse, 0, grad_from_x(&flat, function));
-        return;
+        return flat_mul(flat, dy, flat_map(flat, MAP_GELU_ERF_SLOPE, x));
+    case MAP_SCALE:
+        return flat_scale(flat, dy, flat->constant);
+    case MAP_RELU:
+        return flat_pair(flat, BINARY_RELU_GRAD, x, dy);
+    case MAP_GELU:
+        return flat_pair(flat, BINARY_GELU_GRAD, x, dy);
+    case MAP_SILU:
+        return flat_pair(flat, BINARY_SILU_GRAD, x, dy);
     case MAP_GELU_ERF_SLOPE:
     case MAP_FUNCTION_COUNT:
         break;
     }
-    builder_fail(reverse->builder, STATUS_BAD_FORMAT,
-                 "operation 'map' has no gradient rule for function %d", (int)function);
+    return reverse_refuse(flat->reverse);
+}
+
+void grad_map(struct reverse *reverse, uint32_t dy)
+{
+    const int64_t *attributes = reverse->op->attributes;
+    struct flat flat = {.reverse = reverse,
+                        .dims = {1, 1, 1, (int64_t)builder_tensor(reverse->builder, dy)->count},
+                        .x = reverse->op->inputs[0],
+                        .y = reverse->op->outputs[0],
+                        .dy = dy,
+                        .constant = real_from_bits((uint32_t)attributes[MAP_CONSTANT_BITS])};
+    uint32_t gradient = flat_gradient(&flat, (enum map_function)attributes[MAP_FUNCTION]);
+
+    if (gradient != TENSOR_NONE) {
+        reverse_add(reverse, 0, gradient);
+    }
 }
 
 /* ---- BINARY -------------------------------------------------------------------- */
@@ -356,9 +330,20 @@ static uint32_t grad_pow(struct two *two)
     return two_pair(two, BINARY_MUL, two->dy, alike(slope));
 }
 
+/* The gradient of (a-b)^2 with respect to a. */
+static uint32_t grad_square(struct two *two)
+{
+    uint32_t slope = two_pair(two, BINARY_SQUARED_ERROR_SLOPE, two->a, two->b);
+
+    return two_pair(two, BINARY_MUL, alike(slope), two->dy);
+}
+
 static uint32_t grad_first(struct two *two, enum binary_function function)
 {
-    switch ((int)function) {
+    switch (function) {
+    case BINARY_ADD:
+    case BINARY_SUB:
+        return two->dy.tensor;
     case BINARY_MUL:
         return two_pair(two, BINARY_MUL, two->dy, two->b);
     case BINARY_DIV:
@@ -369,17 +354,32 @@ static uint32_t grad_first(struct two *two, enum binary_function function)
         return grad_extreme(two, two->a, two->b);
     case BINARY_POW:
         return grad_pow(two);
-    default: /* BINARY_ADD, BINARY_SUB */
-        return two->dy.tensor;
+    case BINARY_SQUARED_ERROR:
+        return grad_square(two);
+    case BINARY_LESS:
+    case BINARY_LESS_EQUAL:
+    case BINARY_EQUAL:
+    case BINARY_NOT_EQUAL:
+        return TENSOR_NONE;
+    case BINARY_RELU_GRAD:
+    case BINARY_GELU_GRAD:
+    case BINARY_SILU_GRAD:
+    case BINARY_SQUARED_ERROR_SLOPE:
+    case BINARY_FUNCTION_COUNT:
+        break;
     }
+    return reverse_refuse(two->reverse);
 }
 
-static uint32_t grad_second(struct two *two, enum binary_function function)
+/* first: the gradient of the first operand, or TENSOR_NONE where nobody wants it. */
+static uint32_t grad_second(struct two *two, enum binary_function function, uint32_t first)
 {
     struct builder *builder = two->reverse->builder;
     uint32_t part;
 
-    switch ((int)function) {
+    switch (function) {
+    case BINARY_ADD:
+        return two->dy.tensor;
     case BINARY_SUB:
         return build_map(builder, MAP_NEG, two->dy.tensor);
     case BINARY_MUL:
@@ -392,13 +392,22 @@ static uint32_t grad_second(struct two *two, enum binary_function function)
         return grad_extreme(two, two->a, two->b);
     case BINARY_MIN:
         return grad_extreme(two, two->b, two->a);
-    case BINARY_POW:
-        builder_fail(builder, STATUS_BAD_FORMAT,
-                     "operation 'binary' has no gradient rule for the exponent of a power");
-        return 0;
-    default: /* BINARY_ADD */
-        return two->dy.tensor;
+    case BINARY_SQUARED_ERROR:
+        return build_scale(builder, first == TENSOR_NONE ? grad_square(two) : first, -1.0f);
+    case BINARY_POW: /* none with respect to the exponent */
+        return reverse_refuse(two->reverse);
+    case BINARY_LESS:
+    case BINARY_LESS_EQUAL:
+    case BINARY_EQUAL:
+    case BINARY_NOT_EQUAL:
+    case BINARY_SQUARED_ERROR_SLOPE:
+    case BINARY_RELU_GRAD:
+    case BINARY_GELU_GRAD:
+    case BINARY_SILU_GRAD:
+    case BINARY_FUNCTION_COUNT:
+        break;
     }
+    return grad_first(two, function); /* none, as of the first */
 }
 
 void grad_binary(struct reverse *reverse, uint32_t dy)
@@ -410,15 +419,17 @@ void grad_binary(struct reverse *reverse, uint32_t dy)
                       {reverse->op->inputs[0], &attributes[BINARY_A_STRIDES]},
                       {reverse->op->inputs[1], &attributes[BINARY_B_STRIDES]},
                       {dy, NULL}};
+    uint32_t first = reverse_wants(reverse, 0) ? grad_first(&two, function) : TENSOR_NONE;
 
-    if (function >= BINARY_LESS) {
-        return;
-    }
-    if (reverse_wants(reverse, 0)) {
-        add_viewed(reverse, 0, grad_first(&two, function), two.dims, two.a.strides);
+    if (first != TENSOR_NONE) {
+        add_viewed(reverse, 0, first, two.dims, two.a.strides);
     }
     if (reverse_wants(reverse, 1)) {
-        add_viewed(reverse, 1, grad_second(&two, function), two.dims, two.b.strides);
+        uint32_t second = grad_second(&two, function, first);
+
+        if (second != TENSOR_NONE) {
+            add_viewed(reverse, 1, second, two.dims, two.b.strides);
+        }
     }
 }
 

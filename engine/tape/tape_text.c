@@ -97,7 +97,7 @@ static void say_op(struct tape_text *text, const struct tape *tape, const struct
         }
         say_shape(text, output);
     }
-    say(text, " = %s", op_kind_name(op->kind));
+    say(text, " = %s", op_name(op));
     for (uint32_t i = 0; i < op->input_count; i++) {
         const struct tensor *input = &tape->tensors[op->inputs[i]];
 
@@ -107,7 +107,8 @@ static void say_op(struct tape_text *text, const struct tape *tape, const struct
             say(text, " '%s'", input->name);
         }
     }
-    for (uint32_t i = 0; i < op->attribute_count; i++) {
+    /* The name is the function's. */
+    for (uint32_t i = op->kind == OP_MAP || op->kind == OP_BINARY; i < op->attribute_count; i++) {
         say_attribute(text, op, i);
     }
     say(text, "\n");

@@ -94,10 +94,10 @@ static double scale_of(const struct tape *tape, uint32_t b)
             product = reader_of(tape, op->outputs[i], OP_CONTRACT, quantize);
         }
         if (product != UINT32_MAX) {
-            uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_SCALE, product);
+            uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_MAP, product);
 
-            if (scale != UINT32_MAX) {
-                uint32_t bits = (uint32_t)tape->ops[scale].attributes[0];
+            if (scale != UINT32_MAX && tape->ops[scale].attributes[MAP_FUNCTION] == MAP_SCALE) {
+                uint32_t bits = (uint32_t)tape->ops[scale].attributes[MAP_CONSTANT_BITS];
                 float factor;
 
                 memcpy(&factor, &bits, sizeof(factor));

@@ -17,6 +17,7 @@
 
 #include "base/endian.h"
 #include "base/reader.h"
+#include "engine/ops/view.h"
 #include "proofs/commit/commit.h"
 #include "proofs/hash/sha256.h"
 
@@ -301,17 +302,16 @@ static size_t write_join(uint8_t *bytes, const struct descriptor_places *places,
 {
     uint32_t after = places->tape->brief->repeat.carries[places->joined[number]].after;
     uint32_t last = places->of[after] - places->layout.base;
-    struct op op = {.kind = OP_ADD,
-                    .input_count = 2,
-                    .output_count = 1,
-                    .attribute_count = BROADCAST_ATTRIBUTES,
-                    .inputs = {after, after},
-                    .outputs = {after},
-                    .attributes = {1, (int64_t)places->tape->tensors[after].count}};
+    const uint64_t count = places->tape->tensors[after].count;
+    struct op op;
     const struct way ways[3] = {{DESCRIPTOR_LEFT, number, last},
                                 {DESCRIPTOR_RIGHT, number, last},
                                 {DESCRIPTOR_JOIN, number, 0}};
 
+    binary_set(&op, BINARY_ADD, count, 1, count);
+    op.inputs[0] = op.inputs[1] = op.outputs[0] = after;
+    op.input_count = 2;
+    op.output_count = 1;
     return put_repeated(bytes, places, &op, ways);
 }
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/contracts/compiled/rules_code.h"
 #include "tests/contracts/calculator_code.h"
 #include "tests/support/game/calculator.h"
 #include "tests/support/gas/gas_bill.h"
@@ -89,21 +88,16 @@ static void test_operations_cost_what_is_documented(void **state)
 
 struct bill {
     struct gas_bill gas;
-    struct address elementwise;
-    struct address rows;
-    struct address general;
+    struct jury_rules contracts;
 };
 
 static void measure(void *context, const char *name, const struct shown_case *shown,
                     const struct shown_target *target)
 {
     struct bill *bill = context;
-    enum op_kind kind = shown->op.kind;
-    const struct address *rules = kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD ? &bill->rows
-                                  : kind >= OP_MAP && kind <= OP_SELECT ? &bill->general
-                                                                        : &bill->elementwise;
 
-    gas_bill_measure(&bill->gas, name, rules, shown, target);
+    gas_bill_measure(&bill->gas, name, jury_rules_of_op(&bill->contracts, &shown->op), shown,
+                     target);
 }
 
 static void test_rules_cost_what_is_documented_and_a_conviction_what_it_may(void **state)
@@ -115,9 +109,7 @@ static void test_rules_cost_what_is_documented_and_a_conviction_what_it_may(void
 
     (void)state;
     gas_bill_open(&bill.gas);
-    bill.elementwise = jury_deploy(&bill.gas.jury, RULES_ELEMENTWISE_CODE);
-    bill.rows = jury_deploy(&bill.gas.jury, RULES_ROWS_CODE);
-    bill.general = jury_deploy(&bill.gas.jury, RULES_GENERAL_CODE);
+    jury_deploy_rules(&bill.gas.jury, &bill.contracts);
     gas_shapes_of_floats(&shapes);
     gas_bill_compare(&bill.gas);
 

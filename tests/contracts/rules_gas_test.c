@@ -7,23 +7,21 @@
  */
 #include "tests/support/test.h"
 
-#include "chain/contracts/compiled/rules_code.h"
 #include "tests/support/gas/gas_bill.h"
 #include "tests/support/gas/gas_shapes.h"
 
 struct bill {
     struct gas_bill gas;
-    struct address contraction;
-    struct address moves;
+    struct jury_rules contracts;
 };
 
 static void measure(void *context, const char *name, const struct shown_case *shown,
                     const struct shown_target *target)
 {
     struct bill *bill = context;
-    const struct address *rules = shown->op.kind >= OP_QUANTIZE ? &bill->contraction : &bill->moves;
 
-    gas_bill_measure(&bill->gas, name, rules, shown, target);
+    gas_bill_measure(&bill->gas, name, jury_rules_of_op(&bill->contracts, &shown->op), shown,
+                     target);
 }
 
 static void test_every_rule_costs_what_is_documented_and_a_conviction_what_it_may(void **state)
@@ -36,8 +34,7 @@ static void test_every_rule_costs_what_is_documented_and_a_conviction_what_it_ma
 
     (void)state;
     gas_bill_open(&bill.gas);
-    bill.contraction = jury_deploy(&bill.gas.jury, RULES_CONTRACTION_CODE);
-    bill.moves = jury_deploy(&bill.gas.jury, RULES_MOVES_CODE);
+    jury_deploy_rules(&bill.gas.jury, &bill.contracts);
     gas_shapes_of_integers(&shapes);
     gas_bill_compare(&bill.gas);
     gas_bill_documented(&claim, 1, "claim, K = 768");

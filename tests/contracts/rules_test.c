@@ -12,7 +12,6 @@
 
 #include "base/endian.h"
 #include "chain/codec/abi.h"
-#include "chain/contracts/compiled/rules_code.h"
 #include "engine/ops/contraction.h"
 #include "tests/support/dispute/shown_random.h"
 #include "tests/support/game/contract_call.h"
@@ -30,22 +29,13 @@ enum {
 
 struct rules {
     struct jury jury;
-    struct address contraction;
-    struct address moves;
+    struct jury_rules contracts;
 };
 
 static void open_rules(struct rules *rules)
 {
     jury_open(&rules->jury);
-    rules->contraction = jury_deploy(&rules->jury, RULES_CONTRACTION_CODE);
-    rules->moves = jury_deploy(&rules->jury, RULES_MOVES_CODE);
-}
-
-static const struct address *contract_for(const struct rules *rules, enum op_kind kind)
-{
-    return (kind >= OP_QUANTIZE && kind <= OP_CONTRACT_ONEHOT) || kind == OP_EQUILIBRATE
-               ? &rules->contraction
-               : &rules->moves;
+    jury_deploy_rules(&rules->jury, &rules->contracts);
 }
 
 /* ---- every rule ----------------------------------------------------------- */
@@ -58,7 +48,7 @@ struct expectation {
 static void compare(struct rules *rules, enum op_kind kind, const struct expectation *expected,
                     size_t count)
 {
-    struct jury_answer *answers = jury_hear(&rules->jury, contract_for(rules, kind));
+    struct jury_answer *answers = jury_hear(&rules->jury, jury_rules_of(&rules->contracts, kind));
 
     for (size_t i = 0; i < count; i++) {
         if (answers[i].refused || answers[i].value != expected[i].bits) {
@@ -177,7 +167,7 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
         for (target.part = 0; target.part < axis.parts; target.part++) {
             add_target(&rules, &shown, &target);
         }
-        answers = jury_hear(&rules.jury, &rules.contraction);
+        answers = jury_hear(&rules.jury, jury_rules_of(&rules.contracts, OP_CONTRACT));
         for (target.part = 0; target.part < axis.parts; target.part++) {
             struct rule_part part = shown_case_part(&shown, &target);
 
@@ -256,7 +246,7 @@ static void test_ranges_that_are_not_there_are_refused(void **state)
         add_ranged(&rules, &shown, table[i].from, table[i].length, 28);
     }
     add_ranged(&rules, &shown, 0, 1040, 27);
-    answers = jury_hear(&rules.jury, &rules.contraction);
+    answers = jury_hear(&rules.jury, jury_rules_of(&rules.contracts, OP_CONTRACT));
     for (size_t i = 0; i <= count; i++) {
         /* The last one is sound, but one byte of it is not said to be the range's. Of that before
          * the last the leaf is not shown. */
@@ -288,7 +278,7 @@ static void test_parts_that_are_not_there_are_refused(void **state)
     for (size_t i = 0; i < count; i++) {
         add_numbered(&rules, &bytes, numbers[i]);
     }
-    answers = jury_hear(&rules.jury, &rules.contraction);
+    answers = jury_hear(&rules.jury, jury_rules_of(&rules.contracts, OP_CONTRACT));
     for (size_t i = 0; i < count; i++) {
         /* The last one is sound, and shows that the others could have been. */
         assert_int_equal(answers[i].refused, i + 1 < count);
@@ -340,7 +330,7 @@ static void test_evidence_that_is_cut_or_goes_on_is_refused(void **state)
         count += 2;
 
         struct jury_answer *answers =
-            jury_hear(&rules.jury, contract_for(&rules, shown_random_kinds[i]));
+            jury_hear(&rules.jury, jury_rules_of(&rules.contracts, shown_random_kinds[i]));
 
         for (size_t at = 0; at < count; at++) {
             assert_int_equal(answers[at].refused, at + 1 < count);
@@ -377,7 +367,7 @@ static void test_evidence_with_changed_bytes_costs_no_more_than_it_may(void **st
             jury_add(&rules.jury, bytes.data, bytes.size);
             bytes.data[at] = before;
         }
-        struct jury_answer *answers = jury_hear(&rules.jury, contract_for(&rules, kind));
+        struct jury_answer *answers = jury_hear(&rules.jury, jury_rules_of(&rules.contracts, kind));
 
         for (size_t at = 0; at < count; at++) {
             assert_true(answers[at].gas < HOSTILE_GAS_MAX);
@@ -424,7 +414,7 @@ static void test_a_leaf_that_is_not_shown_is_missed(void **state)
     for (size_t leaf = 0; leaf < LEAVES_SHOWN; leaf++) {
         add_without(&rules, &bytes, leaf);
     }
-    answers = jury_hear(&rules.jury, &rules.contraction);
+    answers = jury_hear(&rules.jury, jury_rules_of(&rules.contracts, OP_CONTRACT));
     assert_false(answers[0].refused);
     for (size_t i = 1; i <= LEAVES_SHOWN; i++) {
         assert_true(answers[i].refused);

@@ -149,8 +149,9 @@ static void patterns(uint32_t *words, uint64_t count, uint64_t seed)
 
 static struct tape *function_tape(uint64_t count)
 {
-    static const enum op_kind ones[] = {OP_RELU, OP_GELU, OP_SILU};
-    static const enum op_kind twos[] = {OP_RELU_GRAD, OP_GELU_GRAD, OP_SILU_GRAD};
+    static const enum map_function ones[] = {MAP_RELU, MAP_GELU, MAP_SILU};
+    static const enum binary_function twos[] = {BINARY_RELU_GRAD, BINARY_GELU_GRAD,
+                                                BINARY_SILU_GRAD};
     const uint64_t dims[2] = {count / 64, 64};
     struct builder *builder = builder_new(PRECISION_DEFAULT);
     struct tape *tape = NULL;
@@ -169,9 +170,9 @@ static struct tape *function_tape(uint64_t count)
         char name[32];
 
         (void)snprintf(name, sizeof(name), "one.%d", i);
-        build_output(builder, name, build_unary(builder, ones[i], x));
+        build_output(builder, name, build_map(builder, ones[i], x));
         (void)snprintf(name, sizeof(name), "two.%d", i);
-        build_output(builder, name, build_unary_grad(builder, twos[i], x, y));
+        build_output(builder, name, build_binary(builder, twos[i], x, y));
     }
     build_output(builder, "add", build_add(builder, x, y, 1));
     build_output(builder, "mul", build_mul(builder, x, y, 1));

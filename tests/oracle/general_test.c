@@ -37,7 +37,9 @@ static uint32_t given(struct builder *builder, const char *name, uint32_t number
 static bool has_gradient(const struct op *op, uint32_t input)
 {
     bool power = op->kind == OP_BINARY && op->attributes[BINARY_FUNCTION] == BINARY_POW;
-    bool slope = op->kind == OP_MAP && op->attributes[MAP_FUNCTION] == MAP_GELU_ERF_SLOPE;
+    bool slope = (op->kind == OP_MAP && op->attributes[MAP_FUNCTION] == MAP_GELU_ERF_SLOPE) ||
+                 (op->kind == OP_BINARY && op->attributes[BINARY_FUNCTION] >= BINARY_RELU_GRAD &&
+                  op->attributes[BINARY_FUNCTION] != BINARY_SQUARED_ERROR);
 
     return !(op->kind == OP_SELECT && input == 0) && !(power && input == 1) && !slope;
 }

@@ -148,17 +148,17 @@ static uint32_t write_expand(struct net *net)
 
 static uint32_t write_relu(struct net *net)
 {
-    return build_unary(net->builder, OP_RELU, net_matrix(net, 9, 11));
+    return build_map(net->builder, MAP_RELU, net_matrix(net, 9, 11));
 }
 
 static uint32_t write_gelu(struct net *net)
 {
-    return build_unary(net->builder, OP_GELU, net_matrix(net, 9, 11));
+    return build_map(net->builder, MAP_GELU, net_matrix(net, 9, 11));
 }
 
 static uint32_t write_silu(struct net *net)
 {
-    return build_unary(net->builder, OP_SILU, net_matrix(net, 9, 11));
+    return build_map(net->builder, MAP_SILU, net_matrix(net, 9, 11));
 }
 
 static uint32_t write_layer_norm(struct net *net)

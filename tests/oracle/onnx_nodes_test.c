@@ -188,8 +188,8 @@ static void test_lines_are_run(void **state)
     (void)state;
     assert_non_null(file);
     /* relu of 1, -1, and the extreme of a row of two */
-    (void)snprintf(line, sizeof(line), "2 0 2 1 1065353216 3212836864 0 2 0 1 %d 0 1 0 1 1",
-                   OP_RELU);
+    (void)snprintf(line, sizeof(line), "2 0 2 1 1065353216 3212836864 0 2 0 1 %d 2 %d 0 1 0 1 1",
+                   OP_MAP, MAP_RELU);
     run_line(file, line);
     rewind(file);
     assert_non_null(fgets(reply, sizeof(reply), file));

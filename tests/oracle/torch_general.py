@@ -4,26 +4,46 @@ Reads the lines of JSON from stdin. Views are torch.as_strided(); moves and plac
 """
 
 import json
+import struct
 import sys
 
 import torch
+import torch.nn.functional as F
 
 MAP = [
     torch.neg, torch.abs, torch.sign, torch.floor, torch.ceil, torch.round, torch.sqrt,
     torch.rsqrt, torch.reciprocal, torch.exp, torch.log, torch.tanh, torch.sigmoid, torch.erf,
-    torch.sin, torch.cos, torch.nn.functional.gelu, None,
-]
-BINARY = [
-    torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.minimum, torch.pow, torch.lt,
-    torch.le, torch.eq, torch.ne,
+    torch.sin, torch.cos, F.gelu, None, None, torch.relu, None, F.silu,
 ]
 AXES = 4
 MOVE_AXES = 5
 
 
-def gelu_slope(x):
+def gelu_tanh(x):
+    return F.gelu(x, approximate="tanh")
+
+
+def slope_of(function, x):
     x = x.detach().requires_grad_()
-    return torch.autograd.grad(torch.nn.functional.gelu(x).sum(), x)[0]
+    return torch.autograd.grad(function(x).sum(), x)[0]
+
+
+def real(bits):
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+def map_of(code, constant, x):
+    others = {17: lambda: slope_of(F.gelu, x), 18: lambda: x * real(constant),
+              20: lambda: gelu_tanh(x)}
+    return others[code]() if code in others else MAP[code](x)
+
+
+BINARY = [
+    torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.minimum, torch.pow, torch.lt,
+    torch.le, torch.eq, torch.ne,
+    lambda x, dy: slope_of(torch.relu, x) * dy, lambda x, dy: slope_of(gelu_tanh, x) * dy,
+    lambda x, dy: slope_of(F.silu, x) * dy, lambda a, b: (a - b) ** 2, lambda a, b: 2 * (a - b),
+]
 
 
 def views(tensors, attributes):
@@ -47,8 +67,7 @@ def places(attributes):
 def result(case, x):
     kind, attributes = case["kind"], case["attributes"]
     if kind == "map":
-        function = MAP[attributes[0]]
-        return gelu_slope(x[0]) if function is None else function(x[0])
+        return map_of(attributes[0], attributes[1], x[0])
     if kind == "binary":
         a, b = views(x, attributes[1:])
         return BINARY[attributes[0]](a, b).double().flatten()

@@ -11,6 +11,7 @@
 #include "engine/cuda/launch/launch_contract.h"
 #include "engine/cuda/launch/launch_rows.h"
 #include "engine/ops/real.h"
+#include "engine/ops/view.h"
 
 /*
  * Operations are looked for at most so far behind a product. Its operands must live until the last
@@ -196,7 +197,8 @@ static bool find_sum(struct epilogue_match *group, struct op *maker, const struc
     for (uint32_t next = at + 1; next < fusion->op_count && next - at <= WINDOW; next++) {
         const struct op *sum = &fusion->ops[next];
 
-        if (sum->kind != OP_ADD || sum->input_count != 2 || !fusion_may_take(fusion, next) ||
+        if (sum->kind != OP_BINARY || sum->attributes[BINARY_FUNCTION] != BINARY_ADD ||
+            sum->input_count != 2 || !fusion_may_take(fusion, next) ||
             (sum->inputs[0] != op->outputs[main] && sum->inputs[1] != op->outputs[main])) {
             continue;
         }
@@ -344,21 +346,27 @@ static uint32_t add_product(struct selftest_tape *tape, const struct op *a, cons
     return selftest_hide(tape, selftest_contract(tape, a, b, one, sizes[2], false)->outputs[0]);
 }
 
-/* A hidden element-wise operation of one operand, or two, of which the second may be a row. */
-static uint32_t add_element(struct selftest_tape *tape, enum op_kind kind, uint32_t a, uint32_t b)
+/* A hidden function of one operand. */
+static uint32_t add_map(struct selftest_tape *tape, enum map_function function, uint32_t x)
+{
+    struct op *op = selftest_op(tape, OP_MAP);
+
+    selftest_input(op, x);
+    op->attributes[MAP_FUNCTION] = function;
+    op->attribute_count = MAP_ATTRIBUTES;
+    return selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, tape->tensors[x].count));
+}
+
+/* A hidden function of two operands, of which the second may be a row. */
+static uint32_t add_binary(struct selftest_tape *tape, enum binary_function function, uint32_t a,
+                           uint32_t b)
 {
     const uint64_t count = tape->tensors[a].count;
-    struct op *op = selftest_op(tape, kind);
+    struct op *op = selftest_op(tape, OP_BINARY);
 
     selftest_input(op, a);
-    if (b != TENSOR_NONE) {
-        selftest_input(op, b);
-    }
-    if (kind == OP_ADD || kind == OP_MUL) {
-        op->attributes[BROADCAST_DIV] = 1;
-        op->attributes[BROADCAST_MOD] = (int64_t)tape->tensors[b].count;
-        op->attribute_count = BROADCAST_ATTRIBUTES;
-    }
+    selftest_input(op, b);
+    binary_set(op, function, count, 1, tape->tensors[b].count);
     return selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, count));
 }
 
@@ -374,29 +382,30 @@ static void build_products(struct selftest_tape *tape, const struct op *a, const
 
     switch (part) {
     case 0:
-        selftest_show(tape, add_element(tape, OP_ADD, x, add_element(tape, OP_ADD, made, row)));
-        made = add_element(tape, OP_ADD, add_product(tape, a, b, sizes), row);
+        selftest_show(tape,
+                      add_binary(tape, BINARY_ADD, x, add_binary(tape, BINARY_ADD, made, row)));
+        made = add_binary(tape, BINARY_ADD, add_product(tape, a, b, sizes), row);
         selftest_show(tape, made);
-        selftest_show(tape, add_element(tape, OP_GELU, made, TENSOR_NONE));
-        selftest_show(tape, add_element(tape, OP_GELU_GRAD, x, add_product(tape, a, b, sizes)));
+        selftest_show(tape, add_map(tape, MAP_GELU, made));
+        selftest_show(tape, add_binary(tape, BINARY_GELU_GRAD, x, add_product(tape, a, b, sizes)));
         break;
     case 1:
         selftest_show(tape, made);
-        made = add_element(tape, OP_SILU, made, TENSOR_NONE);
-        selftest_show(tape, add_element(tape, OP_MUL, made, y));
+        made = add_map(tape, MAP_SILU, made);
+        selftest_show(tape, add_binary(tape, BINARY_MUL, made, y));
         break;
     default:
-        selftest_show(tape, add_element(tape, OP_MUL, made, x));
-        made = add_element(tape, OP_MUL, made, y);
-        selftest_show(tape, add_element(tape, OP_SILU_GRAD, x, made));
+        selftest_show(tape, add_binary(tape, BINARY_MUL, made, x));
+        made = add_binary(tape, BINARY_MUL, made, y);
+        selftest_show(tape, add_binary(tape, BINARY_SILU_GRAD, x, made));
         break;
     }
     /* And element-wise operations on given tensors. */
-    selftest_show(tape, add_element(tape, OP_RELU, x, TENSOR_NONE));
-    selftest_show(tape, add_element(tape, OP_RELU_GRAD, x, y));
-    selftest_show(tape, add_element(tape, OP_MUL, x, row));
-    selftest_show(tape, add_element(tape, OP_SCALE, y, TENSOR_NONE));
-    tape->ops[tape->tape.op_count - 1].attributes[SCALE_FACTOR_BITS] = real_to_bits(0.3f);
+    selftest_show(tape, add_map(tape, MAP_RELU, x));
+    selftest_show(tape, add_binary(tape, BINARY_RELU_GRAD, x, y));
+    selftest_show(tape, add_binary(tape, BINARY_MUL, x, row));
+    selftest_show(tape, add_map(tape, MAP_SCALE, y));
+    tape->ops[tape->tape.op_count - 1].attributes[MAP_CONSTANT_BITS] = real_to_bits(0.3f);
 }
 
 /* Whole tiles and ragged ones, all widths, k split over blocks; by each kernel that contracts. */
@@ -428,8 +437,8 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
     for (int i = 0; i < 2 && k <= HELD_MAX; i++) {
         const struct op *op = selftest_rows(tape, &kinds[i], 5, k, 0);
 
-        selftest_show(tape, add_element(tape, OP_ADD, residual,
-                                        selftest_hide(tape, op->outputs[i == 0 ? 4 : 2])));
+        selftest_show(tape, add_binary(tape, BINARY_ADD, residual,
+                                       selftest_hide(tape, op->outputs[i == 0 ? 4 : 2])));
     }
 }
 

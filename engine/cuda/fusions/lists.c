@@ -14,6 +14,7 @@
 #include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/fusions/quantizer.h"
 #include "engine/ops/real.h"
+#include "engine/ops/view.h"
 
 /* ---- the squares of many tensors ------------------------------------------------------- */
 
@@ -81,9 +82,14 @@ static bool term_at(struct square_term *term, const struct fusion *fusion, uint3
     return true;
 }
 
+static bool is_sum(const struct op *op)
+{
+    return op->kind == OP_BINARY && op->attributes[BINARY_FUNCTION] == BINARY_ADD;
+}
+
 static bool is_sum_of(const struct op *op, const struct tape *tape, uint32_t total, uint32_t more)
 {
-    return op->kind == OP_ADD && op->inputs[0] == total && op->inputs[1] == more &&
+    return is_sum(op) && op->inputs[0] == total && op->inputs[1] == more &&
            tape->tensors[op->outputs[0]].count == 1;
 }
 
@@ -159,7 +165,7 @@ static void rewrite_run(struct fusion *fusion, const struct square_run *run, uin
     struct op *last = &fusion->ops[run->end - 1];
 
     for (uint32_t at = first; at + 1 < run->end; at++) {
-        if (fusion->ops[at].kind == OP_ADD) {
+        if (is_sum(&fusion->ops[at])) {
             fusion->ops[at].input_count = 0;
         }
     }
@@ -530,10 +536,9 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
         if (i == 0) {
             total = square;
         } else {
-            struct op *op = selftest_op(tape, OP_ADD);
+            struct op *op = selftest_op(tape, OP_BINARY);
 
-            op->attributes[BROADCAST_DIV] = 1;
-            op->attributes[BROADCAST_MOD] = 1;
+            binary_set(op, BINARY_ADD, 1, 1, 1);
             selftest_input(op, total);
             selftest_input(op, square);
             total = selftest_output(tape, op, DTYPE_F32, 1);

@@ -204,11 +204,12 @@ static void build_split_rows(struct selftest_tape *tape)
 {
     static const int64_t widths[3] = {20, 144, 16};
     const uint32_t x = selftest_give(tape, DTYPE_F32, ROWS_OF_WHOLE * 180);
-    struct op *op = selftest_op(tape, OP_SCALE);
+    struct op *op = selftest_op(tape, OP_MAP);
     uint32_t whole;
 
-    op->attributes[SCALE_FACTOR_BITS] = real_to_bits(0.75f);
-    op->attribute_count = SCALE_ATTRIBUTES;
+    op->attributes[MAP_FUNCTION] = MAP_SCALE;
+    op->attributes[MAP_CONSTANT_BITS] = real_to_bits(0.75f);
+    op->attribute_count = MAP_ATTRIBUTES;
     selftest_input(op, x);
     whole = selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, ROWS_OF_WHOLE * 180));
     op = selftest_op(tape, OP_SPLIT);

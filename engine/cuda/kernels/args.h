@@ -68,13 +68,26 @@ enum epilogue_source {
     EPILOGUE_AHEAD, /* the same, of the tensor that is prefetched */
 };
 
+/* The functions that a step can be. */
+enum epilogue_code {
+    EPILOGUE_ADD,
+    EPILOGUE_MUL,
+    EPILOGUE_SCALE,
+    EPILOGUE_RELU,
+    EPILOGUE_RELU_GRAD,
+    EPILOGUE_GELU,
+    EPILOGUE_GELU_GRAD,
+    EPILOGUE_SILU,
+    EPILOGUE_SILU_GRAD,
+};
+
 #define EPILOGUE_STEPS_MAX 4
 
 /* One element-wise operation on a number in a register. */
 struct epilogue_step {
     const float *other;
     uint32_t *out;     /* bits; NULL: nobody wants its result */
-    uint32_t kind;     /* enum op_kind: those of epilogue_body.h */
+    uint32_t code;     /* enum epilogue_code */
     uint32_t source;   /* enum epilogue_source */
     uint32_t constant; /* of a scale: bits */
     uint32_t restarts; /* it takes the product's result, not that of the step before it */
@@ -107,6 +120,8 @@ struct elements_args {
     uint64_t input_counts[OP_INPUTS_MAX];
     void *outputs[OP_OUTPUTS_MAX];
     uint64_t count;
+    uint32_t alike; /* of a BINARY: a bit for each operand that lies as the output does */
+    uint32_t reserved;
 };
 
 /* An operation along rows; outputs that are not wanted are NULL. */

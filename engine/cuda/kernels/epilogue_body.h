@@ -10,28 +10,28 @@
  * Each step is the rule of its operation, and gives what the rule would have stored.
  */
 
-/* A step on a number; only kinds of two operands read `other`. */
-static RULE INLINED uint32_t epilogue_made(uint32_t kind, float value, float other, float constant)
+/* A step on a number; only functions of two operands read `other`. */
+static RULE INLINED uint32_t epilogue_made(uint32_t code, float value, float other, float constant)
 {
-    switch (kind) {
-    case OP_ADD:
+    switch (code) {
+    case EPILOGUE_ADD:
         return real_to_bits(value + other);
-    case OP_MUL:
+    case EPILOGUE_MUL:
         return real_to_bits(value * other);
-    case OP_SCALE:
+    case EPILOGUE_SCALE:
         return real_to_bits(value * constant);
-    case OP_RELU:
-        return element_relu(value);
-    case OP_RELU_GRAD:
-        return element_relu_grad(other, value);
-    case OP_GELU:
-        return element_gelu(value);
-    case OP_GELU_GRAD:
-        return element_gelu_grad(other, value);
-    case OP_SILU:
-        return element_silu(value);
+    case EPILOGUE_RELU:
+        return real_to_bits(element_relu(value));
+    case EPILOGUE_RELU_GRAD:
+        return real_to_bits(element_relu_grad(other, value));
+    case EPILOGUE_GELU:
+        return real_to_bits(element_gelu(value));
+    case EPILOGUE_GELU_GRAD:
+        return real_to_bits(element_gelu_grad(other, value));
+    case EPILOGUE_SILU:
+        return real_to_bits(element_silu(value));
     default:
-        return element_silu_grad(other, value);
+        return real_to_bits(element_silu_grad(other, value));
     }
 }
 
@@ -80,7 +80,7 @@ static RULE INLINED void epilogue_steps(const struct epilogue *epilogue,
         }
         UNROLL
         for (uint32_t c = 0; c < 4; c++) {
-            bits[c] = epilogue_made(step->kind, value[c], other[c], constant);
+            bits[c] = epilogue_made(step->code, value[c], other[c], constant);
             value[c] = real_from_bits(bits[c]);
         }
         if (step->out != NULL) {
@@ -100,7 +100,7 @@ static RULE inline void epilogue_one(const struct epilogue *epilogue, float made
         const float other = step->source == EPILOGUE_NONE  ? 0.0f
                             : step->source == EPILOGUE_ROW ? step->other[column]
                                                            : step->other[place];
-        const uint32_t bits = epilogue_made(step->kind, step->restarts != 0 ? made : value, other,
+        const uint32_t bits = epilogue_made(step->code, step->restarts != 0 ? made : value, other,
                                             real_from_bits(step->constant));
 
         value = real_from_bits(bits);

@@ -10,6 +10,7 @@
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/kernels/packed.h"
 #include "engine/ops/element.h"
+#include "engine/ops/view.h"
 #include "engine/rules/rule_list.h"
 
 /* ---- the rules, in one unit so that they are inlined ----------------------- */
@@ -18,7 +19,6 @@
 #include "engine/ops/philox.c"
 #include "engine/ops/scalar.c"
 
-#include "engine/rules/rules_elementwise.c"
 #include "engine/rules/rules_general.c"
 #include "engine/rules/rules_index.c"
 #include "engine/rules/rules_reduce.c"

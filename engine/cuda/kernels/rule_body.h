@@ -66,6 +66,74 @@ static RULE inline struct rule_call elements_call(const struct elements_args *ar
     case kind:                                                                                     \
         ELEMENTS_LOOP(((uint32_t *)args.outputs[0])[i] = rule(&call, i);)
 
+/* A function that models use often has a loop of its own; the others share one. */
+#define ELEMENTS_MAP(code)                                                                         \
+    case code:                                                                                     \
+        map_loop(args, code);                                                                      \
+        return;
+
+#define ELEMENTS_BINARY(code)                                                                      \
+    case code:                                                                                     \
+        binary_loop(args, code);                                                                   \
+        return;
+
+static RULE INLINED void map_loop(const struct elements_args *args, enum map_function function)
+{
+    const float *x = (const float *)args->inputs[0];
+    const float constant = real_from_bits((uint32_t)args->op->attributes[MAP_CONSTANT_BITS]);
+
+    for (uint64_t i = first_place(); i < args->count; i += place_stride()) {
+        ((uint32_t *)args->outputs[0])[i] = real_to_bits(element_map(function, x[i], constant));
+    }
+}
+
+static RULE INLINED void binary_loop(const struct elements_args *args,
+                                     enum binary_function function)
+{
+    const int64_t *dims = &args->op->attributes[BINARY_DIMS];
+    const float *a = (const float *)args->inputs[0];
+    const float *b = (const float *)args->inputs[1];
+
+    for (uint64_t i = first_place(); i < args->count; i += place_stride()) {
+        const uint64_t at_a = (args->alike & 1) != 0 ? i : view_place(dims, dims + VIEW_AXES, i);
+        const uint64_t at_b =
+            (args->alike & 2) != 0 ? i : view_place(dims, dims + 2 * VIEW_AXES, i);
+
+        ((uint32_t *)args->outputs[0])[i] =
+            real_to_bits(element_binary(function, a[at_a], b[at_b]));
+    }
+}
+
+static RULE inline void map_elements(const struct elements_args *args)
+{
+    const enum map_function function = (enum map_function)args->op->attributes[MAP_FUNCTION];
+
+    switch ((uint32_t)function) {
+        ELEMENTS_MAP(MAP_SCALE)
+        ELEMENTS_MAP(MAP_RELU)
+        ELEMENTS_MAP(MAP_GELU)
+        ELEMENTS_MAP(MAP_SILU)
+    default:
+        map_loop(args, function);
+    }
+}
+
+static RULE inline void binary_elements(const struct elements_args *args)
+{
+    const enum binary_function function =
+        (enum binary_function)args->op->attributes[BINARY_FUNCTION];
+
+    switch ((uint32_t)function) {
+        ELEMENTS_BINARY(BINARY_ADD)
+        ELEMENTS_BINARY(BINARY_MUL)
+        ELEMENTS_BINARY(BINARY_RELU_GRAD)
+        ELEMENTS_BINARY(BINARY_GELU_GRAD)
+        ELEMENTS_BINARY(BINARY_SILU_GRAD)
+    default:
+        binary_loop(args, function);
+    }
+}
+
 /*
  * An element's inputs are read before its outputs are written, so an output may lie over an input
  * that is read at its own index only. The kinds are those of LAUNCH_ELEMENTS (op_list.h).
@@ -75,22 +143,15 @@ KERNEL(kernel_elements, struct elements_args)
     const struct rule_call call = elements_call(&args);
 
     switch ((uint32_t)call.op->kind) {
-        ELEMENTS_ONE(OP_ADD, rule_add)
-        ELEMENTS_ONE(OP_MUL, rule_mul)
-        ELEMENTS_ONE(OP_SCALE, rule_scale)
         ELEMENTS_ONE(OP_EXPAND, rule_expand)
         ELEMENTS_ONE(OP_FILL, rule_fill)
-        ELEMENTS_ONE(OP_RELU, rule_relu)
-        ELEMENTS_ONE(OP_RELU_GRAD, rule_relu_grad)
-        ELEMENTS_ONE(OP_GELU, rule_gelu)
-        ELEMENTS_ONE(OP_GELU_GRAD, rule_gelu_grad)
-        ELEMENTS_ONE(OP_SILU, rule_silu)
-        ELEMENTS_ONE(OP_SILU_GRAD, rule_silu_grad)
-        ELEMENTS_ONE(OP_SQUARED_ERROR, rule_squared_error)
-        ELEMENTS_ONE(OP_SQUARED_ERROR_GRAD, rule_squared_error_grad)
         ELEMENTS_ONE(OP_CROSS_ENTROPY_GRAD, rule_cross_entropy_grad)
-        ELEMENTS_ONE(OP_MAP, rule_map)
-        ELEMENTS_ONE(OP_BINARY, rule_binary)
+    case OP_MAP:
+        map_elements(&args);
+        return;
+    case OP_BINARY:
+        binary_elements(&args);
+        return;
         ELEMENTS_ONE(OP_SELECT, rule_select)
         ELEMENTS_ONE(OP_MOVE, rule_move)
         ELEMENTS_ONE(OP_PLACE, rule_place)

@@ -1,17 +1,47 @@
 /* epilogue_step.c - see epilogue_step.h. */
 #include "engine/cuda/launch/epilogue_step.h"
 
-static bool takes_two(struct epilogue_form *form, const struct op *op, uint64_t count,
-                      uint32_t value)
+#include "engine/ops/view.h"
+
+/* Functions of one operand. */
+static bool takes_map(struct epilogue_form *form, const struct op *op)
 {
-    const uint64_t turn = (uint64_t)op->attributes[BROADCAST_MOD];
-    const bool whole = turn == count;
+    const int64_t function = op->attributes[MAP_FUNCTION];
+
+    form->code = function == MAP_SCALE  ? EPILOGUE_SCALE
+                 : function == MAP_RELU ? EPILOGUE_RELU
+                 : function == MAP_GELU ? EPILOGUE_GELU
+                                        : EPILOGUE_SILU;
+    form->constant = (uint32_t)op->attributes[MAP_CONSTANT_BITS];
+    return function == MAP_SCALE || function == MAP_RELU || function == MAP_GELU ||
+           function == MAP_SILU;
+}
+
+/* Sums and products of numbers at one place, or of a number and one of a row. */
+static bool takes_binary(struct epilogue_form *form, const struct op *op, uint64_t count,
+                         uint32_t value)
+{
+    const int64_t function = op->attributes[BINARY_FUNCTION];
+    const bool gradient = binary_is_gradient(op);
+    struct view_turns turns;
+
+    form->code = function == BINARY_ADD         ? EPILOGUE_ADD
+                 : function == BINARY_MUL       ? EPILOGUE_MUL
+                 : function == BINARY_RELU_GRAD ? EPILOGUE_RELU_GRAD
+                 : function == BINARY_GELU_GRAD ? EPILOGUE_GELU_GRAD
+                                                : EPILOGUE_SILU_GRAD;
+    if ((!gradient && function != BINARY_ADD && function != BINARY_MUL) ||
+        !binary_lies_alike(op, value) || !binary_is_turns(&turns, op, 1 - value) ||
+        turns.div != 1) {
+        return false;
+    }
+    const bool whole = turns.mod == count;
 
     form->other = 1 - value;
     form->source = whole ? EPILOGUE_WHOLE : EPILOGUE_ROW;
-    form->row = whole ? 0 : turn;
-    /* The rule repeats the second operand only. */
-    return op->attributes[BROADCAST_DIV] == 1 && (whole || (value == 0 && turn % 4 == 0));
+    form->row = whole ? 0 : turns.mod;
+    /* A step of a gradient is on dy, the second operand. */
+    return gradient ? whole && value == 1 : whole || turns.mod % 4 == 0;
 }
 
 bool epilogue_takes(struct epilogue_form *form, const struct op *op, const struct tensor *tensors,
@@ -23,27 +53,11 @@ bool epilogue_takes(struct epilogue_form *form, const struct op *op, const struc
             return false;
         }
     }
-    switch ((int)op->kind) {
-    case OP_ADD:
-    case OP_MUL:
-        return op->input_count == 2 && value < 2 &&
-               takes_two(form, op, tensors[op->outputs[0]].count, value);
-    case OP_SCALE:
-        form->constant = (uint32_t)op->attributes[SCALE_FACTOR_BITS];
-        return value == 0;
-    case OP_RELU:
-    case OP_GELU:
-    case OP_SILU:
-        return value == 0;
-    case OP_RELU_GRAD:
-    case OP_GELU_GRAD:
-    case OP_SILU_GRAD:
-        form->other = 0;
-        form->source = EPILOGUE_WHOLE;
-        return value == 1;
-    default:
-        return false;
+    if (op->kind == OP_MAP) {
+        return value == 0 && takes_map(form, op);
     }
+    return op->kind == OP_BINARY && op->input_count == 2 && value < 2 &&
+           takes_binary(form, op, tensors[op->outputs[0]].count, value);
 }
 
 void epilogue_add(struct epilogue *epilogue, const struct launcher *launcher, const struct op *op,
@@ -52,7 +66,7 @@ void epilogue_add(struct epilogue *epilogue, const struct launcher *launcher, co
     struct epilogue_step *step = &epilogue->steps[epilogue->count++];
 
     assert(epilogue->count <= EPILOGUE_STEPS_MAX);
-    step->kind = (uint32_t)op->kind;
+    step->code = form->code;
     step->source = form->source;
     step->constant = form->constant;
     step->out = out;

@@ -9,6 +9,7 @@
 
 /* An operation as a step. */
 struct epilogue_form {
+    enum epilogue_code code;
     uint32_t other;  /* the input that is read beside the number; OP_INPUTS_MAX: none */
     uint32_t source; /* enum epilogue_source, but nothing is prefetched */
     uint32_t constant;

@@ -87,11 +87,11 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
     return tensor->count * dtype_size(tensor->dtype);
 }
 
-bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input)
+bool launch_in_place(const struct op *op, uint32_t output, uint32_t input)
 {
-    const enum launch_family family = family_of(kind);
+    const enum launch_family family = family_of(op->kind);
 
-    return (family == LAUNCH_ELEMENTS || family == LAUNCH_ROWS) && op_in_place(kind, output, input);
+    return (family == LAUNCH_ELEMENTS || family == LAUNCH_ROWS) && op_in_place(op, output, input);
 }
 
 bool launch_may_omit(enum op_kind kind)

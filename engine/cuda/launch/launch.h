@@ -39,7 +39,7 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
                             bool packed);
 
 /* As kernel.h's op_in_place(), for the kernels of this folder. */
-bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input);
+bool launch_in_place(const struct op *op, uint32_t output, uint32_t input);
 
 /* May unread outputs of this kind be left out? */
 bool launch_may_omit(enum op_kind kind);

@@ -2,6 +2,7 @@
 #include "engine/cuda/launch/launch_elements.h"
 
 #include "engine/cuda/launch/epilogue_step.h"
+#include "engine/ops/view.h"
 
 /* ---- by the rules --------------------------------------------------------- */
 
@@ -61,6 +62,9 @@ static enum device_result launch_singly(const struct launcher *launcher, uint32_
         args.outputs[i] = output_memory(launcher, op, i);
         assert(args.outputs[i] != NULL);
     }
+    if (op->kind == OP_BINARY) {
+        args.alike = binary_lies_alike(op, 0) | (uint32_t)binary_lies_alike(op, 1) << 1;
+    }
     return LAUNCH_WORK(launcher, KERNEL_ELEMENTS, args.count, BLOCK_THREADS, args);
 }
 
@@ -69,7 +73,7 @@ static enum device_result launch_singly(const struct launcher *launcher, uint32_
 /* Which input is the number that the step changes? */
 static uint32_t value_of(const struct op *op)
 {
-    return op->kind == OP_RELU_GRAD || op->kind == OP_GELU_GRAD || op->kind == OP_SILU_GRAD;
+    return binary_is_gradient(op);
 }
 
 static bool takes_quads(struct epilogue_form *form, const struct launcher *launcher,

@@ -19,10 +19,10 @@ static uint64_t hook_size(const void *context, const struct op *op, uint32_t out
     return launch_output_size(op, output, tensors, cuda->launcher.packed);
 }
 
-static bool hook_in_place(const void *context, enum op_kind kind, uint32_t output, uint32_t input)
+static bool hook_in_place(const void *context, const struct op *op, uint32_t output, uint32_t input)
 {
     (void)context;
-    return launch_in_place(kind, output, input);
+    return launch_in_place(op, output, input);
 }
 
 static bool hook_may_omit(const void *context, enum op_kind kind)

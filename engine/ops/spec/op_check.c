@@ -336,55 +336,7 @@ void op_check_expand(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, output_count(checker, 0));
 }
 
-/* ---- element by element ------------------------------------------------- */
-
-void op_check_binary(struct op_checker *checker)
-{
-    uint64_t count = output_count(checker, 0);
-
-    (void)check_attribute(checker, BROADCAST_DIV, 1, TENSOR_COUNT_MAX);
-    check_input(checker, 0, DTYPES_F32, count);
-    check_input(checker, 1, DTYPES_F32,
-                check_attribute(checker, BROADCAST_MOD, 1, TENSOR_COUNT_MAX));
-    check_output(checker, 0, DTYPES_F32, count);
-}
-
-/* All inputs and outputs are binary32 and as large as output 0. */
-static void check_alike(struct op_checker *checker)
-{
-    uint64_t count = output_count(checker, 0);
-
-    for (uint32_t i = 0; i < checker->op->input_count; i++) {
-        check_input(checker, i, DTYPES_F32, count);
-    }
-    check_output(checker, 0, DTYPES_F32, count);
-}
-
-void op_check_unary(struct op_checker *checker)
-{
-    check_alike(checker);
-}
-
-void op_check_unary_grad(struct op_checker *checker)
-{
-    check_alike(checker);
-}
-
-void op_check_squared_error(struct op_checker *checker)
-{
-    check_alike(checker);
-}
-
-void op_check_squared_error_grad(struct op_checker *checker)
-{
-    check_alike(checker);
-}
-
-void op_check_scale(struct op_checker *checker)
-{
-    check_float(checker, SCALE_FACTOR_BITS);
-    check_alike(checker);
-}
+/* ---- rotary -------------------------------------------------------------- */
 
 void op_check_rotary(struct op_checker *checker)
 {
@@ -444,8 +396,16 @@ void op_check_adamw(struct op_checker *checker)
 
 void op_check_map(struct op_checker *checker)
 {
-    (void)check_attribute(checker, MAP_FUNCTION, 0, MAP_FUNCTION_COUNT - 1);
-    check_alike(checker);
+    const uint64_t function = check_attribute(checker, MAP_FUNCTION, 0, MAP_FUNCTION_COUNT - 1);
+    const uint64_t count = output_count(checker, 0);
+
+    if (function == MAP_SCALE) {
+        check_float(checker, MAP_CONSTANT_BITS);
+    } else {
+        (void)check_attribute(checker, MAP_CONSTANT_BITS, 0, 0);
+    }
+    check_input(checker, 0, DTYPES_F32, count);
+    check_output(checker, 0, DTYPES_F32, count);
 }
 
 /* The product of the axes of a general view. */
@@ -460,7 +420,7 @@ static uint64_t check_dims(struct op_checker *checker, uint32_t dims_at, uint32_
     return total;
 }
 
-void op_check_general_binary(struct op_checker *checker)
+void op_check_binary(struct op_checker *checker)
 {
     (void)check_attribute(checker, BINARY_FUNCTION, 0, BINARY_FUNCTION_COUNT - 1);
     check_input(checker, 0, DTYPES_F32,

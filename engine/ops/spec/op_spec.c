@@ -31,6 +31,22 @@ const char *op_kind_name(enum op_kind kind)
     return (unsigned)kind < OP_KIND_COUNT ? specs[kind].name : NULL;
 }
 
+#define CODE_NAME(NAME, text, ...) (text),
+
+const char *op_name(const struct op *op)
+{
+    static const char *const maps[MAP_FUNCTION_COUNT] = {OP_MAP_CODES(CODE_NAME)};
+    static const char *const binaries[BINARY_FUNCTION_COUNT] = {OP_BINARY_CODES(CODE_NAME)};
+
+    if (op->kind == OP_MAP) {
+        return maps[op->attributes[MAP_FUNCTION]];
+    }
+    if (op->kind == OP_BINARY) {
+        return binaries[op->attributes[BINARY_FUNCTION]];
+    }
+    return op_kind_name(op->kind);
+}
+
 void op_spec_name(char *name, size_t size, const char *names, uint32_t index)
 {
     const char *at = names;

@@ -167,7 +167,7 @@ static void test_parts_of_the_last_reply_count(void **state)
     struct exhibit exhibit;
     struct buffer reply[2];
     uint64_t random = 5;
-    uint64_t seed = 0;
+    uint64_t seed = 5;
     uint32_t part;
 
     (void)state;

@@ -45,16 +45,19 @@ static void commit_batch(struct court *court, const struct exhibit *exhibit, str
     buffer_release(&question);
 }
 
-/* The first operation of a kind that runs in a micro-batch (or joins for a node). */
-static struct op_turn find_op(const struct tape *tape, enum op_kind kind, uint32_t instance,
-                              bool join)
+/* The first operation that runs in a micro-batch (or joins for a node): of a kind, a BINARY of a
+ * function. */
+static struct op_turn find(const struct tape *tape, enum op_kind kind, int64_t function,
+                           uint32_t instance, bool join)
 {
     struct op_turn maker = {0, 0};
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
         bool joins = tape->origins[at].item >= tape->brief->op_count;
 
-        if (tape->ops[at].kind == kind && joins == join &&
+        if (op->kind == kind && joins == join &&
+            (kind != OP_BINARY || op->attributes[BINARY_FUNCTION] == function) &&
             tape->origins[at].item >= tape->brief->repeat.first &&
             descriptor_runs_in(&maker, tape, at, instance)) {
             return maker;
@@ -62,6 +65,17 @@ static struct op_turn find_op(const struct tape *tape, enum op_kind kind, uint32
     }
     fail();
     return maker;
+}
+
+static struct op_turn find_op(const struct tape *tape, enum op_kind kind, uint32_t instance,
+                              bool join)
+{
+    return find(tape, kind, 0, instance, join);
+}
+
+static struct op_turn find_sum(const struct tape *tape, uint32_t instance, bool join)
+{
+    return find(tape, OP_BINARY, BINARY_ADD, instance, join);
 }
 
 static struct evidence_target target_of(struct op_turn maker)
@@ -113,11 +127,11 @@ static void test_lies_in_a_repeat_convict(void **state)
     try_op(court, &exhibit, find_op(tape, OP_BATCH_SAMPLES, TIMES - 1, false));
     try_op(court, &exhibit, find_op(tape, OP_QUANTIZE, 3, false));
     try_op(court, &exhibit, find_op(tape, OP_CONTRACT, 4, false));
-    try_op(court, &exhibit, find_op(tape, OP_ADD, 8, false));  /* a group's first sum */
-    try_op(court, &exhibit, find_op(tape, OP_ADD, 9, false));  /* its second */
-    try_op(court, &exhibit, find_op(tape, OP_ADD, 11, false)); /* its last */
+    try_op(court, &exhibit, find_sum(tape, 8, false));  /* a group's first sum */
+    try_op(court, &exhibit, find_sum(tape, 9, false));  /* its second */
+    try_op(court, &exhibit, find_sum(tape, 11, false)); /* its last */
     for (uint32_t node = 1; node < TIMES / GROUP; node++) {
-        try_op(court, &exhibit, find_op(tape, OP_ADD, node, true));
+        try_op(court, &exhibit, find_sum(tape, node, true));
     }
     try_op(court, &exhibit, (struct op_turn){tape->op_count - 1, 0}); /* the update */
     exhibit_close(&exhibit);
@@ -145,7 +159,7 @@ static void test_any_operation_of_any_shape_is_found(void **state)
                    (struct op_turn){op, (uint32_t)test_random_below(&random, turns)});
         }
         if (shapes[i][0] > shapes[i][1]) {
-            try_op(court, &exhibit, find_op(exhibit.tape, OP_ADD, 1, true));
+            try_op(court, &exhibit, find_sum(exhibit.tape, 1, true));
         }
         exhibit_close(&exhibit);
     }
@@ -172,7 +186,7 @@ static void test_another_instance_proves_nothing(void **state)
     for (int join = 0; join < 2; join++) {
         struct buffer evidence;
 
-        target = target_of(find_op(exhibit.tape, OP_ADD, 3, join == 1));
+        target = target_of(find_sum(exhibit.tape, 3, join == 1));
         court_bring(court, &exhibit.context, 1, 2);
         commit_batch(court, &exhibit, evidence_maker(&target));
         exhibit_evidence(&evidence, &exhibit, &target);
@@ -252,7 +266,7 @@ static void test_walk_leads_into_a_micro_batch_and_to_a_join(void **state)
         struct op_turn op;
 
         walk_open_repeat(&walk, &lie, TIMES, GROUP); /* to see its tape */
-        op = join == 1 ? find_op(walk.dispute.tape, OP_ADD, 2, true)
+        op = join == 1 ? find_sum(walk.dispute.tape, 2, true)
                        : find_op(walk.dispute.tape, OP_CONTRACT, 6, false);
         lie.item = trace_item_of_output(walk.dispute.tape, op, 0);
         walk_close(&walk);

@@ -71,7 +71,7 @@ static void show_another_job(struct accusation *made)
     struct evidence_target target = {0};
     struct exhibit other;
 
-    exhibit_of_kind(&other, OP_ADD, MOOD_WILD, 3);
+    exhibit_of_kind(&other, OP_BINARY, MOOD_WILD, 3);
     buffer_release(&made->evidence);
     exhibit_evidence(&made->evidence, &other, &target);
     exhibit_close(&other);
@@ -705,7 +705,7 @@ static const struct {
 } cheats[HELD_OUT_CHEAT_COUNT] = {
     [HELD_OUT_WINDOW] = {"a number of a held-out batch", OP_BATCH_SAMPLES},
     [HELD_OUT_LOGITS] = {"a number of its logits", OP_CONTRACT},
-    [HELD_OUT_MEAN] = {"half the held-out loss", OP_SCALE},
+    [HELD_OUT_MEAN] = {"half the held-out loss", OP_MAP},
     [HELD_OUT_FIGURE] = {"half the loss in the state", OP_SELECT},
     [HELD_OUT_DATA] = {"other held-out data", OP_BATCH_SAMPLES},
     [HELD_OUT_DUE] = {"other steps that look", OP_SCHEDULE},

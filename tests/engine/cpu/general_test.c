@@ -30,7 +30,7 @@ static void test_every_function_of_one_element_has_the_rules_bits(void **state)
             struct float_case one;
             uint64_t count = length_at(i);
 
-            float_case_init(&one, OP_MAP, 1, &function);
+            float_case_init(&one, OP_MAP, MAP_ATTRIBUTES, (int64_t[]){function, 0});
             float_case_fill(&seed, float_case_input(&one, count), count,
                             i % 3 == 0 ? FLOAT_PLAIN : FLOAT_NASTY);
             float_case_output(&one, count);
@@ -52,7 +52,7 @@ static void test_functions_have_the_rules_bits_where_they_change(void **state)
     for (int64_t function = 0; function < MAP_FUNCTION_COUNT; function++) {
         struct float_case one;
 
-        float_case_init(&one, OP_MAP, 1, &function);
+        float_case_init(&one, OP_MAP, MAP_ATTRIBUTES, (int64_t[]){function, 0});
         float *x = float_case_input(&one, 2 * PLACES * NEAR);
 
         for (int i = 0; i < PLACES * NEAR; i++) {

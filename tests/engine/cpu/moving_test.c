@@ -111,7 +111,7 @@ static void check_in_place(const struct op_case *c, const struct kernel *kernel,
             struct kernel_call call = op_case_kernel_call(c, 2);
             uint32_t id = c->op.inputs[input];
 
-            if (op_in_place(c->op.kind, output, input) &&
+            if (op_in_place(&c->op, output, input) &&
                 c->tensors[id].count == c->tensors[c->op.outputs[output]].count) {
                 call.outputs[output] = c->memory[id];
                 kernel->run(&call);

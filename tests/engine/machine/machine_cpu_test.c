@@ -391,13 +391,15 @@ static void test_poisoned_control_changes_no_model_and_no_single_rule(void **sta
 {
     static const unsigned words[] = {CLEAN_STATE | FLUSH_BOTH, CLEAN_STATE | ROUND_UP};
     static const uint32_t a[1] = {0x00000003}; /* a subnormal */
-    struct op op = {.kind = OP_SCALE, .input_count = 1, .output_count = 1, .attribute_count = 1};
+    struct op op = {
+        .kind = OP_MAP, .input_count = 1, .output_count = 1, .attribute_count = MAP_ATTRIBUTES};
     struct rule_call call = {.op = &op};
     struct model_options options;
     struct small_model clean;
 
     (void)state;
-    op.attributes[SCALE_FACTOR_BITS] = 0x3f000000;
+    op.attributes[MAP_FUNCTION] = MAP_SCALE;
+    op.attributes[MAP_CONSTANT_BITS] = 0x3f000000;
     call.inputs[0] = (struct operand){.memory = a, .dtype = DTYPE_F32, .count = 1};
     small_model_options(&options, MODEL_LLAMA);
     options.schedule = SCHEDULE_COSINE;
@@ -503,7 +505,7 @@ static void test_memory_limit_refuses_before_allocating(void **state)
 
     (void)state;
     error_init(&error);
-    build_after(builder, x, build_unary(builder, OP_GELU, x));
+    build_after(builder, x, build_map(builder, MAP_GELU, x));
     assert_int_equal(builder_finish(&tape, builder, &error), STATUS_OK);
     builder_free(builder);
     options.memory_max = 1 << 20;

@@ -212,7 +212,7 @@ static void test_micro_batches_have_the_bits_of_one_machine(void **state)
  * Gates: the outputs of a layer move to the next part, and the gradients need both factors of each
  * product again, together with tensors that move back in a later leg.
  */
-static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
+static struct tape *gates_tape(enum map_function function, uint32_t layers)
 {
     static const uint64_t dims[2] = {8, 16};
     static const uint64_t square[2] = {16, 16};
@@ -228,7 +228,7 @@ static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
         weights[i] = build_tensor(builder, name, DTYPE_F32, ROLE_STATE, 2, square);
     }
     for (uint32_t i = 0; i < 2 * layers; i += 2) {
-        const uint32_t gate = build_unary(builder, kind, build_linear(builder, x, weights[i]));
+        const uint32_t gate = build_map(builder, function, build_linear(builder, x, weights[i]));
 
         x = build_mul(builder, gate, build_linear(builder, x, weights[i + 1]), 1);
     }
@@ -245,7 +245,7 @@ static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
 /* A part finds every tensor that it needs, also one from a fused group of another device. */
 static void test_moved_tensors_arrive_in_time(void **state)
 {
-    static const enum op_kind kinds[] = {OP_RELU, OP_GELU, OP_SILU};
+    static const enum map_function kinds[] = {MAP_RELU, MAP_GELU, MAP_SILU};
     const struct backend fake = fake_backend();
 
     (void)state;
@@ -256,7 +256,7 @@ static void test_moved_tensors_arrive_in_time(void **state)
 
         start_random(&start, tape, i);
         for (uint32_t parts = 2; parts <= 4; parts++) {
-            hold(&start, &fake, parts, op_kind_name(kinds[i]));
+            hold(&start, &fake, parts, "gates");
         }
         start_release(&start);
         tape_free(tape);

@@ -112,7 +112,7 @@ static const struct range ranges[] = {
 
 static void check_at(const struct range *range, float x)
 {
-    float y = element_map(range->function, x);
+    float y = element_map(range->function, x, 0.0f);
 
     if (x >= range->least && x <= range->most) {
         double error = error_in_ulp(y, range->exact((double)x));
@@ -188,7 +188,7 @@ static void test_angles_near_multiples_of_a_quarter_turn(void **state)
 
 static void check_bits(enum map_function function, float x, uint32_t bits)
 {
-    uint32_t y = real_to_bits(element_map(function, x));
+    uint32_t y = real_to_bits(element_map(function, x, 0.0f));
 
     if (y != bits) {
         fail_msg("function %d at %a is %08x, must be %08x", (int)function, (double)x, y, bits);
@@ -442,12 +442,16 @@ static void test_bits_are_the_pinned_ones(void **state)
         UINT64_C(0x51345fed5104a32c), UINT64_C(0xa78f56af0b3c9628), UINT64_C(0xea8f2d285ec1231d),
         UINT64_C(0x6eea609e3413b414), UINT64_C(0xd2ad7bb4292fdaca), UINT64_C(0xaa14fa6554776fb5),
         UINT64_C(0x4c1999554fbb7241), UINT64_C(0xddcc63861987f931), UINT64_C(0x036c26b40f7e3856),
-        UINT64_C(0x9f67ffcb61897076), UINT64_C(0xf5a637d590856ff7), UINT64_C(0x27457c50ef488e2a)};
+        UINT64_C(0x9f67ffcb61897076), UINT64_C(0xf5a637d590856ff7), UINT64_C(0x27457c50ef488e2a),
+        UINT64_C(0xd5ff25b41634e449), UINT64_C(0xdc6a1ab353ab837c), UINT64_C(0xdbf5a557cc5ae07d),
+        UINT64_C(0xd57ceefba8a73f83)};
     static const uint64_t of_two[BINARY_FUNCTION_COUNT] = {
         UINT64_C(0x8fc759db50d0e4b2), UINT64_C(0x53334ea5c95354d7), UINT64_C(0xedef14b64bdd55c4),
         UINT64_C(0x24235a06b862b2b2), UINT64_C(0x9c385f934f50bfce), UINT64_C(0x9d9887c7bccbe49e),
         UINT64_C(0x48af675d7e8015b5), UINT64_C(0x46185a1669cc6396), UINT64_C(0xcfe269cb6e76396a),
-        UINT64_C(0x8f5906d2bad668a9), UINT64_C(0xbfab28cd1dc9add5)};
+        UINT64_C(0x8f5906d2bad668a9), UINT64_C(0xbfab28cd1dc9add5), UINT64_C(0x9acc09eeaea61bce),
+        UINT64_C(0x8f136968e70d6ba0), UINT64_C(0x07fd2e5921be1eae), UINT64_C(0x9dd1dbf60096cbb1),
+        UINT64_C(0xf228d2e3c505be69)};
 
     (void)state;
     for (int function = 0; function < MAP_FUNCTION_COUNT; function++) {
@@ -455,7 +459,7 @@ static void test_bits_are_the_pinned_ones(void **state)
 
         for (uint64_t bits = 0; bits >> 32 == 0; bits += 12343) {
             digest = add_to_digest(
-                digest, element_map((enum map_function)function, float_of((uint32_t)bits)));
+                digest, element_map((enum map_function)function, float_of((uint32_t)bits), 0.75f));
         }
         check_digest("function", function, digest, of_one[function]);
     }

@@ -62,11 +62,11 @@ static uint64_t hook_size(const void *context, const struct op *op, uint32_t out
     return temper->large_q && op->kind == OP_QUANTIZE && output == 2 ? 3 * size + 64 : size;
 }
 
-static bool hook_in_place(const void *context, enum op_kind kind, uint32_t output, uint32_t input)
+static bool hook_in_place(const void *context, const struct op *op, uint32_t output, uint32_t input)
 {
     const struct temper *temper = ((const struct setting *)context)->temper;
 
-    return temper->in_place_always || op_in_place(kind, output, input);
+    return temper->in_place_always || op_in_place(op, output, input);
 }
 
 static bool hook_may_omit(const void *context, enum op_kind kind)
@@ -318,7 +318,7 @@ static bool takes_over(const struct judge *judge, uint32_t at, uint32_t earlier,
     }
     return slot != NEVER && output != NEVER && !judge->temper->in_place_never &&
            judge->plan.places[earlier] == judge->plan.places[later] &&
-           hook_in_place(&judge->setting, op->kind, output, slot);
+           hook_in_place(&judge->setting, op, output, slot);
 }
 
 static bool share_bytes(const struct judge *judge, uint32_t a, uint32_t b)

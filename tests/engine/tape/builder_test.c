@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/view.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/test.h"
 
@@ -176,14 +177,15 @@ static void test_operation_that_does_not_fit_names_its_scope(void **state)
     uint32_t a = state_of(builder, "a", 2, 3);
     uint32_t b = state_of(builder, "b", 3, 4);
     uint32_t inputs[2] = {a, b};
-    struct op op = op_begin(OP_SQUARED_ERROR, 2, inputs);
+    struct op op = op_begin(OP_BINARY, 2, inputs);
     struct output_shape shape = shape_like(builder, a);
 
     (void)state;
     build_scope(builder, "h.7");
+    binary_set(&op, BINARY_SQUARED_ERROR, 6, 1, 6);
     op.output_count = 1;
     build_op(builder, &op, &shape);
-    assert_failed(builder, "h.7: operation 0: squared-error: b 'b' has 12 elements, must have 6");
+    assert_failed(builder, "h.7: operation 0: binary: b 'b' has 12 elements, must have 6");
 }
 
 static void test_products_that_do_not_fit_are_refused(void **state)
@@ -290,8 +292,8 @@ static void test_every_call_survives_a_failed_builder(void **state)
     (void)build_add(builder, 0, 0, 1);
     (void)build_mul(builder, 0, 0, 1);
     (void)build_scale(builder, 0, 1.0f);
-    (void)build_unary(builder, OP_RELU, 0);
-    (void)build_unary_grad(builder, OP_RELU_GRAD, 0, 0);
+    (void)build_map(builder, MAP_RELU, 0);
+    (void)build_binary(builder, BINARY_ADD, 0, 0);
     (void)build_expand(builder, 0, 1, 2, dims);
     build_split(builder, parts, 2, 0);
     (void)build_layer_norm(builder, 0, 0, 0, 1e-5f);

@@ -362,12 +362,12 @@ static void leave_unmade(struct tape *tape)
 static void test_cycles_and_overwriting_are_refused(void **state)
 {
     static const struct spoiled table[] = {
-        {read_itself, "operation 4 (scale) reads 'loss' before it is made"},
+        {read_itself, "operation 4 (map) reads 'loss' before it is made"},
         {read_later, "operation 3 (row-sum) reads 'x' before it is made"},
-        {read_nothing, "operation 4: scale: input 0 names tensor 13 of 13"},
-        {write_nothing, "operation 4: scale: output 0 names tensor 4294967295"},
-        {make_twice, "operation 4 (scale) makes 'row-sum.sum', which exists already"},
-        {make_state, "operation 5 (scale) makes 'x', which exists already"},
+        {read_nothing, "operation 4: map: input 0 names tensor 13 of 13"},
+        {write_nothing, "operation 4: map: output 0 names tensor 4294967295"},
+        {make_twice, "operation 4 (map) makes 'row-sum.sum', which exists already"},
+        {make_state, "operation 5 (map) makes 'x', which exists already"},
         {make_same_twice_in_one, "operation 3 (row-sum) makes 'row-sum.part'"},
         {leave_unmade, "no operation makes 'x'"},
     };
@@ -408,7 +408,7 @@ static void test_unsound_operations_are_named(void **state)
         {wrong_shape, "operation 2: contract"},
         {wrong_attribute, "operation 3: row-sum: rows is -1"},
         {huge_attribute, "operation 2: contract: k is"},
-        {too_many_inputs, "operation 4: scale: 2 inputs"},
+        {too_many_inputs, "operation 4: map: 2 inputs"},
     };
 
     (void)state;
@@ -656,8 +656,8 @@ static void test_text_shows_names_attributes_and_numbers(void **state)
               "%8 f32[4,3] = contract qa=%4 ea=%3 qb=%7 eb=%6, b0 1, b1 1, m0 1, m1 4, n0 1, n1 3,"
               " sb0 0, sb1 0, sm0 0, sm1 3, sn0 0, sn1 1, k 40, bits 14, block 16, causal 0\n"
               "%9 f32[1,1], %10 f32[1] = row-sum x=%8, rows 1, columns 12\n"
-              "%11 'loss' f32[1] = scale a=%10, factor 0.0833333358\n"
-              "%12 f32[4,40] = scale a=%0 'x', factor 0.5\n"
+              "%11 'loss' f32[1] = scale x=%10, constant 0.0833333358\n"
+              "%12 f32[4,40] = scale x=%0 'x', constant 0.5\n"
               "loss %11\n");
     free(text);
     tape_free(tape);

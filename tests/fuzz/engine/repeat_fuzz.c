@@ -31,6 +31,11 @@ static void insist(bool holds, const char *what)
     }
 }
 
+static bool is_sum(const struct op *op)
+{
+    return op->kind == OP_BINARY && op->attributes[BINARY_FUNCTION] == BINARY_ADD;
+}
+
 /* Three states that a body may hand on: a counter, and two that are summed or replaced. */
 static struct tape *plain_tape(void)
 {
@@ -102,7 +107,7 @@ static void check_origins(const struct tape *tape)
         const struct op_origin *origin = &tape->origins[at];
 
         if (origin->item >= brief->op_count) {
-            insist(tape->ops[at].kind == OP_ADD, "a join that does not add");
+            insist(is_sum(&tape->ops[at]), "a join that does not add");
             joins++;
             continue;
         }

@@ -94,21 +94,18 @@ static void open_sum(struct giant *giant, enum op_kind kind, int64_t k, int64_t 
     struct giant_tensor ones[3] = {{q, elements, 1}, {DTYPE_I16, 2 * row, 13}, {DTYPE_F32, 2, 0}};
     struct op op = {.kind = kind, .output_count = 1};
 
-    switch ((int)kind) {
-    case OP_CONTRACT:
+    if (kind == OP_CONTRACT) {
         op.input_count = 4;
         op.attribute_count = CONTRACT_ATTRIBUTES;
         memcpy(op.attributes, (int64_t[]){1, 1, 1, 2, 1, 2, 0, 0, 0, 2, 0, 1, k, bits, block, 0},
                CONTRACT_ATTRIBUTES * sizeof(int64_t));
         giant_open(giant, &op, product);
-        return;
-    case OP_CONTRACT_ONES:
+    } else if (kind == OP_CONTRACT_ONES) {
         op.input_count = 2;
         op.attribute_count = ONES_ATTRIBUTES;
         memcpy(op.attributes, (int64_t[]){2, k, bits, block}, ONES_ATTRIBUTES * sizeof(int64_t));
         giant_open(giant, &op, ones);
-        return;
-    default:
+    } else {
         op.input_count = 3;
         op.attribute_count = ONEHOT_ATTRIBUTES;
         memcpy(op.attributes, (int64_t[]){2, 2, k, bits, block},

@@ -561,7 +561,7 @@ static void check_damaged(const struct exhibit *exhibit, const struct buffer *by
 /* A bit of an element number is no forgery: it says which element is judged, and may be right. */
 static void test_no_changed_or_cut_evidence_is_upheld(void **state)
 {
-    static const enum op_kind kinds[] = {OP_ADD, OP_CONTRACT_ONES, OP_SCHEDULE, OP_SQUARED_ERROR};
+    static const enum op_kind kinds[] = {OP_BINARY, OP_CONTRACT_ONES, OP_SCHEDULE, OP_MAP};
 
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -608,7 +608,7 @@ static void test_damaged_evidence_of_ends_is_refused(void **state)
 
     (void)state;
     error_init(&error);
-    exhibit_of_kind(&exhibit, OP_ADD, MOOD_WILD, 1);
+    exhibit_of_kind(&exhibit, OP_BINARY, MOOD_WILD, 1);
     for (int kind = EVIDENCE_FIRST_STATE; kind <= EVIDENCE_NEXT_STATE; kind++) {
         buffer_init(&bytes, EVIDENCE_SIZE_MAX);
         assert_int_equal(evidence_write_state(&bytes, exhibit.tape, &exhibit.source,

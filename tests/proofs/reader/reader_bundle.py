@@ -12,7 +12,7 @@ from reader import (TYPES, LEAF_SIZE, Refused, job_id, leaf_hash, list_header, l
 
 ROLE_STATE, ROLE_DATA, ROLE_CONSTANT, ROLE_INPUT = 1, 2, 3, 4
 NONE = 0xFFFFFFFF
-REPEATED, ADD = 0x4000, 12  # added to the kind of an operation; the kind of an addition
+REPEATED, BINARY = 0x4000, 34  # added to the kind of an operation; the kind of a sum
 NEVER = 2**64 - 1
 
 
@@ -101,7 +101,11 @@ class Repeat:
              "accumulators that nobody makes")
         self.base = (sum(t.role == ROLE_STATE for t in tensors)
                      + sum(len(outputs) for *_, outputs in operations[:self.first]))
-        self.block = sum(len(outputs) for *_, outputs in operations[self.first:self.behind])
+        carried = {after for _, after, _ in self.carries}
+        outputs = [i for *_, outputs in operations[self.first:self.behind] for i in outputs]
+        self.handed = [i for i in outputs if i in carried]
+        self.kept = [i for i in outputs if i not in carried]
+        self.block = len(self.handed)
         self.sums = [after for _, after, joined in self.carries if joined]
         self.more = (self.times - 1) * self.block + (self.groups - 1) * len(self.sums)
 
@@ -126,11 +130,13 @@ class Repeat:
         for start, after, joined in self.carries:
             if i == start:
                 return 3 if joined else 2, places[i], places[after] - self.base
-        return (1, places[i] - self.base, 0) if i in self.made else (0, places[i], 0)
+        if i in self.made:
+            return (1, self.handed.index(i), 0) if i in self.handed else (4, self.kept.index(i), 0)
+        return 0, places[i], 0
 
     def suffix(self, ways):
-        return struct.pack(">5I", self.base, self.times, self.group, self.block,
-                           len(self.sums)) + b"".join(struct.pack(">BI", way, other)
+        return struct.pack(">6I", self.base, self.times, self.group, self.block, len(self.sums),
+                           len(self.kept)) + b"".join(struct.pack(">BI", way, other)
                                                       for way, _, other in ways)
 
 
@@ -146,9 +152,12 @@ def places_of(tensors, operations, repeat=None):
         if repeat and number == repeat.behind:
             item += repeat.more
         for i in outputs:
-            places[i], item = item, item + 1
+            if not repeat or i not in repeat.kept:
+                places[i], item = item, item + 1
     if repeat and repeat.behind == len(operations):
         item += repeat.more
+    if repeat:
+        places.update((i, item + at) for at, i in enumerate(repeat.kept))
     return places, item
 
 
@@ -183,9 +192,10 @@ def descriptors(tensors, operations, states, repeat=None):
             items.append(descriptor(tensors, operation, [last[i] for i in operands]))
     for number, after in enumerate(repeat.sums if repeat and repeat.groups > 1 else []):
         other = places[after] - repeat.base
-        items.append(descriptor(tensors, (ADD, (1, tensors[after].count), (after, after), (after,)),
+        view = (1, 1, 1, tensors[after].count, 0, 0, 0, 1, 0, 0, 0, 1)
+        items.append(descriptor(tensors, (BINARY, (0, *view), (after, after), (after,)),
                                 [number] * 3, REPEATED)
-                     + repeat.suffix([(5, number, other), (6, number, other), (4, number, 0)]))
+                     + repeat.suffix([(6, number, other), (7, number, other), (5, number, 0)]))
     places = last
     for k, (before, after, kind, bits) in enumerate(states):
         items.append(struct.pack(">HIII", 0xFFFF, k, len(states), places[after])

@@ -12,6 +12,7 @@
 #include "engine/ops/element.h"
 #include "engine/ops/fold.h"
 #include "engine/ops/scalar.h"
+#include "engine/ops/view.h"
 #include "engine/rules/rules.h"
 #include "tests/race/race.h"
 #include "tests/support/device/emulator.h"

@@ -80,40 +80,32 @@ static void count_row_numbers(struct traffic *traffic, const struct rows_args *a
 {
     const uint64_t all = args->rows * args->columns;
 
-    switch ((int)args->kind) {
-    case OP_LAYER_NORM:
+    const uint32_t kind = args->kind;
+
+    if (kind == OP_LAYER_NORM) {
         traffic->read += 4 * 2 * args->columns;
         traffic->written +=
             4 * ((args->outputs[1] != NULL) + (args->outputs[3] != NULL)) * args->rows +
             4 * all * (args->outputs[4] != NULL);
-        break;
-    case OP_RMS_NORM:
+    } else if (kind == OP_RMS_NORM) {
         traffic->read += 4 * args->columns;
         traffic->written +=
             4 * (args->outputs[1] != NULL) * args->rows + 4 * all * (args->outputs[2] != NULL);
-        break;
-    case OP_LAYER_NORM_GRAD:
-    case OP_RMS_NORM_GRAD: {
-        const uint32_t main = args->kind == OP_LAYER_NORM_GRAD ? 4 : 2;
+    } else if (kind == OP_LAYER_NORM_GRAD || kind == OP_RMS_NORM_GRAD) {
+        const uint32_t main = kind == OP_LAYER_NORM_GRAD ? 4 : 2;
 
         traffic->read += 4 * (args->columns + main / 2 * args->rows);
         traffic->written +=
             4 * all * ((args->outputs[main] != NULL) + (args->outputs[main + 1] != NULL));
-        break;
-    }
-    case OP_SOFTMAX:
+    } else if (kind == OP_SOFTMAX) {
         traffic->written += 4 * all * ((args->outputs[2] != NULL) + (args->outputs[5] != NULL));
-        break;
-    case OP_SOFTMAX_GRAD:
+    } else if (kind == OP_SOFTMAX_GRAD) {
         traffic->written += 4 * all;
-        break;
-    case OP_CROSS_ENTROPY:
+    } else if (kind == OP_CROSS_ENTROPY) {
         traffic->read += 4 * args->rows;
         traffic->written += 4 * all * (args->outputs[2] != NULL) + 4 * 3 * args->rows;
-        break;
-    default:
+    } else {
         traffic->written += 4 * args->rows;
-        break;
     }
 }
 
@@ -136,31 +128,24 @@ static void count_rows(struct traffic *traffic, const struct rows_args *args)
     const uint64_t seen = 4 * visible_elements(args->rows, args->columns, args->causal);
     const uint64_t row = 4 * args->columns;
 
-    switch ((int)args->kind) {
-    case OP_LAYER_NORM:
+    const uint32_t kind = args->kind;
+
+    if (kind == OP_LAYER_NORM) {
         count_looks(traffic, 3, seen, row);
-        break;
-    case OP_RMS_NORM:
-    case OP_CROSS_ENTROPY:
+    } else if (kind == OP_RMS_NORM || kind == OP_CROSS_ENTROPY) {
         count_looks(traffic, 2, seen, row);
-        break;
-    case OP_LAYER_NORM_GRAD:
+    } else if (kind == OP_LAYER_NORM_GRAD) {
         count_looks(traffic, 3, seen, row);
         count_looks(traffic, 2, seen, row);
-        break;
-    case OP_RMS_NORM_GRAD:
-    case OP_SOFTMAX_GRAD:
+    } else if (kind == OP_RMS_NORM_GRAD || kind == OP_SOFTMAX_GRAD) {
         count_looks(traffic, 2, seen, row);
         count_looks(traffic, 2, seen, row);
-        break;
-    case OP_SOFTMAX:
+    } else if (kind == OP_SOFTMAX) {
         /* The exponentials are written where p will be. */
         count_looks(traffic, 3, seen, row);
         traffic->again += args->outputs[2] == NULL ? seen : 0;
-        break;
-    default:
+    } else {
         count_looks(traffic, 1, seen, row);
-        break;
     }
     count_row_numbers(traffic, args);
 }
@@ -482,20 +467,16 @@ static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op
     for (uint32_t i = 0; i < op->output_count; i++) {
         made += cuda_tensor_bytes(tape, op->outputs[i]);
     }
-    switch ((int)op->kind) {
-    case OP_SOFTMAX:
-    case OP_SOFTMAX_GRAD:
+    if (op->kind == OP_SOFTMAX || op->kind == OP_SOFTMAX_GRAD) {
         return 4 * visible_elements((uint64_t)op->attributes[ROWS],
                                     (uint64_t)op->attributes[COLUMNS],
                                     (uint64_t)op->attributes[SOFTMAX_CAUSAL]);
-    case OP_GATHER:
-    case OP_SCHEDULE:
-    case OP_BATCH_TOKENS:
-    case OP_BATCH_SAMPLES:
-        return least_of(size, made);
-    default:
-        return size;
     }
+    if (op->kind == OP_GATHER || op->kind == OP_SCHEDULE || op->kind == OP_BATCH_TOKENS ||
+        op->kind == OP_BATCH_SAMPLES) {
+        return least_of(size, made);
+    }
+    return size;
 }
 
 /* q tensors lie packed: what an operation reads of them is what another wrote. */

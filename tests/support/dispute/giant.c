@@ -278,19 +278,14 @@ static void open_quantize(struct giant *giant, int64_t k, int64_t block, uint32_
 void giant_open_long(struct giant *giant, enum op_kind kind, int64_t k, int64_t block, int exponent,
                      uint32_t found)
 {
-    switch ((int)kind) {
-    case OP_CONTRACT:
+    if (kind == OP_CONTRACT) {
         open_contract(giant, k, block, (uint32_t)exponent, found);
-        return;
-    case OP_CONTRACT_ONES:
+    } else if (kind == OP_CONTRACT_ONES) {
         open_ones(giant, k, block, (uint32_t)exponent, found);
-        return;
-    case OP_CONTRACT_ONEHOT:
+    } else if (kind == OP_CONTRACT_ONEHOT) {
         open_onehot(giant, k, block, (uint32_t)exponent, found);
-        return;
-    default:
+    } else {
         open_quantize(giant, k, block, (uint32_t)exponent, found);
-        return;
     }
 }
 

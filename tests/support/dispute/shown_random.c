@@ -130,12 +130,12 @@ static enum dtype token_type(uint64_t *seed)
 
 /* ---- kinds ---------------------------------------------------------------- */
 
-static void make_schedule(struct shown_case *shown, uint64_t *seed)
+static void make_schedule(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t columns = pick(seed, 1, 5);
     int64_t rows = pick(seed, 1, 300);
 
-    shown_case_init(shown, OP_SCHEDULE, 2, 1);
+    shown_case_init(shown, kind, 2, 1);
     attribute(shown, columns);
     attribute(shown, pick(seed, 0, columns - 1));
     (void)floats(shown, 0, seed, (uint64_t)(rows * columns));
@@ -146,12 +146,12 @@ static void make_schedule(struct shown_case *shown, uint64_t *seed)
     outputs(shown, 1, DTYPE_F32, DTYPE_F32);
 }
 
-static void make_batch_tokens(struct shown_case *shown, uint64_t *seed)
+static void make_batch_tokens(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t batch = pick(seed, 1, 6);
     int64_t length = pick(seed, 1, 40);
 
-    shown_case_init(shown, OP_BATCH_TOKENS, 2, 2);
+    shown_case_init(shown, kind, 2, 2);
     attribute(shown, batch);
     attribute(shown, length);
     seed_attributes(shown, seed);
@@ -161,13 +161,13 @@ static void make_batch_tokens(struct shown_case *shown, uint64_t *seed)
     outputs(shown, (uint64_t)(batch * length), DTYPE_U32, DTYPE_U32);
 }
 
-static void make_batch_samples(struct shown_case *shown, uint64_t *seed)
+static void make_batch_samples(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t batch = pick(seed, 1, 6);
     int64_t width = pick(seed, 1, 40);
     int64_t samples = pick(seed, 1, 90);
 
-    shown_case_init(shown, OP_BATCH_SAMPLES, 3, 2);
+    shown_case_init(shown, kind, 3, 2);
     attribute(shown, batch);
     attribute(shown, width);
     seed_attributes(shown, seed);
@@ -183,11 +183,11 @@ static void make_batch_samples(struct shown_case *shown, uint64_t *seed)
     (void)shown_case_tensor(shown, 4, DTYPE_U32, (uint64_t)batch);
 }
 
-static void make_dropout(struct shown_case *shown, uint64_t *seed)
+static void make_dropout(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     uint64_t count = (uint64_t)pick(seed, 1, 1000);
 
-    shown_case_init(shown, OP_DROPOUT, 2, 1);
+    shown_case_init(shown, kind, 2, 1);
     attribute(shown, (uint32_t)test_random(seed));
     float_attribute(shown, seed);
     seed_attributes(shown, seed);
@@ -196,13 +196,13 @@ static void make_dropout(struct shown_case *shown, uint64_t *seed)
     outputs(shown, count, DTYPE_F32, DTYPE_F32);
 }
 
-static void make_witness(struct shown_case *shown, uint64_t *seed)
+static void make_witness(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t vocabulary = pick(seed, 1, 60);
     int64_t width = pick(seed, 1, 70);
     int64_t rows = pick(seed, 1, 300);
 
-    shown_case_init(shown, OP_GATHER, 2, 1);
+    shown_case_init(shown, kind, 2, 1);
     attribute(shown, vocabulary);
     attribute(shown, width);
     reals(shown, 0, seed, (uint64_t)(vocabulary * width));
@@ -229,12 +229,12 @@ static void make_parts(struct shown_case *shown, uint64_t *seed, enum op_kind ki
     (void)floats(shown, kind == OP_SPLIT ? 0 : parts, seed, (uint64_t)(rows * whole));
 }
 
-static void make_expand(struct shown_case *shown, uint64_t *seed)
+static void make_expand(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t divisor = pick(seed, 1, 20);
     int64_t modulus = pick(seed, 1, 600);
 
-    shown_case_init(shown, OP_EXPAND, 1, 1);
+    shown_case_init(shown, kind, 1, 1);
     attribute(shown, divisor);
     attribute(shown, modulus);
     (void)floats(shown, 0, seed, (uint64_t)modulus);
@@ -286,28 +286,23 @@ static void make_windows(struct shown_case *shown, uint64_t *seed, enum op_kind 
     uint64_t windows = (uint64_t)(image.batch * image.y.out * image.x.out * image.channels);
     uint64_t inside = (uint64_t)(image.y.kernel * image.x.kernel);
 
-    switch ((int)kind) {
-    case OP_IM2COL:
-        (void)floats(shown, 0, seed, picture);
-        outputs(shown, windows * inside, DTYPE_F32, DTYPE_F32);
+    if (kind == OP_IM2COL || kind == OP_COL2IM) {
+        const bool spreads = kind == OP_IM2COL;
+
+        (void)floats(shown, 0, seed, spreads ? picture : windows * inside);
+        outputs(shown, spreads ? windows * inside : picture, DTYPE_F32, DTYPE_F32);
         return;
-    case OP_COL2IM:
-        (void)floats(shown, 0, seed, windows * inside);
-        outputs(shown, picture, DTYPE_F32, DTYPE_F32);
-        return;
-    case OP_MAX_POOL_GRAD:
-        numbers(shown, 0, seed, windows, inside + 1);
-        (void)floats(shown, 1, seed, windows);
-        outputs(shown, picture, DTYPE_F32, DTYPE_F32);
-        return;
-    case OP_MEAN_POOL_GRAD:
-        (void)floats(shown, 0, seed, windows);
-        outputs(shown, picture, DTYPE_F32, DTYPE_F32);
-        return;
-    default:
+    }
+    if (kind == OP_MAX_POOL || kind == OP_MEAN_POOL) {
         (void)floats(shown, 0, seed, picture);
         outputs(shown, windows, DTYPE_F32, DTYPE_U32);
+        return;
     }
+    if (kind == OP_MAX_POOL_GRAD) {
+        numbers(shown, 0, seed, windows, inside + 1);
+    }
+    (void)floats(shown, kind == OP_MAX_POOL_GRAD ? 1 : 0, seed, windows);
+    outputs(shown, picture, DTYPE_F32, DTYPE_F32);
 }
 
 /* ---- contraction ----------------------------------------------------------- */
@@ -405,7 +400,7 @@ static void random_integers(struct shown_case *shown, uint32_t number, uint64_t 
     }
 }
 
-static void make_quantize(struct shown_case *shown, uint64_t *seed)
+static void make_quantize(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t dims[6];
     uint64_t count = 1;
@@ -413,7 +408,7 @@ static void make_quantize(struct shown_case *shown, uint64_t *seed)
     const bool shifted = chance(seed, 2);
     const uint32_t out = shifted ? 2 : 1; /* the first output's operand */
 
-    shown_case_init(shown, OP_QUANTIZE, shifted ? 2 : 1, 3);
+    shown_case_init(shown, kind, shifted ? 2 : 1, 3);
     for (int i = 0; i < 6; i++) {
         dims[i] = chance(seed, 3) ? 1 : pick(seed, 1, 3);
     }
@@ -448,13 +443,13 @@ static void make_quantize(struct shown_case *shown, uint64_t *seed)
     }
 }
 
-static void make_equilibrate(struct shown_case *shown, uint64_t *seed)
+static void make_equilibrate(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     const bool pair = chance(seed, 2);
     int64_t rows = pick(seed, 1, 40);
     int64_t widths[2] = {pick(seed, 1, 700), pair ? pick(seed, 1, 30) : 0};
 
-    shown_case_init(shown, OP_EQUILIBRATE, pair ? 2 : 1, 2);
+    shown_case_init(shown, kind, pair ? 2 : 1, 2);
     attribute(shown, rows);
     attribute(shown, widths[0]);
     attribute(shown, widths[1]);
@@ -466,13 +461,13 @@ static void make_equilibrate(struct shown_case *shown, uint64_t *seed)
     shown_case_compute(shown);
 }
 
-static void make_contract(struct shown_case *shown, uint64_t *seed)
+static void make_contract(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     int64_t dims[6];
     int64_t k = random_k(seed);
     int64_t bits = random_bits(seed);
 
-    shown_case_init(shown, OP_CONTRACT, 4, 1);
+    shown_case_init(shown, kind, 4, 1);
     for (int i = 0; i < 6; i++) {
         dims[i] = chance(seed, 3) ? 1 : pick(seed, 1, 4);
         shown->op.attributes[i] = dims[i];
@@ -522,58 +517,52 @@ static void make_sums(struct shown_case *shown, uint64_t *seed, enum op_kind kin
             DTYPE_F32);
 }
 
+static void make_step_next(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
+{
+    shown_case_init(shown, kind, 1, 1);
+    any_bytes(shown, 0, seed, DTYPE_U32, 1);
+    outputs(shown, 1, DTYPE_U32, DTYPE_U32);
+}
+
+static void make_fill(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
+{
+    shown_case_init(shown, kind, 0, 1);
+    float_attribute(shown, seed);
+    outputs(shown, (uint64_t)pick(seed, 1, 900), DTYPE_F32, DTYPE_F32);
+}
+
+typedef void maker(struct shown_case *shown, uint64_t *seed, enum op_kind kind);
+
 void shown_random(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
-    switch ((int)kind) {
-    case OP_STEP_NEXT:
-        shown_case_init(shown, kind, 1, 1);
-        any_bytes(shown, 0, seed, DTYPE_U32, 1);
-        outputs(shown, 1, DTYPE_U32, DTYPE_U32);
-        break;
-    case OP_SCHEDULE:
-        make_schedule(shown, seed);
-        break;
-    case OP_FILL:
-        shown_case_init(shown, kind, 0, 1);
-        float_attribute(shown, seed);
-        outputs(shown, (uint64_t)pick(seed, 1, 900), DTYPE_F32, DTYPE_F32);
-        break;
-    case OP_BATCH_TOKENS:
-        make_batch_tokens(shown, seed);
-        break;
-    case OP_BATCH_SAMPLES:
-        make_batch_samples(shown, seed);
-        break;
-    case OP_DROPOUT:
-        make_dropout(shown, seed);
-        break;
-    case OP_GATHER:
-        make_witness(shown, seed);
-        break;
-    case OP_SPLIT:
-    case OP_CONCAT:
-        make_parts(shown, seed, kind);
-        break;
-    case OP_EXPAND:
-        make_expand(shown, seed);
-        break;
-    case OP_QUANTIZE:
-        make_quantize(shown, seed);
-        break;
-    case OP_EQUILIBRATE:
-        make_equilibrate(shown, seed);
-        return;
-    case OP_CONTRACT:
-        make_contract(shown, seed);
-        break;
-    case OP_CONTRACT_ONES:
-    case OP_CONTRACT_ONEHOT:
-        make_sums(shown, seed, kind);
-        break;
-    default:
-        make_windows(shown, seed, kind);
+    static maker *const makers[OP_KIND_COUNT] = {
+        [OP_STEP_NEXT] = make_step_next,
+        [OP_SCHEDULE] = make_schedule,
+        [OP_FILL] = make_fill,
+        [OP_BATCH_TOKENS] = make_batch_tokens,
+        [OP_BATCH_SAMPLES] = make_batch_samples,
+        [OP_DROPOUT] = make_dropout,
+        [OP_GATHER] = make_witness,
+        [OP_SPLIT] = make_parts,
+        [OP_CONCAT] = make_parts,
+        [OP_EXPAND] = make_expand,
+        [OP_QUANTIZE] = make_quantize,
+        [OP_EQUILIBRATE] = make_equilibrate,
+        [OP_CONTRACT] = make_contract,
+        [OP_CONTRACT_ONES] = make_sums,
+        [OP_CONTRACT_ONEHOT] = make_sums,
+        [OP_IM2COL] = make_windows,
+        [OP_COL2IM] = make_windows,
+        [OP_MAX_POOL] = make_windows,
+        [OP_MAX_POOL_GRAD] = make_windows,
+        [OP_MEAN_POOL] = make_windows,
+        [OP_MEAN_POOL_GRAD] = make_windows,
+    };
+
+    makers[kind](shown, seed, kind);
+    if (kind != OP_EQUILIBRATE) {
+        shown_case_check(shown);
     }
-    shown_case_check(shown);
 }
 
 struct shown_target shown_random_target(const struct shown_case *shown, uint64_t *seed)

@@ -309,11 +309,11 @@ struct address anvil_deploy_seeds(struct rpc *rpc, uint32_t number)
     return anvil_deploy(rpc, number, HEADER_SEEDS_CODE, &delay, "0x0");
 }
 
+#define RULES_CODE(name, code) (code),
+
 struct address anvil_deploy_examiner(struct rpc *rpc, uint32_t number)
 {
-    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
-                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE,
-                                        RULES_GENERAL_CODE};
+    static const char *const rules[] = {RULES_CONTRACTS(RULES_CODE)};
     enum { COUNT = sizeof(rules) / sizeof(rules[0]) };
     struct address addresses[COUNT];
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "chain/contracts/compiled/rules_code.h"
 #include "tests/contracts/jury_code.h"
 #include "tests/support/game/contract_call.h"
 
@@ -32,6 +33,48 @@ void jury_close(struct jury *jury)
 struct address jury_deploy(struct jury *jury, const char *code)
 {
     return anvil_deploy(jury->rpc, 0, code, NULL, "0x0");
+}
+
+#define RULES_CODE(name, code) (code),
+
+void jury_deploy_rules(struct jury *jury, struct jury_rules *rules)
+{
+    static const char *const codes[JURY_CONTRACTS] = {RULES_CONTRACTS(RULES_CODE)};
+
+    for (uint32_t i = 0; i < JURY_CONTRACTS; i++) {
+        rules->contracts[i] = jury_deploy(jury, codes[i]);
+    }
+}
+
+#define OP_LEDGER(reads, contract)                                JURY_##contract
+#define CONTRACT(NAME, text, spec, rules, gradient, plan, ledger) [OP_##NAME] = (ledger),
+
+enum jury_contract jury_contract_of(enum op_kind kind)
+{
+    static const enum jury_contract contracts[OP_KIND_COUNT] = {OP_LIST(CONTRACT)};
+
+    return contracts[kind];
+}
+
+const struct address *jury_rules_of(const struct jury_rules *rules, enum op_kind kind)
+{
+    return &rules->contracts[jury_contract_of(kind)];
+}
+
+#define CODE_CONTRACT(NAME, text, contract) JURY_##contract,
+
+const struct address *jury_rules_of_op(const struct jury_rules *rules, const struct op *op)
+{
+    static const enum jury_contract maps[] = {OP_MAP_CODES(CODE_CONTRACT)};
+    static const enum jury_contract binaries[] = {OP_BINARY_CODES(CODE_CONTRACT)};
+
+    if (op->kind == OP_MAP) {
+        return &rules->contracts[maps[op->attributes[MAP_FUNCTION]]];
+    }
+    if (op->kind == OP_BINARY) {
+        return &rules->contracts[binaries[op->attributes[BINARY_FUNCTION]]];
+    }
+    return jury_rules_of(rules, op->kind);
 }
 
 void jury_add(struct jury *jury, const uint8_t *evidence, size_t size)

@@ -35,6 +35,20 @@ void jury_close(struct jury *jury);
 /* code is one of the contracts in chain/contracts/compiled/rules_code.h. */
 struct address jury_deploy(struct jury *jury, const char *code);
 
+/* The contracts of rules, as OP_CONTRACTS has them. */
+#define JURY_CONTRACT(NAME, file) JURY_##NAME,
+enum jury_contract { OP_CONTRACTS(JURY_CONTRACT) JURY_CONTRACTS };
+struct jury_rules {
+    struct address contracts[JURY_CONTRACTS];
+};
+
+void jury_deploy_rules(struct jury *jury, struct jury_rules *rules);
+
+/* The one that has the rules of a kind; of some function codes another one has them. */
+enum jury_contract jury_contract_of(enum op_kind kind);
+const struct address *jury_rules_of(const struct jury_rules *rules, enum op_kind kind);
+const struct address *jury_rules_of_op(const struct jury_rules *rules, const struct op *op);
+
 /* Evidence of an element, or of a part of one. */
 void jury_add(struct jury *jury, const uint8_t *evidence, size_t size);
 void jury_add_case(struct jury *jury, const struct shown_case *shown,

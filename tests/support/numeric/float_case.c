@@ -242,7 +242,7 @@ static void run_kernel(struct float_case *one, const struct kernel *kernel, int 
 
 static bool fits_in_place(const struct float_case *one, uint32_t output, uint32_t input)
 {
-    return op_in_place(one->op.kind, output, input) &&
+    return op_in_place(&one->op, output, input) &&
            output_count(one, output) == one->tensors[input].count;
 }
 

@@ -4,8 +4,8 @@
  *
  *     struct float_case one;
  *
- *     float_case_init(&one, OP_ADD, 2, (int64_t[]){1, 5});
- *     float_case_fill(&seed, float_case_input(&one, 20), 20, FLOAT_NASTY);
+ *     float_case_init(&one, OP_EXPAND, 2, (int64_t[]){1, 5});
+ *     float_case_fill(&seed, float_case_input(&one, 5), 5, FLOAT_NASTY);
  *     ...
  *     float_case_output(&one, 20);
  *     float_case_check(&one);

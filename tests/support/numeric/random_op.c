@@ -1,6 +1,7 @@
 /* random_op.c - see random_op.h. */
 #include "tests/support/numeric/random_op.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,8 +118,9 @@ static enum dtype token_type(struct maker *maker)
 
 /* ---- where a step begins, moving, element by element --------------------- */
 
-static void make_batch(struct maker *maker, bool samples)
+static void make_batch(struct maker *maker)
 {
+    const bool samples = maker->op->kind == OP_BATCH_SAMPLES;
     uint64_t batch = attribute(maker, from(maker, 1, 60));
     uint64_t length = attribute(maker, from(maker, 1, 40));
 
@@ -137,8 +139,9 @@ static void make_batch(struct maker *maker, bool samples)
     output(maker, DTYPE_U32, samples ? batch : batch * length);
 }
 
-static void make_parts(struct maker *maker, bool split)
+static void make_parts(struct maker *maker)
 {
+    const bool split = maker->op->kind == OP_SPLIT;
     uint64_t rows = attribute(maker, from(maker, 1, 40));
     uint64_t parts = from(maker, 1, 8);
     uint64_t width = 0;
@@ -162,25 +165,12 @@ static void make_parts(struct maker *maker, bool split)
     }
 }
 
-static void make_broadcast(struct maker *maker, bool binary)
+static void make_expand(struct maker *maker)
 {
     uint64_t count = from(maker, 1, 3000);
-    uint64_t mod;
 
     attribute(maker, from(maker, 1, 50));
-    mod = attribute(maker, from(maker, 1, 700));
-    if (binary) {
-        input(maker, DTYPE_F32, count);
-    }
-    input(maker, DTYPE_F32, mod);
-    output(maker, DTYPE_F32, count);
-}
-
-static void make_alike(struct maker *maker, uint32_t how_many)
-{
-    uint64_t count = from(maker, 1, 2000);
-
-    inputs(maker, how_many, count);
+    input(maker, DTYPE_F32, attribute(maker, from(maker, 1, 700)));
     output(maker, DTYPE_F32, count);
 }
 
@@ -213,53 +203,56 @@ static void make_update(struct maker *maker, uint32_t whole, uint32_t scalars, u
     }
 }
 
-static void make_plain(struct maker *maker)
+static void make_step_next(struct maker *maker)
+{
+    input(maker, DTYPE_U32, 1);
+    output(maker, DTYPE_U32, 1);
+}
+
+static void make_schedule(struct maker *maker)
+{
+    uint64_t columns = attribute(maker, from(maker, 1, 64));
+
+    attribute(maker, below(maker, columns));
+    input(maker, DTYPE_F32, columns * from(maker, 1, 60));
+    input(maker, DTYPE_U32, 1);
+    output(maker, DTYPE_F32, 1);
+}
+
+static void make_fill(struct maker *maker)
+{
+    attribute_float(maker);
+    output(maker, below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32, from(maker, 1, 2000));
+}
+
+static void make_dropout(struct maker *maker)
 {
     uint64_t count = from(maker, 1, 2000);
 
-    switch ((int)maker->op->kind) {
-    case OP_STEP_NEXT:
-        input(maker, DTYPE_U32, 1);
-        output(maker, DTYPE_U32, 1);
-        return;
-    case OP_SCHEDULE:
-        count = attribute(maker, from(maker, 1, 64));
-        attribute(maker, below(maker, count));
-        input(maker, DTYPE_F32, count * from(maker, 1, 60));
-        input(maker, DTYPE_U32, 1);
-        output(maker, DTYPE_F32, 1);
-        return;
-    case OP_FILL:
-        attribute_float(maker);
-        output(maker, below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32, count);
-        return;
-    case OP_DROPOUT:
-        attribute(maker, below(maker, 2) == 0 ? UINT32_MAX / 3 : below(maker, UINT32_MAX));
-        attribute_float(maker);
-        attribute_seed(maker);
-        input(maker, DTYPE_F32, count);
-        input(maker, DTYPE_U32, 1);
-        output(maker, DTYPE_F32, count);
-        return;
-    default:
-        break;
-    }
-    if (maker->op->kind == OP_GATHER) {
-        uint64_t vocabulary = attribute(maker, from(maker, 1, 100));
-        uint64_t width = attribute(maker, from(maker, 1, 40));
-        uint64_t rows = from(maker, 1, 50);
+    attribute(maker, below(maker, 2) == 0 ? UINT32_MAX / 3 : below(maker, UINT32_MAX));
+    attribute_float(maker);
+    attribute_seed(maker);
+    input(maker, DTYPE_F32, count);
+    input(maker, DTYPE_U32, 1);
+    output(maker, DTYPE_F32, count);
+}
 
-        input(maker, number_type(maker), vocabulary * width);
-        input(maker, DTYPE_U32, rows);
-        output(maker, DTYPE_F32, rows * width);
-    } else if (maker->op->kind == OP_CLIP_FACTOR) {
-        attribute_float(maker);
-        input(maker, DTYPE_F32, 1);
-        output(maker, DTYPE_F32, 1);
-    } else { /* OP_SCALE */
-        attribute_float(maker);
-        make_alike(maker, 1);
-    }
+static void make_gather(struct maker *maker)
+{
+    uint64_t vocabulary = attribute(maker, from(maker, 1, 100));
+    uint64_t width = attribute(maker, from(maker, 1, 40));
+    uint64_t rows = from(maker, 1, 50);
+
+    input(maker, number_type(maker), vocabulary * width);
+    input(maker, DTYPE_U32, rows);
+    output(maker, DTYPE_F32, rows * width);
+}
+
+static void make_clip_factor(struct maker *maker)
+{
+    attribute_float(maker);
+    input(maker, DTYPE_F32, 1);
+    output(maker, DTYPE_F32, 1);
 }
 
 /* ---- pictures ----------------------------------------------------------- */
@@ -277,8 +270,9 @@ static bool has_empty_window(const struct image_axis *axis)
     return false;
 }
 
-static void make_image(struct maker *maker, bool pool)
+static void make_image(struct maker *maker)
 {
+    const bool pool = maker->op->kind != OP_IM2COL && maker->op->kind != OP_COL2IM;
     uint64_t kernel[2] = {from(maker, 1, 5), from(maker, 1, 5)};
     uint64_t dilation[2] = {from(maker, 1, 3), from(maker, 1, 3)};
     uint64_t extent[2] = {(kernel[0] - 1) * dilation[0] + 1, (kernel[1] - 1) * dilation[1] + 1};
@@ -314,33 +308,25 @@ static void make_image(struct maker *maker, bool pool)
     uint64_t columns = places * kernel[0] * kernel[1] * channels;
     uint64_t out = places * channels;
 
-    switch ((int)maker->op->kind) {
-    case OP_IM2COL:
-        input(maker, DTYPE_F32, in);
-        output(maker, DTYPE_F32, columns);
-        break;
-    case OP_COL2IM:
-        input(maker, DTYPE_F32, columns);
-        output(maker, DTYPE_F32, in);
-        break;
-    case OP_MAX_POOL:
+    const enum op_kind kind = maker->op->kind;
+
+    if (kind == OP_IM2COL || kind == OP_COL2IM) {
+        input(maker, DTYPE_F32, kind == OP_IM2COL ? in : columns);
+        output(maker, DTYPE_F32, kind == OP_IM2COL ? columns : in);
+        return;
+    }
+    if (kind == OP_MAX_POOL || kind == OP_MEAN_POOL) {
         input(maker, DTYPE_F32, in);
         output(maker, DTYPE_F32, out);
+    } else {
+        if (kind == OP_MAX_POOL_GRAD) {
+            input(maker, DTYPE_U32, out);
+        }
+        input(maker, DTYPE_F32, out);
+        output(maker, DTYPE_F32, in);
+    }
+    if (kind == OP_MAX_POOL) {
         output(maker, DTYPE_U32, out);
-        break;
-    case OP_MAX_POOL_GRAD:
-        input(maker, DTYPE_U32, out);
-        input(maker, DTYPE_F32, out);
-        output(maker, DTYPE_F32, in);
-        break;
-    case OP_MEAN_POOL:
-        input(maker, DTYPE_F32, in);
-        output(maker, DTYPE_F32, out);
-        break;
-    default: /* OP_MEAN_POOL_GRAD */
-        input(maker, DTYPE_F32, out);
-        output(maker, DTYPE_F32, in);
-        break;
     }
 }
 
@@ -645,8 +631,9 @@ static void make_viewed(struct maker *maker, uint32_t operands)
  * Five axes with gaps between their elements, some reversed, some (of a move) repeated; the
  * addressed tensor may be larger at both ends.
  */
-static void make_moved(struct maker *maker, bool place)
+static void make_moved(struct maker *maker)
 {
+    const bool place = maker->op->kind == OP_PLACE;
     int64_t strides[MOVE_AXES] = {0};
     uint64_t dims[MOVE_AXES];
     uint64_t count = 1;
@@ -695,127 +682,77 @@ static void make_cast(struct maker *maker)
     output(maker, widen ? DTYPE_F32 : narrow[below(maker, 3)], count);
 }
 
-static bool make_general(struct maker *maker)
+static void make_map(struct maker *maker)
 {
-    switch ((int)maker->op->kind) {
-    case OP_MAP:
-        attribute(maker, below(maker, MAP_FUNCTION_COUNT));
-        make_alike(maker, 1);
-        return true;
-    case OP_BINARY:
-        attribute(maker, below(maker, BINARY_FUNCTION_COUNT));
-        make_viewed(maker, 2);
-        return true;
-    case OP_SELECT:
-        make_viewed(maker, 3);
-        return true;
-    case OP_CAST:
-        make_cast(maker);
-        return true;
-    case OP_MOVE:
-    case OP_PLACE:
-        make_moved(maker, maker->op->kind == OP_PLACE);
-        return true;
-    default:
-        return false;
+    if (attribute(maker, below(maker, MAP_FUNCTION_COUNT)) == MAP_SCALE) {
+        attribute_float(maker);
+    } else {
+        attribute(maker, 0);
     }
+    uint64_t count = from(maker, 1, 2000);
+
+    input(maker, DTYPE_F32, count);
+    output(maker, DTYPE_F32, count);
+}
+
+static void make_select(struct maker *maker)
+{
+    make_viewed(maker, 3);
+}
+
+static void make_sgd(struct maker *maker)
+{
+    make_update(maker, 3, 2, SGD_ATTRIBUTES, 2);
+}
+
+static void make_adamw(struct maker *maker)
+{
+    make_update(maker, 4, 4, ADAMW_ATTRIBUTES, 3);
+}
+
+static void make_binary(struct maker *maker)
+{
+    attribute(maker, below(maker, BINARY_FUNCTION_COUNT));
+    make_viewed(maker, 2);
 }
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* Kinds without rows or windows; false: it is another kind. */
-static bool make_flat(struct maker *maker)
-{
-    switch ((int)maker->op->kind) {
-    case OP_STEP_NEXT:
-    case OP_SCHEDULE:
-    case OP_FILL:
-    case OP_DROPOUT:
-    case OP_GATHER:
-    case OP_CLIP_FACTOR:
-    case OP_SCALE:
-        make_plain(maker);
-        return true;
-    case OP_BATCH_TOKENS:
-    case OP_BATCH_SAMPLES:
-        make_batch(maker, maker->op->kind == OP_BATCH_SAMPLES);
-        return true;
-    case OP_SPLIT:
-    case OP_CONCAT:
-        make_parts(maker, maker->op->kind == OP_SPLIT);
-        return true;
-    case OP_EXPAND:
-    case OP_ADD:
-    case OP_MUL:
-        make_broadcast(maker, maker->op->kind != OP_EXPAND);
-        return true;
-    case OP_RELU:
-    case OP_GELU:
-    case OP_SILU:
-        make_alike(maker, 1);
-        return true;
-    case OP_RELU_GRAD:
-    case OP_GELU_GRAD:
-    case OP_SILU_GRAD:
-    case OP_SQUARED_ERROR:
-        make_alike(maker, 2);
-        return true;
-    case OP_SQUARED_ERROR_GRAD:
-        make_alike(maker, 3);
-        return true;
-    case OP_ROTARY:
-        make_rotary(maker);
-        return true;
-    case OP_SGD:
-        make_update(maker, 3, 2, SGD_ATTRIBUTES, 2);
-        return true;
-    case OP_ADAMW:
-        make_update(maker, 4, 4, ADAMW_ATTRIBUTES, 3);
-        return true;
-    default:
-        return false;
-    }
-}
+/* Kinds that share a maker, which looks at the kind. */
+#define make_batch_tokens         make_batch
+#define make_batch_samples        make_batch
+#define make_split                make_parts
+#define make_concat               make_parts
+#define make_im2col               make_image
+#define make_col2im               make_image
+#define make_max_pool             make_image
+#define make_max_pool_grad        make_image
+#define make_mean_pool            make_image
+#define make_mean_pool_grad       make_image
+#define make_contract_ones        make_ones
+#define make_contract_onehot      make_onehot
+#define make_layer_norm           make_norm
+#define make_layer_norm_grad      make_norm
+#define make_rms_norm             make_norm
+#define make_rms_norm_grad        make_norm
+#define make_row_sum              make_rows
+#define make_softmax              make_rows
+#define make_softmax_grad         make_rows
+#define make_cross_entropy        make_rows
+#define make_cross_entropy_grad   make_rows
+#define make_reduce               make_rows
+#define make_gather_elements      make_rows
+#define make_gather_elements_grad make_rows
+#define make_move                 make_moved
+#define make_place                make_moved
 
-static void make_shaped(struct maker *maker)
-{
-    switch ((int)maker->op->kind) {
-    case OP_IM2COL:
-    case OP_COL2IM:
-        make_image(maker, false);
-        break;
-    case OP_MAX_POOL:
-    case OP_MAX_POOL_GRAD:
-    case OP_MEAN_POOL:
-    case OP_MEAN_POOL_GRAD:
-        make_image(maker, true);
-        break;
-    case OP_QUANTIZE:
-        make_quantize(maker);
-        break;
-    case OP_EQUILIBRATE:
-        make_equilibrate(maker);
-        break;
-    case OP_CONTRACT:
-        make_contract(maker);
-        break;
-    case OP_CONTRACT_ONES:
-        make_ones(maker);
-        break;
-    case OP_CONTRACT_ONEHOT:
-        make_onehot(maker);
-        break;
-    case OP_LAYER_NORM:
-    case OP_LAYER_NORM_GRAD:
-    case OP_RMS_NORM:
-    case OP_RMS_NORM_GRAD:
-        make_norm(maker);
-        break;
-    default: /* row sums, softmax, cross-entropy; op_check() tells of a kind that is forgotten */
-        make_rows(maker);
-        break;
-    }
-}
+/* The compiler names a kind whose maker is missing: make_NAME(), by the name of its check. */
+#define OP_SPEC(ins, in_names, outs, out_names, counts, SET, check) make_##check
+#define MAKER(NAME, text, spec, ...)                                [OP_##NAME] = spec,
+
+typedef void maker_function(struct maker *maker);
+
+static maker_function *const makers[OP_KIND_COUNT] = {OP_LIST(MAKER)};
 
 /* Lists the states, in the order of the tensors. */
 static void finish(struct maker *maker)
@@ -855,9 +792,7 @@ struct tape *random_op_tape(enum op_kind kind, uint64_t seed)
     tape->ops[0].kind = kind;
     maker.tape = tape;
     maker.op = &tape->ops[0];
-    if (!make_flat(&maker) && !make_general(&maker)) {
-        make_shaped(&maker);
-    }
+    makers[kind](&maker);
     finish(&maker);
     return tape;
 }

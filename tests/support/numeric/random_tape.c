@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/ops/element.h"
+#include "engine/ops/view.h"
 #include "engine/tape/builder_core.h"
 
 #define POOL_MAX 256
@@ -93,17 +94,32 @@ static uint32_t make_binary(struct maker *maker)
     return build_mul(maker->builder, a, b, div);
 }
 
+/* The function of two tensors of one count. */
+static uint32_t make_alike(struct maker *maker, enum binary_function function, uint32_t a,
+                           uint32_t b)
+{
+    uint32_t inputs[2] = {a, b};
+    struct op op = op_begin(OP_BINARY, 2, inputs);
+    struct output_shape shape = shape_like(maker->builder, a);
+
+    binary_set(&op, function, RANDOM_TAPE_COUNT, 1, RANDOM_TAPE_COUNT);
+    op.output_count = 1;
+    build_op(maker->builder, &op, &shape);
+    return op.outputs[0];
+}
+
 static uint32_t make_unary(struct maker *maker)
 {
-    static const enum op_kind kinds[3] = {OP_RELU, OP_GELU, OP_SILU};
-    static const enum op_kind grads[3] = {OP_RELU_GRAD, OP_GELU_GRAD, OP_SILU_GRAD};
+    static const enum map_function maps[3] = {MAP_RELU, MAP_GELU, MAP_SILU};
+    static const enum binary_function grads[3] = {BINARY_RELU_GRAD, BINARY_GELU_GRAD,
+                                                  BINARY_SILU_GRAD};
     uint32_t which = below(maker, 3);
     uint32_t x = any(maker);
 
     if (!maker->smooth && below(maker, 2) == 0) {
-        return build_unary_grad(maker->builder, grads[which], x, any(maker));
+        return make_alike(maker, grads[which], x, any(maker));
     }
-    return build_unary(maker->builder, kinds[which], x);
+    return build_map(maker->builder, maps[which], x);
 }
 
 static uint32_t make_scale(struct maker *maker)
@@ -262,16 +278,10 @@ static uint32_t make_products(struct maker *maker)
 
 static uint32_t make_distance(struct maker *maker)
 {
-    uint32_t inputs[2];
+    const uint32_t a = any(maker);
+    const uint32_t b = any(maker);
 
-    inputs[0] = any(maker);
-    inputs[1] = any(maker);
-    struct op op = op_begin(OP_SQUARED_ERROR, 2, inputs);
-    struct output_shape shape = shape_like(maker->builder, inputs[0]);
-
-    op.output_count = 1;
-    build_op(maker->builder, &op, &shape);
-    return op.outputs[0];
+    return make_alike(maker, BINARY_SQUARED_ERROR, a, b);
 }
 
 /* Functions that are finite and have a gradient for any input. */

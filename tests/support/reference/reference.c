@@ -8,9 +8,6 @@
 #include "engine/ops/element.h"
 #include "tests/support/reference/reference_core.h"
 
-#define SQRT_2_OVER_PI 0.79788456080286535588
-#define GELU_CUBE      0.044715
-
 void *reference_room(size_t count, size_t size)
 {
     void *room = calloc(count + 1, size);
@@ -236,110 +233,6 @@ static void expand(const struct reference_op *run)
 
 /* ---- element by element ------------------------------------------------- */
 
-/* Reads the second operand at (i/div)%mod, run by run, without a division per element. */
-static void binary(const struct reference_op *run, bool multiply)
-{
-    int64_t div = run->attributes[BROADCAST_DIV];
-    int64_t mod = run->attributes[BROADCAST_MOD];
-    int64_t count = run->out_count[0];
-
-#pragma omp parallel for if (count > 4096)
-    for (int64_t from = 0; from < count; from += 1024) {
-        int64_t to = from + 1024 < count ? from + 1024 : count;
-        int64_t inside = from % div;
-        int64_t place = from / div % mod;
-
-        for (int64_t i = from; i < to; i++) {
-            double b = run->in[1][place];
-
-            run->out[0][i] = multiply ? run->in[0][i] * b : run->in[0][i] + b;
-            if (++inside == div) {
-                inside = 0;
-                place = place + 1 == mod ? 0 : place + 1;
-            }
-        }
-    }
-}
-
-static void add(const struct reference_op *run)
-{
-    binary(run, false);
-}
-
-static void mul(const struct reference_op *run)
-{
-    binary(run, true);
-}
-
-static double logistic(double x)
-{
-    return 1.0 / (1.0 + exp(-x));
-}
-
-static double gelu_tanh(double x)
-{
-    return tanh(SQRT_2_OVER_PI * (x + GELU_CUBE * x * x * x));
-}
-
-static double gelu_slope(double x)
-{
-    double t = gelu_tanh(x);
-
-    return 0.5 * (1.0 + t) +
-           0.5 * x * (1.0 - t * t) * SQRT_2_OVER_PI * (1.0 + 3.0 * GELU_CUBE * x * x);
-}
-
-/* x is the first input, y the second (or zero where there is none). */
-static double one_element(enum op_kind kind, double x, double y)
-{
-    double s;
-
-    switch ((int)kind) {
-    case OP_RELU:
-        return x > 0.0 ? x : isnan(x) ? x : 0.0;
-    case OP_RELU_GRAD:
-        return x > 0.0 ? y : isnan(x) ? x : 0.0;
-    case OP_GELU:
-        return 0.5 * x * (1.0 + gelu_tanh(x));
-    case OP_GELU_GRAD:
-        return gelu_slope(x) * y;
-    case OP_SILU:
-        return x * logistic(x);
-    case OP_SILU_GRAD:
-        s = logistic(x);
-        return (s + x * s * (1.0 - s)) * y;
-    case OP_SQUARED_ERROR:
-        return (x - y) * (x - y);
-    case OP_SQUARED_ERROR_GRAD:
-        return 2.0 * (x - y);
-    default:
-        abort();
-    }
-}
-
-static void each(const struct reference_op *run)
-{
-    const double *y = run->op->input_count > 1 ? run->in[1] : NULL;
-    const double *factor = run->op->input_count > 2 ? run->in[2] : NULL;
-    int64_t count = run->out_count[0];
-
-#pragma omp parallel for if (count > 1024)
-    for (int64_t i = 0; i < count; i++) {
-        double value = one_element(run->op->kind, run->in[0][i], y != NULL ? y[i] : 0.0);
-
-        run->out[0][i] = factor != NULL ? value * factor[i] : value;
-    }
-}
-
-static void scale(const struct reference_op *run)
-{
-    double factor = reference_constant(run, SCALE_FACTOR_BITS);
-
-    for (int64_t i = 0; i < run->out_count[0]; i++) {
-        run->out[0][i] = run->in[0][i] * factor;
-    }
-}
-
 static void rotary(const struct reference_op *run)
 {
     int64_t width = run->attributes[ROTARY_WIDTH];
@@ -424,18 +317,7 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_EXPAND] = expand,
     [OP_IM2COL] = reference_im2col,
     [OP_COL2IM] = reference_col2im,
-    [OP_ADD] = add,
-    [OP_MUL] = mul,
-    [OP_SCALE] = scale,
-    [OP_RELU] = each,
-    [OP_RELU_GRAD] = each,
-    [OP_GELU] = each,
-    [OP_GELU_GRAD] = each,
-    [OP_SILU] = each,
-    [OP_SILU_GRAD] = each,
     [OP_ROTARY] = rotary,
-    [OP_SQUARED_ERROR] = each,
-    [OP_SQUARED_ERROR_GRAD] = each,
     [OP_QUANTIZE] = reference_quantize,
     [OP_EQUILIBRATE] = reference_equilibrate,
     [OP_CONTRACT] = reference_contract,

@@ -4,9 +4,36 @@
 
 #include "tests/support/reference/reference_core.h"
 
-#define SQRT_2_PI 2.50662827463100050242
+#define SQRT_2_PI      2.50662827463100050242
+#define SQRT_2_OVER_PI 0.79788456080286535588
+#define GELU_CUBE      0.044715
 
-static double function_of_one(enum map_function function, double x)
+static double logistic(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+static double gelu_tanh(double x)
+{
+    return tanh(SQRT_2_OVER_PI * (x + GELU_CUBE * x * x * x));
+}
+
+static double gelu_slope(double x)
+{
+    double t = gelu_tanh(x);
+
+    return 0.5 * (1.0 + t) +
+           0.5 * x * (1.0 - t * t) * SQRT_2_OVER_PI * (1.0 + 3.0 * GELU_CUBE * x * x);
+}
+
+static double silu_slope(double x)
+{
+    double s = logistic(x);
+
+    return s + x * s * (1.0 - s);
+}
+
+static double function_of_one(enum map_function function, double x, double constant)
 {
     switch (function) {
     case MAP_NEG:
@@ -34,7 +61,7 @@ static double function_of_one(enum map_function function, double x)
     case MAP_TANH:
         return tanh(x);
     case MAP_SIGMOID:
-        return 1.0 / (1.0 + exp(-x));
+        return logistic(x);
     case MAP_ERF:
         return erf(x);
     case MAP_SIN:
@@ -45,6 +72,14 @@ static double function_of_one(enum map_function function, double x)
         return 0.5 * x * erfc(-x * M_SQRT1_2);
     case MAP_GELU_ERF_SLOPE:
         return 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) / SQRT_2_PI;
+    case MAP_SCALE:
+        return x * constant;
+    case MAP_RELU:
+        return x > 0.0 ? x : isnan(x) ? x : 0.0;
+    case MAP_GELU:
+        return 0.5 * x * (1.0 + gelu_tanh(x));
+    case MAP_SILU:
+        return x * logistic(x);
     case MAP_FUNCTION_COUNT:
         break;
     }
@@ -76,6 +111,16 @@ static double function_of_two(enum binary_function function, double a, double b)
         return a == b;
     case BINARY_NOT_EQUAL:
         return a != b;
+    case BINARY_RELU_GRAD:
+        return a > 0.0 ? b : isnan(a) ? a : 0.0;
+    case BINARY_GELU_GRAD:
+        return gelu_slope(a) * b;
+    case BINARY_SILU_GRAD:
+        return silu_slope(a) * b;
+    case BINARY_SQUARED_ERROR:
+        return (a - b) * (a - b);
+    case BINARY_SQUARED_ERROR_SLOPE:
+        return 2.0 * (a - b);
     case BINARY_FUNCTION_COUNT:
         break;
     }
@@ -100,16 +145,22 @@ void reference_map(const struct reference_op *run)
 {
     enum map_function function = (enum map_function)run->attributes[MAP_FUNCTION];
 
-    for (int64_t i = 0; i < run->out_count[0]; i++) {
-        run->out[0][i] = function_of_one(function, run->in[0][i]);
+    double constant = reference_constant(run, MAP_CONSTANT_BITS);
+    int64_t count = run->out_count[0];
+
+#pragma omp parallel for if (count > 1024)
+    for (int64_t i = 0; i < count; i++) {
+        run->out[0][i] = function_of_one(function, run->in[0][i], constant);
     }
 }
 
 void reference_binary(const struct reference_op *run)
 {
     enum binary_function function = (enum binary_function)run->attributes[BINARY_FUNCTION];
+    int64_t count = run->out_count[0];
 
-    for (int64_t i = 0; i < run->out_count[0]; i++) {
+#pragma omp parallel for if (count > 1024)
+    for (int64_t i = 0; i < count; i++) {
         run->out[0][i] = function_of_two(function, viewed(run, 0, BINARY_DIMS, i),
                                          viewed(run, 1, BINARY_DIMS, i));
     }

@@ -443,7 +443,7 @@ static void test_a_job_of_unknown_rules_is_no_fault_of_the_mirror(void **state)
     check_run(result, request, NULL, NULL);
     assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
     assert_true(result->permanent);
-    assert_non_null(strstr(result->reason, "version 3 of the rules"));
+    assert_non_null(strstr(result->reason, "version 4 of the rules"));
     assert_int_equal(result->mirrors[0].bad, 0);
     assert_int_equal(result->mirrors[0].good, 1);
 

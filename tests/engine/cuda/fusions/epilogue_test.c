@@ -115,6 +115,7 @@ struct parts {
     uint32_t x;       /* (m, k) */
     uint32_t weight;  /* (n, k) */
     uint32_t row;     /* (n) */
+    uint32_t column;  /* (m) */
     uint32_t side[3]; /* (m, n) */
 };
 
@@ -130,6 +131,7 @@ static struct parts parts_of(const struct shape *shape)
     parts.x = build_tensor(parts.builder, "x", DTYPE_F32, ROLE_INPUT, 2, x);
     parts.weight = build_tensor(parts.builder, "w", DTYPE_F32, ROLE_INPUT, 2, weight);
     parts.row = build_tensor(parts.builder, "row", DTYPE_F32, ROLE_INPUT, 1, &shape->n);
+    parts.column = build_tensor(parts.builder, "column", DTYPE_F32, ROLE_INPUT, 1, &shape->m);
     for (int i = 0; i < 3; i++) {
         (void)snprintf(name, sizeof(name), "side%d", i);
         parts.side[i] = build_tensor(parts.builder, name, DTYPE_F32, ROLE_INPUT, 2, side);
@@ -174,20 +176,20 @@ static struct tape *followed_tape(const struct shape *shape)
     shown(&parts, build_add(builder, parts.side[0], made, 1));
     made = build_add(builder, product(&parts), parts.row, 1);
     shown(&parts, made);
-    shown(&parts, build_unary(builder, OP_GELU, made));
-    shown(&parts, build_unary_grad(builder, OP_GELU_GRAD, parts.side[1], product(&parts)));
+    shown(&parts, build_map(builder, MAP_GELU, made));
+    shown(&parts, build_binary(builder, BINARY_GELU_GRAD, parts.side[1], product(&parts)));
     made = product(&parts);
     shown(&parts, made);
-    made = build_unary(builder, OP_SILU, made);
+    made = build_map(builder, MAP_SILU, made);
     shown(&parts, made);
     shown(&parts, build_mul(builder, made, parts.side[2], 1));
     /* Two that go on from one, and one of them on. */
     made = product(&parts);
     shown(&parts, build_mul(builder, made, parts.side[0], 1));
     made = build_mul(builder, made, parts.side[1], 1);
-    shown(&parts, build_unary_grad(builder, OP_SILU_GRAD, parts.side[2], made));
-    made = build_unary(builder, OP_RELU, build_scale(builder, product(&parts), -0.75f));
-    shown(&parts, build_unary_grad(builder, OP_RELU_GRAD, parts.side[1], made));
+    shown(&parts, build_binary(builder, BINARY_SILU_GRAD, parts.side[2], made));
+    made = build_map(builder, MAP_RELU, build_scale(builder, product(&parts), -0.75f));
+    shown(&parts, build_binary(builder, BINARY_RELU_GRAD, parts.side[1], made));
     return finish(&parts);
 }
 
@@ -209,10 +211,10 @@ static struct tape *refused_tape(const struct shape *shape)
     other = build_softmax(builder, made, 1.0f, 0, TENSOR_NONE);
     shown(&parts, build_add(builder, made, parts.side[0], 1));
     shown(&parts, other);
-    /* A row that is read down the columns; the value of a gradient, not its factor. */
+    /* A column; the value of a gradient, not its factor. */
     made = product(&parts);
-    shown(&parts, build_add(builder, made, parts.row, shape->n));
-    shown(&parts, build_unary_grad(builder, OP_GELU_GRAD, product(&parts), parts.side[1]));
+    shown(&parts, build_add(builder, made, parts.column, shape->n));
+    shown(&parts, build_binary(builder, BINARY_GELU_GRAD, product(&parts), parts.side[1]));
     /* Two products added: one of them takes the other. More steps than there is room for. */
     made = product(&parts);
     shown(&parts, build_add(builder, made, product(&parts), 1));

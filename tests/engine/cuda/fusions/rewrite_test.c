@@ -337,7 +337,7 @@ static void test_parts_are_read_where_the_whole_lies(void **state)
         error_init(&error);
         rows_random(&rows, &seed);
         expected = in_quads(&rows) && other > 1;
-        op = rows_op(&rows, OP_SCALE);
+        op = rows_op(&rows, OP_MAP);
         op->input_count = op->output_count = 1;
         op->inputs[0] = GIVEN;
         op->outputs[0] = WHOLE;
@@ -357,7 +357,7 @@ static void test_parts_are_read_where_the_whole_lies(void **state)
         if (other == 0) {
             rows.tensors[FIRST_PART + 1].role = ROLE_OUTPUT;
         } else if (other == 1) {
-            op = rows_op(&rows, OP_SCALE);
+            op = rows_op(&rows, OP_MAP);
             op->input_count = op->output_count = 1;
             op->inputs[0] = FIRST_PART + 2;
             op->outputs[0] = rows.tape.tensor_count - 1;
@@ -411,7 +411,7 @@ static void test_parts_are_written_where_the_whole_lies(void **state)
         }
         op = rows_parts(&rows, OP_CONCAT);
         op->inputs[1] = other == 0 ? FIRST_PART : FIRST_PART + 1;
-        op = rows_op(&rows, OP_SCALE);
+        op = rows_op(&rows, OP_MAP);
         op->input_count = op->output_count = 1;
         op->inputs[0] = other == 1 ? FIRST_PART + 1 : WHOLE;
         op->outputs[0] = rows.tape.tensor_count - 1;

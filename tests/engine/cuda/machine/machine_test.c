@@ -426,7 +426,7 @@ static void due_tape_build(struct due_tape *due)
     uint32_t next = build_scale(builder, due->w, 0.75f);
     build_after(builder, due->w, next);
     uint32_t condition = build_schedule(builder, due->table, 1, 0);
-    uint32_t wide = build_unary(builder, OP_GELU, build_linear(builder, next, next));
+    uint32_t wide = build_map(builder, MAP_GELU, build_linear(builder, next, next));
     uint32_t mean = build_mean(builder, build_linear(builder, wide, next));
     build_after(builder, due->figure, build_select(builder, condition, mean, due->figure));
     due->tape = NULL;
