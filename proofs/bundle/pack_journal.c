@@ -93,13 +93,14 @@ static enum status find_head(struct head *head, struct bundle *bundle, struct er
 /* ---- writing ------------------------------------------------------------ */
 
 /* Devices and segments are small: one pass counts the bytes, another writes them. */
-struct packing {
+struct pack_writer {
     struct archive_writer *archive; /* NULL: only the size grows */
     uint64_t size;
     struct sha256 hash; /* of all that was written */
 };
 
-static enum status put(struct packing *packing, const void *bytes, size_t size, struct error *error)
+static enum status put(struct pack_writer *packing, const void *bytes, size_t size,
+                       struct error *error)
 {
     packing->size += size;
     if (packing->archive == NULL) {
@@ -109,7 +110,7 @@ static enum status put(struct packing *packing, const void *bytes, size_t size, 
     return archive_writer_add(packing->archive, error, bytes, size);
 }
 
-static enum status put_devices(struct packing *packing, struct bundle *bundle, uint32_t count,
+static enum status put_devices(struct pack_writer *packing, struct bundle *bundle, uint32_t count,
                                struct error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -123,7 +124,7 @@ static enum status put_devices(struct packing *packing, struct bundle *bundle, u
     return STATUS_OK;
 }
 
-static enum status put_segment(struct packing *packing, struct bundle *bundle, uint64_t segment,
+static enum status put_segment(struct pack_writer *packing, struct bundle *bundle, uint64_t segment,
                                struct error *error)
 {
     uint8_t bytes[8 + DIGEST_SIZE + 2 + BUNDLE_SIGNATURE_MAX];
@@ -138,7 +139,7 @@ static enum status put_segment(struct packing *packing, struct bundle *bundle, u
     return put(packing, bytes, 8 + DIGEST_SIZE + 2 + length, error);
 }
 
-static enum status put_segments(struct packing *packing, struct bundle *bundle, uint64_t count,
+static enum status put_segments(struct pack_writer *packing, struct bundle *bundle, uint64_t count,
                                 struct error *error)
 {
     sqlite3_stmt *row = NULL;
@@ -171,7 +172,7 @@ out:
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status put_steps(struct packing *packing, struct bundle *bundle, uint64_t count,
+static enum status put_steps(struct pack_writer *packing, struct bundle *bundle, uint64_t count,
                              struct error *error)
 {
     for (uint64_t step = 0; step < count; step++) {
@@ -194,7 +195,7 @@ static enum status put_steps(struct packing *packing, struct bundle *bundle, uin
 
 enum status pack_journal_size(uint64_t *size, struct bundle *bundle, struct error *error)
 {
-    struct packing packing = {.archive = NULL};
+    struct pack_writer packing = {.archive = NULL};
     struct head head;
 
     TRY(find_head(&head, bundle, error));
@@ -211,7 +212,7 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
 {
     uint8_t bytes[PACK_JOURNAL_HEAD + PACK_KEY_BOX];
     struct head head;
-    struct packing packing = {.archive = archive};
+    struct pack_writer packing = {.archive = archive};
     struct digest digest;
     size_t box_size = 0;
 
