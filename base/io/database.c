@@ -169,7 +169,7 @@ enum status database_open_foreign(struct database *sql, const char *name, int fl
     return status;
 }
 
-/* A new file is its owner's, whatever the umask; SQLite's files beside it follow it. What fails here
+/* A new file is its owner's under any umask; SQLite's files beside it follow it. What fails here
  * fails once more when SQLite opens it, with the reason. */
 static void make_private(const char *path)
 {

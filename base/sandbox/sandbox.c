@@ -313,7 +313,7 @@ static void restrict_files(const struct sandbox_plan *plan)
 
 /* ---- capabilities --------------------------------------------------------------- */
 
-/* A process of root keeps the right to its files, whoever owns them, as far as landlock lets it, and
+/* A process of root keeps the right to files of other users, as far as landlock lets it, and
  * nothing else of what root may. */
 static void drop_capabilities(void)
 {

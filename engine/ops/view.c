@@ -25,7 +25,8 @@ bool view_lies_alike(const int64_t *dims, const int64_t *strides)
     return alike;
 }
 
-/* From the innermost axis out: axes that repeat each element, axes in order, axes that repeat all. */
+/* From the innermost axis out: axes that repeat each element, axes in order, axes that repeat
+ * all. */
 bool view_is_turns(struct view_turns *turns, const int64_t *dims, const int64_t *strides)
 {
     bool outer = false;
