@@ -268,7 +268,11 @@ static enum status try_mirror(char path[FILE_PATH_MAX], const struct mirror_set 
     }
     if (mirror_is_false(status)) {
         (void)snprintf(trouble, sizeof(trouble), "%s: %.120s", what, why.text);
-        mirror_drop(mirror, trouble);
+        if (wanted->kind == MIRROR_TRACE) {
+            mirror_note(mirror, trouble); /* only the accused can answer the next query, too */
+        } else {
+            mirror_drop(mirror, trouble);
+        }
     } else if (status == STATUS_UNREACHABLE) {
         mirror_failed(mirror, http, why.text);
     } else if (status == STATUS_NOT_FOUND) {

@@ -179,7 +179,7 @@ def cites_another_run(here, key, job):
         journal.execute("INSERT INTO facts (name, text) VALUES ('ledger.job', ?)", (key,))
     path = here.path("other.json")
     here.run("client", "audit", bundle, "--threads", "1", "--report", path, "--transactions",
-             wanted=1)
+             wanted=2)
     with open(path, encoding="ascii") as file:
         said = json.load(file)["audits"][0]["transactions"]
     same = [one["as_journaled"] for one in said if one["what"] == "committed"]
