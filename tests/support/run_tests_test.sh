@@ -105,7 +105,7 @@ awk -v dir="$dir" '
     END { exit good != 2 || NR != 2 }' "$dir/results/times" || bad=1
 
 # Each line says how many are done, and about how long the rest takes, by what it took the last time.
-rm -f "$dir"/times
+rm -f "$dir"/times "$dir"/results/times
 mkdir -p "$dir/tests"
 printf '1.00 300.00 good\n1.00 600.00 rests\n' >"$dir/tests/times.txt"
 check count_and_forecast_are_shown 0 "3 passed, 0 failed" "$dir/good" "$dir/rests"

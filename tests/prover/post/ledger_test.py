@@ -330,7 +330,7 @@ def a_run_serves_its_bundle_and_the_ledger_names_the_place():
     taken = socket.create_server(("127.0.0.1", 0))
     error = ledger.run("long.job", "--bundle", path("serving.run"), "--serve",
                        "127.0.0.1:%d" % taken.getsockname()[1], wanted=2)["error"]
-    assert "cannot serve on 127.0.0.1" in error["message"], error
+    assert "cannot serve content at 127.0.0.1" in error["message"], error
     assert ledger.events(key) == ["opened"] and money_of(ledger) == before
     taken.close()
     with Running(["prover", "resume", path("serving.run"), *ledger.place,
