@@ -30,7 +30,7 @@ class Disk:
     def __init__(self, town, name="disk"):
         self.place = town.path(name)
         os.makedirs(self.place)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % SIZE, "none", self.place],
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700,size=%d" % SIZE, "none", self.place],
                        check=True)
 
     def __enter__(self):

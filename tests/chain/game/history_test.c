@@ -923,7 +923,7 @@ static void test_both_ledgers_play_the_same_histories(void **state)
 
     (void)state;
     assert_non_null(history);
-    history->random = 20260301;
+    history->random = 20260304;
     buffer_init(&history->payload, 1 << 16);
     made_job(history->header, &history->job_id, 0);
     twins_open(twins);
