@@ -278,7 +278,8 @@ static void test_packed_bundles_are_refused_at_a_byte(void **state)
     check_name(&packed, 3, "checkpoints/000000000005.safetensors");
     check_import(&packed, 512 + 8, "\xff", 1, 512 + packed.sizes[0]); /* the job's rules */
     check_import(&packed, journal, "X", 1, journal + 69);
-    check_import(&packed, journal + 48, "\x0b", 1, journal + packed.sizes[1]);
+    /* A journal of more steps ends early, where its hash begins. */
+    check_import(&packed, journal + 48, "\x0b", 1, journal + packed.sizes[1] - DIGEST_SIZE);
     /* A bomb: an entry of a terabyte is not unpacked beyond the limit. */
     memcpy(bomb, packed.tar + packed.entries[2], 512);
     memcpy(bomb + 124, "\x80\0\0\0\0\0\0\1\0\0\0\0", 12);
