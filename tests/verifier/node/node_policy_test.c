@@ -252,7 +252,7 @@ static void test_a_node_leaves_where_it_is_too_slow(void **state)
 
     (void)state;
     market_open(&market, true, "slow");
-    market.entries[MARKET_RIVAL] = 1; /* a panel has one at least */
+    market.entries[MARKET_RIVAL] = 1;          /* a panel has one at least */
     market.entries[MARKET_VERIFIER] = ENTRIES; /* or chance may give it no seat */
     (void)market_commit(&market, path);
     market_node_defaults(&node, &market, path);
