@@ -11,6 +11,8 @@
  *
  * Folds: fold(v_0..v_n-1) is the canonical sum of fold.h: chunks of FOLD_CHUNK elements are
  * outputs of their own ("part", (rows, chunks)), and the total is the fold of the parts.
+ *
+ * Tour 1 of 10: next read engine/rules/rule.h, what one of its numbers is.
  */
 #ifndef ENGINE_OPS_OP_H
 #define ENGINE_OPS_OP_H

@@ -7,6 +7,8 @@
  * the rules; the referee calls one. op_check() has passed before any rule runs.
  *
  * Elements travel as 32 raw bits: binary32 patterns, or integers (I16 sign-extended).
+ *
+ * Tour 2 of 10: next read engine/tape/tape.h, how operations make a step.
  */
 #ifndef ENGINE_RULES_RULE_H
 #define ENGINE_RULES_RULE_H

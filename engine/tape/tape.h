@@ -9,6 +9,8 @@
  *
  * Bytes from outside are hostile: tape_parse() bounds and checks everything, and tape_footprint()
  * says how much memory a tape needs before anything is allocated to run it.
+ *
+ * Tour 3 of 10: next read proofs/job/job.h, what is agreed.
  */
 #ifndef ENGINE_TAPE_TAPE_H
 #define ENGINE_TAPE_TAPE_H

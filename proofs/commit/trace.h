@@ -10,6 +10,8 @@
  * is made outside of them. All else that a micro-batch makes stands in a list of its own, with a
  * root of its own, and is hashed only when somebody asks about that micro-batch. Items are numbered
  * through all lists (engine/tape/repeat.h).
+ *
+ * Tour 7 of 10: next read verifier/check/verdict.h, who calls it false.
  */
 #ifndef PROOFS_COMMIT_TRACE_H
 #define PROOFS_COMMIT_TRACE_H

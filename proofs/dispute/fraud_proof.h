@@ -6,6 +6,8 @@
  * own, and so are the job's data and constants. A fraud proof puts these together as an
  * evidence_source, keeps the tensors that the operation reads and writes, and writes what
  * evidence.h judges.
+ *
+ * Tour 9 of 10: next read chain/local/local_referee.c, who convicts.
  */
 #ifndef PROOFS_DISPUTE_FRAUD_PROOF_H
 #define PROOFS_DISPUTE_FRAUD_PROOF_H

@@ -4,6 +4,8 @@
  * A job has a header of JOB_HEADER_SIZE bytes, whose hash is the job id. The header holds only
  * numbers and roots, so a contract can be shown all of it. job_file.h has the bytes, job_make.h
  * makes a job of a model or a tape.
+ *
+ * Tour 4 of 10: next read proofs/commit/state_root.h, what a step commits to.
  */
 #ifndef PROOFS_JOB_JOB_H
 #define PROOFS_JOB_JOB_H

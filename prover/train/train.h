@@ -6,6 +6,8 @@
  * When the device fails a step, the run goes back to the last checkpoint and tries that step once
  * more. Steps that are run again must give the journal's roots; a machine that gives others is not
  * trusted, and the run ends.
+ *
+ * Tour 6 of 10: next read proofs/commit/trace.h, what a disputed step shows.
  */
 #ifndef PROVER_TRAIN_TRAIN_H
 #define PROVER_TRAIN_TRAIN_H
