@@ -165,15 +165,17 @@ struct ledger_job {
     uint32_t committed;
     uint32_t finalized;
     uint32_t open_claims;
-    uint32_t panel;        /* entries that ever were */
-    uint32_t panel_active; /* those that are drawn for new segments */
-    uint64_t opened_at_s;  /* and of each return to OPEN */
-    uint64_t accepted_at_s;
-    uint64_t closed_at_s;
-    uint64_t due_s;
-    wei reward; /* of a segment, for this solver */
-    wei held;   /* until delivery */
-    bool ended; /* the last committed segment says that the training diverged */
+    uint32_t drawn;           /* segments are drawn in order: so many were */
+    uint32_t leg_start;       /* the first segment behind the last covered one */
+    uint32_t panel;           /* entries of this generation */
+    uint64_t opened_at_s;     /* and of each return to OPEN */
+    uint64_t due_s;           /* 0: no time runs */
+    uint64_t refused_until_s; /* 0: nobody refused */
+    wei pool;
+    wei missing_escrow; /* what a void burned: the client puts it back to go on */
+    wei missing_pool;   /* ... */
+    bool ended;         /* the last committed segment says that the training diverged */
+    bool barred;        /* until the client resumes */
 };
 
 struct ledger_claim {
@@ -232,25 +234,24 @@ MUST_CHECK enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source,
 MUST_CHECK enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
                                        const struct game_terms *terms,
                                        const struct game_bytes *contact, struct error *error);
-MUST_CHECK enum status ledger_cancel(struct ledger *ledger, const char *name,
+
+/* Closes a job that no solver has: the client, and after the deadline anybody. */
+MUST_CHECK enum status ledger_close_job(struct ledger *ledger, const char *name,
+                                        const struct hash32 *job, struct error *error);
+/* amount: missing_escrow + missing_pool of the job now. */
+MUST_CHECK enum status ledger_resume(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, wei amount, struct error *error);
+MUST_CHECK enum status ledger_stop(struct ledger *ledger, const char *name,
+                                   const struct hash32 *job, struct error *error);
+/* Of the client or the keeper. */
+MUST_CHECK enum status ledger_refuse(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, struct error *error);
-/* finalized: of the job now; what becomes not final is paid again. */
-MUST_CHECK enum status ledger_rewind(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, const struct game_terms *terms,
-                                     uint32_t index, uint32_t finalized, struct error *error);
-MUST_CHECK enum status ledger_acknowledge(struct ledger *ledger, const char *name,
-                                          const struct hash32 *job, struct error *error);
-MUST_CHECK enum status ledger_ask_panel(struct ledger *ledger, const char *name,
-                                        const struct hash32 *job, const struct game_terms *terms,
-                                        const struct game_segment *segment, struct error *error);
 
 /* path: siblings of this account in the allow-list of solvers; of none, without one. */
 MUST_CHECK enum status ledger_accept(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_terms *terms,
-                                     wei least_reward, const struct game_hashes *path,
+                                     const struct game_hashes *path,
                                      const struct game_bytes *contact, struct error *error);
-MUST_CHECK enum status ledger_step_back(struct ledger *ledger, const char *name,
-                                        const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_commit(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, uint32_t index,
                                      const struct game_hashes *states, bool diverged,
@@ -260,8 +261,9 @@ MUST_CHECK enum status ledger_enlist(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_terms *terms,
                                      uint32_t count, const struct game_hashes *path,
                                      const struct game_bytes *contact, struct error *error);
-MUST_CHECK enum status ledger_leave(struct ledger *ledger, const char *name,
-                                    const struct hash32 *job, uint32_t entry, struct error *error);
+MUST_CHECK enum status ledger_depart(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, uint32_t generation, uint32_t entry,
+                                     struct error *error);
 MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
                                        const struct hash32 *job, const struct game_bytes *contact,
                                        struct error *error);
@@ -276,8 +278,8 @@ MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height,
                                   uint64_t time_s, struct error *error);
 
-/* Of a seat: a verdict is sealed, and later revealed: right and unavailable by ledger_reveal,
- * false by ledger_alarm. */
+/* Of a seat: a verdict is sealed, and later revealed: right by ledger_reveal, false by
+ * ledger_alarm. Who could not get the states says ledger_unseen instead. */
 struct ledger_verdict {
     struct hash32 job;
     struct game_segment segment;
@@ -353,20 +355,15 @@ MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
                                         const struct ledger_challenge *challenge, const void *shown,
                                         size_t shown_size, struct error *error);
 
-MUST_CHECK enum status ledger_renew(struct ledger *ledger, const char *name,
-                                    const struct hash32 *job, const struct game_segment *segment,
-                                    struct error *error);
-MUST_CHECK enum status ledger_finalize(struct ledger *ledger, const char *name,
-                                       const struct hash32 *job, const struct game_segment *segment,
-                                       struct error *error);
-MUST_CHECK enum status ledger_forfeit(struct ledger *ledger, const char *name,
-                                      const struct hash32 *job, const struct game_segment *segment,
-                                      struct error *error);
+MUST_CHECK enum status ledger_unseen(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_segment *segment,
+                                     uint32_t place, struct error *error);
+/* Whatever may be done about a covered segment: its round ends, its leg is final or void. vouch:
+ * the keeper's signature; NULL: none. */
+MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_segment *segment,
+                                     const struct game_bytes *vouch, struct error *error);
 MUST_CHECK enum status ledger_release(struct ledger *ledger, const char *name,
-                                      const struct hash32 *job, struct error *error);
-MUST_CHECK enum status ledger_expire(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, struct error *error);
-MUST_CHECK enum status ledger_deliver(struct ledger *ledger, const char *name,
                                       const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_withdraw(struct ledger *ledger, const char *name,
                                        const struct address *to, struct error *error);
