@@ -1,6 +1,6 @@
 /*
- * economy.h - what verifying costs a client, what a seat earns, and what a cheat may expect: closed
- * forms for `job open` and `verifier plan`.
+ * economy.h - what verifying costs a client, what a seat earns, what a void burns, and what a cheat
+ * may expect: closed forms for `job open` and `verifier plan`.
  *
  * This is advice for people: binary64, and never part of the game. docs/ECONOMICS.md derives the
  * formulas; `make bench NAME=network` plays them. Amounts are in any one unit.
@@ -10,8 +10,10 @@
 
 #include <stdbool.h>
 
-/* Entries from which on a share of 30 % gains neither by withholding nor by denying. */
+/* Entries that a job waits for, as a rule. */
 #define ECONOMY_PANEL_USUAL 12
+/* Segments that our solver has open at most without a vouch (prover run --ahead). */
+#define ECONOMY_AHEAD_USUAL 24
 
 /* Terms of a job and its surroundings. Shares and rates are from 0 to 1. */
 struct economy {
@@ -23,13 +25,28 @@ struct economy {
     double seats;
     double panel; /* its entries, from 1 on */
     double coverage;
-    double saved;         /* what a cheat saves of a segment's cost, as a share */
-    double watchers;      /* nodes that check secret samples */
-    double extra;         /* the rate at which each of them does */
-    double open_segments; /* committed and not final when a conviction comes: unpaid */
-    double overhead;      /* of replaying a segment beside computing it, as a share of its cost */
-    double gas;           /* of one verdict: seal and reveal */
+    double saved;    /* what a cheat saves of a segment's cost, as a share */
+    double watchers; /* nodes that check secret samples */
+    double extra;    /* the rate at which each of them does */
+    double
+        open_segments; /* committed and not final when the solver goes: economy_open_segments() */
+    double overhead;   /* of replaying a segment beside computing it, as a share of its cost */
+    double gas;        /* of one verdict: seal and reveal */
 };
+
+/* How many segments a leg has, on average: the sixteenth is covered whatever its seed. */
+double economy_leg(double coverage);
+
+/*
+ * How many segments are committed and not final, on average, where computing one takes segment_s
+ * and wait_s (seal, reveal and claim period) pass behind a covered one. At most `ahead`, as far as a
+ * leg allows.
+ */
+double economy_open_segments(double coverage, double segment_s, double wait_s, double ahead);
+
+/* What the client loses, where that many open segments become void: their price, and that of one
+ * more. The solver loses the rewards of as many from its stake. */
+double economy_burned(const struct economy *economy, double open_segments);
 
 /* A false segment of a solver, where a share of the panel says what the solver wants. */
 struct economy_cheat {
@@ -40,9 +57,9 @@ struct economy_cheat {
 };
 
 /*
- * partners: the share of the panel, by bonded money, that colludes or trusts. served: verifiers
- * have the data, from the solver or because the client keeps them. Else honest seats can only say
- * that the states are unavailable, and nobody else can claim.
+ * partners: the share of the panel's entries, to the next whole one, that colludes or trusts.
+ * served: verifiers have the data, from the solver, or because a keeper or the client keeps them.
+ * Else honest seats can only say that they have not seen the states, and nobody else can claim.
  */
 void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, double partners,
                    bool served);
@@ -53,18 +70,14 @@ void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, d
  */
 double economy_advantage(const struct economy_cheat *cheat, double bad);
 
-/* What a panel makes of a covered false segment, by chance. */
-struct economy_fate {
-    double final;
-    double refused; /* void, and it costs a part of the stake */
-};
+/* The chance that a panel passes a covered false segment: draws without replacement, round by
+ * round. */
+double economy_passes(const struct economy *economy, double partners, bool served);
 
-struct economy_fate economy_fate(const struct economy *economy, double partners, bool served);
-
-/* The coverage from which on a served cheat does not pay; infinity: none does. */
+/* The coverage from which on a cheat does not pay, served or not; infinity: none does. */
 double economy_coverage_least(const struct economy *economy, double partners);
 
-/* The stake from which on it does not pay; infinity: none does. */
+/* The stake from which on a served cheat does not pay; infinity: none does. */
 double economy_stake_least(const struct economy *economy, double partners);
 
 /* What the seats of a segment cost the client, on average. The last segment is always covered. */
