@@ -28,7 +28,7 @@ struct walk {
     uint32_t panel;
     uint32_t partners;
     uint32_t wanted;
-    uint32_t round;
+    uint32_t rounds; /* played */
     double ends[DRAWN_MAX + 1]; /* the chance that so many seats are all that the places have */
     double at[DRAWN_MAX + 1][DRAWN_MAX + 1];
     double next[DRAWN_MAX + 1][DRAWN_MAX + 1];
@@ -40,7 +40,7 @@ static struct leg_tally tally_of(const struct walk *walk, uint32_t rights, uint3
     return (struct leg_tally){.wanted = walk->wanted,
                               .rights = rights,
                               .unseen = unseen,
-                              .round = walk->round,
+                              .round = walk->rounds > 0 ? walk->rounds - 1 : 0,
                               .drawn = rights + unseen};
 }
 
@@ -107,7 +107,7 @@ static bool play_rounds(struct walk *walk)
         for (uint32_t unseen = 0; rights + unseen <= DRAWN_MAX; unseen++) {
             struct leg_tally tally = tally_of(walk, rights, unseen);
             uint32_t room = DRAWN_MAX - rights - unseen;
-            uint32_t need = walk->round == 0 ? walk->wanted : leg_seats_needed(&tally);
+            uint32_t need = walk->rounds == 0 ? walk->wanted : leg_seats_needed(&tally);
 
             if (walk->at[rights][unseen] <= 0.0) {
                 continue;
@@ -132,7 +132,7 @@ static double final_of_walk(uint32_t wanted, uint32_t panel, uint32_t partners)
     while (play_rounds(&walk)) {
         memcpy(walk.at, walk.next, sizeof(walk.at));
         memset(walk.next, 0, sizeof(walk.next));
-        walk.round++;
+        walk.rounds++;
     }
     return walk.final;
 }

@@ -1,6 +1,6 @@
 /*
  * Goal: what `job open` and `verifier plan` say of cheats is true.
- * Method: random play of the same game, place by place and step by step of the score; properties at
+ * Method: random play of the same game, place by place and round by round; properties at
  * the break-even; the ends of each range.
  */
 #include <math.h>
@@ -39,32 +39,62 @@ static struct economy some_economy(uint64_t *random)
                             .gas = 0.01 * coin(random)};
 }
 
-/* What the panel makes of a false segment, as docs/PROTOCOL.md plays it, one verdict after the
- * other. */
+/* What the panel makes of a false segment, as docs/PROTOCOL.md plays it, one place after the other:
+ * a bag of entries of which each has a seat once, some of them partners. */
 enum fate {
     FINAL,
     VOID,
-    REFUSED, /* void, with a penalty */
     CONVICTED,
 };
+
+struct bag {
+    uint32_t panel;
+    uint32_t partners;
+    uint32_t place;
+    bool drawn[128];
+};
+
+/* The next entry that has no seat yet; false: no place is left. */
+static bool next_seat(struct bag *bag, uint32_t *entry, uint64_t *random)
+{
+    for (; bag->place < GAME_PLACES_MAX; bag->place++) {
+        *entry = (uint32_t)test_random_below(random, bag->panel);
+        if (!bag->drawn[*entry]) {
+            bag->drawn[*entry] = true;
+            bag->place++;
+            return true;
+        }
+    }
+    return false;
+}
 
 static enum fate fate_of(const struct economy *economy, double partners, bool served,
                          uint64_t *random)
 {
-    int score = 0;
+    struct bag bag = {.panel = (uint32_t)economy->panel,
+                      .partners = (uint32_t)lround(partners * economy->panel)};
+    int wanted = (int)economy->seats;
+    int rights = 0;
+    int unseen = 0;
 
-    for (int place = 0; place < GAME_PLACES_MAX && place < (int)economy->panel; place++) {
-        bool partner = coin(random) < partners;
+    for (int round = 1; rights - unseen < wanted && bag.place < GAME_PLACES_MAX; round++) {
+        int told = rights + unseen;
+        int least = round < 5 ? 1 : told < 9 ? told : 9;
+        int seats = round == 1 ? wanted : wanted - (rights - unseen);
+        uint32_t entry;
 
-        if (score >= (int)economy->seats || score <= GAME_SCORE_VOID) {
-            break;
+        seats = seats < least ? least : seats;
+        for (; seats > 0 && next_seat(&bag, &entry, random); seats--) {
+            if (entry < bag.partners) {
+                rights++;
+            } else if (served) {
+                return CONVICTED; /* by its alarm */
+            } else {
+                unseen++;
+            }
         }
-        if (!partner && served) {
-            return CONVICTED; /* by its alarm */
-        }
-        score += partner ? 1 : -1;
     }
-    return economy->seats == 0.0 || score > 0 ? FINAL : score > GAME_SCORE_VOID ? VOID : REFUSED;
+    return rights - unseen >= wanted || (rights > 0 && rights >= 2 * unseen) ? FINAL : VOID;
 }
 
 /* What becomes of one false segment: of a panel, and of those that watch. */
@@ -74,7 +104,7 @@ static enum fate found(const struct economy *economy, double partners, bool serv
     enum fate fate = FINAL;
 
     if (coin(random) < economy->coverage) {
-        fate = fate_of(economy, partners, served, random);
+        fate = economy->seats == 0.0 ? FINAL : fate_of(economy, partners, served, random);
     }
     for (int watcher = 0; served && watcher < (int)economy->watchers; watcher++) {
         fate = coin(random) < economy->extra ? CONVICTED : fate;
@@ -87,8 +117,9 @@ static enum fate found(const struct economy *economy, double partners, bool serv
 static double play(const struct economy *economy, double partners, bool served, int bad,
                    uint64_t *random)
 {
-    static const double lost[] = {
-        [REFUSED] = 1.0 / GAME_LATE_SHARE, [CONVICTED] = 1.0 - 1.0 / GAME_POT_SHARE};
+    const double lost[] = {
+        [VOID] = fmin(economy->stake, economy->reward * (1.0 + economy->open_segments)),
+        [CONVICTED] = economy->stake * (1.0 - 1.0 / GAME_POT_SHARE)};
     double more = 0.0;
 
     for (int i = 0; i < bad; i++) {
@@ -96,7 +127,7 @@ static double play(const struct economy *economy, double partners, bool served, 
 
         more += economy->saved * economy->cost;
         if (fate != FINAL) {
-            return more - economy->stake * lost[fate] - economy->reward * economy->open_segments;
+            return more - lost[fate] - economy->reward * economy->open_segments;
         }
     }
     return more;
@@ -155,6 +186,17 @@ static void test_break_even_is_where_cheating_gains_nothing(void **state)
     }
 }
 
+/* Served or not, whatever is better for the cheat. */
+static double best_value(const struct economy *economy, double partners)
+{
+    struct economy_cheat served;
+    struct economy_cheat hidden;
+
+    economy_cheat(&served, economy, partners, true);
+    economy_cheat(&hidden, economy, partners, false);
+    return fmax(served.value, hidden.value);
+}
+
 static void test_least_coverage_is_where_a_watched_cheat_gains_nothing(void **state)
 {
     uint64_t random = 17;
@@ -164,19 +206,16 @@ static void test_least_coverage_is_where_a_watched_cheat_gains_nothing(void **st
     for (int trial = 0; trial < 1000; trial++) {
         struct economy economy = some_economy(&random);
         double partners = coin(&random);
-        struct economy_cheat cheat;
 
         economy.watchers = 0.0;
         if (isinf(economy_coverage_least(&economy, partners))) {
             economy.coverage = 1.0;
-            economy_cheat(&cheat, &economy, partners, true);
-            assert_true(cheat.value >= -1e-12);
+            assert_true(best_value(&economy, partners) >= -1e-12);
             continue;
         }
         met++;
         economy.coverage = economy_coverage_least(&economy, partners);
-        economy_cheat(&cheat, &economy, partners, true);
-        assert_near(cheat.value, 0.0, 1e-12);
+        assert_near(best_value(&economy, partners), 0.0, 1e-12);
     }
     assert_true(met > 100);
 }
@@ -199,7 +238,7 @@ static double passes(double seats, double panel, double partners, bool served)
 {
     const struct economy economy = {.seats = seats, .panel = panel};
 
-    return economy_fate(&economy, partners, served).final;
+    return economy_passes(&economy, partners, served);
 }
 
 static void test_a_panel_of_partners_passes_anything_and_one_without_nothing(void **state)
@@ -212,7 +251,6 @@ static void test_a_panel_of_partners_passes_anything_and_one_without_nothing(voi
         assert_near(passes(seats, 12, 0.0, false), 0.0, 0);
         assert_near(passes(seats, 12, 1.0, true), 1.0, 0);
         assert_near(passes(seats, 12, 1.0, false), 1.0, 1e-12);
-        assert_near(passes(seats, 12, 0.5, true), pow(0.5, seats), 1e-12);
         for (int part = 1; part < 20; part++) {
             double s = part / 20.0;
 
@@ -221,15 +259,52 @@ static void test_a_panel_of_partners_passes_anything_and_one_without_nothing(voi
     }
 }
 
-/* One friend in a small panel is one place in as many. */
-static void test_a_small_panel_passes_what_most_of_it_passes(void **state)
+/* By hand: seats are drawn without replacement. */
+static void test_a_small_panel_is_drawn_without_replacement(void **state)
 {
     (void)state;
-    assert_near(passes(1, 1, 0.3, false), 0.3, 1e-12);
-    assert_near(passes(1, 2, 0.3, false), 0.3, 1e-12);
-    assert_near(passes(1, 3, 0.3, false), 0.3 + 0.7 * 0.3 * 0.3, 1e-12);
-    assert_near(passes(2, 2, 0.3, false), 0.09, 1e-12);
-    assert_near(passes(2, 3, 0.3, false), 0.09 + 2 * 0.7 * 0.09, 1e-12);
+    assert_near(passes(2, 12, 5.0 / 12, true), 5.0 / 12 * 4.0 / 11, 1e-12);
+    assert_near(passes(3, 12, 2.0 / 12, true), 0.0, 0);
+    assert_near(passes(1, 1, 1.0, false), 1.0, 0);
+    /* One partner of two: it sits first, or the other does, and then one right meets one unseen. */
+    assert_near(passes(1, 2, 0.5, false), 0.5, 1e-9);
+    /* Two of three: right at once; unseen first, then both: R = 2 = 2 U. */
+    assert_near(passes(1, 3, 2.0 / 3, false), 1.0, 1e-9);
+    /* One of four, two seats: it never has twice the unseens. */
+    assert_near(passes(2, 4, 0.25, false), 0.0, 0);
+}
+
+static void test_a_leg_ends_with_a_covered_segment_or_the_sixteenth(void **state)
+{
+    double chance = 1.0;
+    double mean = 0.0;
+
+    (void)state;
+    for (int i = 0; i < GAME_LEG_MAX; i++) {
+        mean += chance;
+        chance *= 0.8;
+    }
+    assert_near(economy_leg(0.2), mean, 1e-12);
+    assert_near(economy_leg(0.0), GAME_LEG_MAX, 0);
+    assert_near(economy_leg(1.0), 1.0, 1e-12);
+}
+
+static void test_open_segments_follow_from_the_periods(void **state)
+{
+    (void)state;
+    assert_near(economy_open_segments(1.0, 3600, 6 * 3600, 24), 7.0, 1e-12);
+    assert_near(economy_open_segments(1.0, 60, 6 * 3600, 24), 24.0, 0);
+    assert_near(economy_open_segments(0.2, 0, 6 * 3600, 64), 64.0, 0);
+    assert_near(economy_open_segments(0.2, 1, 6 * 3600, 2), GAME_LEG_MAX, 0);
+}
+
+static void test_a_void_burns_the_price_of_what_is_open_and_of_one_more(void **state)
+{
+    const struct economy economy = {.reward = 1.3, .fee = 1.3, .seats = 2, .coverage = 0.5};
+
+    (void)state;
+    assert_near(economy_burned(&economy, 0), 2.6, 1e-12);
+    assert_near(economy_burned(&economy, GAME_OPEN_MAX), 65 * 2.6, 1e-12);
 }
 
 int main(void)
@@ -240,7 +315,10 @@ int main(void)
         cmocka_unit_test(test_least_coverage_is_where_a_watched_cheat_gains_nothing),
         cmocka_unit_test(test_without_detection_every_cheat_pays),
         cmocka_unit_test(test_a_panel_of_partners_passes_anything_and_one_without_nothing),
-        cmocka_unit_test(test_a_small_panel_passes_what_most_of_it_passes),
+        cmocka_unit_test(test_a_small_panel_is_drawn_without_replacement),
+        cmocka_unit_test(test_a_leg_ends_with_a_covered_segment_or_the_sixteenth),
+        cmocka_unit_test(test_open_segments_follow_from_the_periods),
+        cmocka_unit_test(test_a_void_burns_the_price_of_what_is_open_and_of_one_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
