@@ -28,7 +28,6 @@
 #define GAME_PPM           1000000
 #define GAME_SEATS_MAX     8
 #define GAME_PLACES_MAX    64 /* in the draw of a segment */
-#define GAME_ROUNDS_MAX    64 /* of that draw: each has a place at least */
 #define GAME_PANEL_MAX     65535
 #define GAME_PANEL_LEAST   255 /* the most that a job may wait for */
 #define GAME_ENLIST_MAX    16
@@ -323,7 +322,7 @@ struct game_event {
     uint32_t generation; /* ENLISTED, MOVED, GONE, ROUND, PAID */
     uint32_t step;       /* CLAIMED */
     uint32_t entry;      /* ENLISTED (the first), GONE, DISPROVED; MOVED: the number before */
-    uint32_t count;      /* ENLISTED; STOPPED: segments of the job; FINALIZED, VOIDED: of segments */
+    uint32_t count; /* ENLISTED; STOPPED: segments of the job; FINALIZED, VOIDED: of segments */
     uint32_t round;
     uint32_t from;    /* ROUND: its places; MOVED has the number before in entry */
     uint32_t to;      /* ...; MOVED: the number of the entry now */
@@ -551,8 +550,8 @@ uint32_t game_segment_count(const struct game_terms *terms);
 wei game_segment_fees(const struct game_terms *terms);
 wei game_fees(const struct game_terms *terms, uint32_t segments);
 
-/* What burns when `open` segments are void that are committed and not final, of stake and client
- * each at most: their price and that of one more. */
+/* What burns of the stake when `open` segments are void that are committed and not final: their
+ * rewards and one more, up to all of it. The client loses as much, and their fees: leg_void(). */
 wei game_void_price(const struct game_terms *terms, uint32_t open);
 
 /* What the client pays for that many segments, and for the whole job: its escrow. */

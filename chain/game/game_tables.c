@@ -83,10 +83,6 @@ static const struct fields subject_fields = FIELDS(subject_rows);
 /* ---- moves ---------------------------------------------------------------------- */
 
 #define MOVE(member, type) FIELD(game_move, member, type)
-#define MOVE_UP_TO(member, most)                                                                   \
-    {                                                                                              \
-        offsetof(struct game_move, member), FIELD_U32, 0, (most), NULL                             \
-    }
 #define MOVE_TUPLE(member, parts)                                                                  \
     {                                                                                              \
         offsetof(struct game_move, member), FIELD_TUPLE, 0, 0, &(parts)                            \
@@ -135,12 +131,8 @@ static const struct field seal_rows[] = {
     MOVE(place, U32),   MOVE(seal, BYTES32),
 };
 static const struct field reveal_rows[] = {
-    MOVE(key, BYTES32),
-    MOVE(index, U32),
-    MOVE(about, BYTES32),
-    MOVE(place, U32),
-    MOVE(leaves, LEAVES),
-    MOVE(salt, BYTES32),
+    MOVE(key, BYTES32), MOVE(index, U32),     MOVE(about, BYTES32),
+    MOVE(place, U32),   MOVE(leaves, LEAVES), MOVE(salt, BYTES32),
 };
 static const struct field unseen_rows[] = {
     MOVE(key, BYTES32),
@@ -275,7 +267,7 @@ static const struct field moved_rows[] = {
     DATA(to, U32),
 };
 static const struct field gone_rows[] = {
-    TOPIC(job, BYTES32), DATA(generation, U32), DATA(entry, U32),
+    TOPIC(job, BYTES32),    DATA(generation, U32), DATA(entry, U32),
     DATA(account, ADDRESS), DATA(amount, WEI),
 };
 static const struct field announced_rows[] = {
@@ -413,9 +405,9 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
                        FIELDS(fee_paid_rows)},
     [GAME_DISPROVED] = {"disproved", "Disproved(bytes32,uint256,bytes32,uint256,uint256,address)",
                         FIELDS(disproved_rows)},
-    [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256,uint256,uint256)", FIELDS(finalized_rows)},
-    [GAME_VOIDED] = {"voided",
-                     "Voided(bytes32,address,uint256,uint256,uint256,uint256,uint256)",
+    [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256,uint256,uint256)",
+                        FIELDS(finalized_rows)},
+    [GAME_VOIDED] = {"voided", "Voided(bytes32,address,uint256,uint256,uint256,uint256,uint256)",
                      FIELDS(voided_rows)},
     [GAME_CONVICTED] = {"convicted", "Convicted(bytes32,address,uint256)", FIELDS(convicted_rows)},
     [GAME_RELEASED] = {"released", "Released(bytes32,address,uint256,uint256)",
