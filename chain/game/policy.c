@@ -6,15 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chain/game/leg.h"
 #include "chain/game/terms.h"
 
 #define MOST        (~(wei)0)
 #define MS_PER_HOUR 3600000u
 #define DAY_S       86400u
-
-/* The rounds of a segment, as many when the panel is asked after the end, and the one in which it
- * sleeps. */
-#define ROUNDS (2 * GAME_ROUNDS_MAX + 1)
 
 /* "4294967.295" fits. */
 #define MULTIPLE_SIZE 24
@@ -29,10 +26,12 @@ struct policy policy_default(void)
         .bond_fees_max = 20,
         .seal_least_s = 600,
         .reveal_least_s = 600,
-        .lock_time_max_s = 90 * DAY_S,
+        .segment_most_s = 2 * DAY_S,
+        .lock_time_max_s = 30 * DAY_S,
         .clock_least_s = 3600,
         .clock_factor = 3 * POLICY_ONE,
         .cost_cover = 1300,
+        .price = 300000 * WEI_PER_GWEI,
         .stake_rewards_max = 4 * POLICY_ONE,
         .reward_least = WEI_PER_GWEI,
         .time_spare = 1250,
@@ -72,7 +71,7 @@ static const struct {
     [POLICY_STAKE] = {"stake", "the stake", "--stake"},
     [POLICY_SEGMENT_PERIOD] = {"segment", "the segment period", "--segment-period"},
     [POLICY_DEADLINE] = {"deadline", "the time until the deadline", "--deadline"},
-    [POLICY_DELIVERY_PERIOD] = {"delivery", "the delivery period", "--delivery-period"},
+    [POLICY_PACE] = {"pace", "the pace of this machine", ""},
 };
 
 const char *policy_term_word(enum policy_term term)
@@ -152,7 +151,8 @@ static void print_ms(char text[TERMS_PERIOD_SIZE], uint64_t ms)
 
 /* ---- clocks ---------------------------------------------------------------------- */
 
-/* Is a period as long as the floor, and as the work times a factor? */
+/* Is a period as long as the floor, as short as the ceiling, and as long as the work times a
+ * factor? */
 static bool is_long(struct policy_refusal *refusal, enum policy_term term, uint64_t period_s,
                     uint32_t least_s, const char *least_option)
 {
@@ -166,6 +166,21 @@ static bool is_long(struct policy_refusal *refusal, enum policy_term term, uint6
     terms_period(least, least_s);
     return refuse(refusal, term, "is %s, and the policy takes %s at least (%s)", is_text, least,
                   least_option);
+}
+
+static bool is_short(struct policy_refusal *refusal, enum policy_term term, uint64_t period_s,
+                     uint32_t most_s, const char *most_option)
+{
+    char is_text[TERMS_PERIOD_SIZE];
+    char most[TERMS_PERIOD_SIZE];
+
+    if (most_s == 0 || period_s <= most_s) {
+        return true;
+    }
+    terms_period(is_text, period_s);
+    terms_period(most, most_s);
+    return refuse(refusal, term, "is %s, and the policy takes %s at most (%s)", is_text, most,
+                  most_option);
 }
 
 static bool covers(struct policy_refusal *refusal, enum policy_term term, uint64_t period_s,
@@ -202,20 +217,35 @@ struct hold {
     uint64_t period_s;
     uint32_t times;
 };
-#define HOLDS 6
+#define HOLDS 5
+
+/* The most rounds of a segment: each lacks one right, and has as few seats as the rules allow. */
+static uint32_t rounds_max(uint32_t seats)
+{
+    struct leg_tally tally = {
+        .wanted = seats, .rights = seats == 0 ? 0 : seats - 1, .drawn = seats, .to = seats};
+    uint32_t needed = leg_seats_needed(&tally);
+
+    while (needed > 0) {
+        tally.round++;
+        tally.drawn += needed;
+        tally.to += needed;
+        needed = leg_seats_needed(&tally);
+    }
+    return tally.round + 1;
+}
 
 static void list_holds(struct hold holds[HOLDS], const struct game_terms *terms, uint64_t now_s)
 {
     uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
-    uint32_t rounds = terms->seats == 0 ? 1 : ROUNDS;
+    uint32_t waits = terms->seats == 0 ? 1 : GAME_WAITS_MAX;
     const struct hold all[HOLDS] = {
         {POLICY_DEADLINE, left_s, 1},
-        {POLICY_SEAL_PERIOD, terms->seal_period_s, rounds},
-        {POLICY_REVEAL_PERIOD, terms->reveal_period_s, rounds},
-        {POLICY_CLAIM_PERIOD, terms->claim_period_s, 2},
+        {POLICY_SEAL_PERIOD, terms->seal_period_s, rounds_max(terms->seats)},
+        {POLICY_REVEAL_PERIOD, terms->reveal_period_s, rounds_max(terms->seats)},
+        {POLICY_CLAIM_PERIOD, terms->claim_period_s, waits},
         /* All claim the same: each leads with whole clocks, and the solver's last is whole too. */
         {POLICY_CLOCK, terms->clock_s, GAME_OUTSIDERS_MAX + 1},
-        {POLICY_DELIVERY_PERIOD, terms->delivery_period_s, 1},
     };
 
     memcpy(holds, all, sizeof(all));
@@ -280,11 +310,20 @@ static bool pays(struct policy_refusal *refusal, enum policy_term term, wei pay,
                   least_option);
 }
 
-/* Where price and pace are known: the pay against the cost of computing a segment. */
-static bool pays_cost(struct policy_refusal *refusal, enum policy_term term, wei pay,
-                      const struct policy *policy, const struct policy_pace *pace)
+/* Of a machine's time and of gas, in the registry's currency. */
+static wei cost_of(const struct policy *policy, const struct policy_pace *pace, uint32_t gas)
 {
-    wei cost = portion(policy->price, pace->segment_ms, MS_PER_HOUR);
+    wei coins = times(pace->gas_price, gas);
+
+    return sum(portion(policy->price, pace->segment_ms, MS_PER_HOUR),
+               pace->in_token ? portion(coins, policy->token_price, WEI_PER_ETHER) : coins);
+}
+
+/* The pay against the cost of computing a segment, and of the moves about it. */
+static bool pays_cost(struct policy_refusal *refusal, enum policy_term term, wei pay,
+                      const struct policy *policy, const struct policy_pace *pace, uint32_t gas)
+{
+    wei cost = cost_of(policy, pace, gas);
     char is_text[TERMS_AMOUNT_SIZE];
     char costs[TERMS_AMOUNT_SIZE];
     char multiple[MULTIPLE_SIZE];
@@ -296,9 +335,25 @@ static bool pays_cost(struct policy_refusal *refusal, enum policy_term term, wei
     terms_amount(costs, cost);
     print_multiple(multiple, policy->cost_cover);
     return refuse(refusal, term,
-                  "is %s, and computing a segment costs %s here at --price: the policy "
-                  "takes %s times that at least (--cost-cover)",
+                  "is %s, and computing a segment costs %s here at --price, gas included: the "
+                  "policy takes %s times that at least (--cost-cover)",
                   is_text, costs, multiple);
+}
+
+/* Does a node know what a seat costs, and is it paid? */
+static bool pays_seat(struct policy_refusal *refusal, const struct policy *policy,
+                      const struct game_terms *terms, const struct policy_pace *pace)
+{
+    if (pace->segment_ms == 0) {
+        return refuse(refusal, POLICY_PACE,
+                      "is not known: the policy enlists only where the job's steps were measured");
+    }
+    if (pace->in_token && pace->gas_price > 0 && policy->token_price == 0) {
+        return refuse(refusal, POLICY_FEE,
+                      "is paid in a token, and nobody has said what a coin of the ledger's gas "
+                      "costs in it (--token-price)");
+    }
+    return pays_cost(refusal, POLICY_FEE, terms->fee, policy, pace, POLICY_SEAT_GAS);
 }
 
 /* ---- locks ------------------------------------------------------------------------- */
@@ -361,22 +416,32 @@ static bool is_small_bond(struct policy_refusal *refusal, const struct policy *p
                   bond, fee, policy->bond_fees_max);
 }
 
+/* What holds on every machine. */
+static bool offers_seat(struct policy_refusal *refusal, const struct policy *policy,
+                        const struct game_terms *terms, uint64_t now_s)
+{
+    return pays(refusal, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
+           is_small_bond(refusal, policy, terms) &&
+           is_long(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, policy->seal_least_s,
+                   "--seal-period-least") &&
+           is_long(refusal, POLICY_REVEAL_PERIOD, terms->reveal_period_s, policy->reveal_least_s,
+                   "--reveal-period-least") &&
+           is_long(refusal, POLICY_CLOCK, terms->clock_s, policy->clock_least_s, "--clock-least") &&
+           is_short(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, policy->segment_most_s,
+                    "--segment-period-most") &&
+           is_soon_over(refusal, policy, terms, now_s);
+}
+
 bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
                    const struct game_terms *terms, const struct policy_locked *locked,
                    const struct policy_pace *pace, uint64_t now_s)
 {
     agree(refusal);
-    return pays(refusal, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
-           pays_cost(refusal, POLICY_FEE, terms->fee, policy, pace) &&
-           is_small_bond(refusal, policy, terms) &&
-           is_long(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, policy->seal_least_s,
-                   "--seal-period-least") &&
-           covers(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, pace->segment_ms,
-                  policy->clock_factor, "--clock-factor") &&
-           is_long(refusal, POLICY_REVEAL_PERIOD, terms->reveal_period_s, policy->reveal_least_s,
-                   "--reveal-period-least") &&
-           can_respond(refusal, policy, terms, pace) &&
-           is_soon_over(refusal, policy, terms, now_s) &&
+    return offers_seat(refusal, policy, terms, now_s) &&
+           (pace == NULL || (pays_seat(refusal, policy, terms, pace) &&
+                             covers(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s,
+                                    pace->segment_ms, policy->clock_factor, "--clock-factor") &&
+                             can_respond(refusal, policy, terms, pace))) &&
            can_lock(refusal, policy, POLICY_BOND, terms->bond, locked);
 }
 
@@ -390,9 +455,9 @@ bool policy_claim(struct policy_refusal *refusal, const struct policy *policy,
 }
 
 static bool is_small_stake(struct policy_refusal *refusal, const struct policy *policy,
-                           const struct game_terms *terms, wei segment_reward)
+                           const struct game_terms *terms)
 {
-    wei reward = times(segment_reward, game_segment_count(terms));
+    wei reward = times(terms->reward, game_segment_count(terms));
     char stake[TERMS_AMOUNT_SIZE];
     char whole[TERMS_AMOUNT_SIZE];
     char multiple[MULTIPLE_SIZE];
@@ -454,15 +519,15 @@ static bool earns(struct policy_refusal *refusal, const struct policy *policy, w
 }
 
 bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
-                  const struct game_terms *terms, wei reward, wei means,
-                  const struct policy_pace *pace, uint64_t now_s)
+                  const struct game_terms *terms, wei means, const struct policy_pace *pace,
+                  uint64_t now_s)
 {
     uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
 
     agree(refusal);
-    return pays(refusal, POLICY_REWARD, reward, policy->reward_least, "--reward-least") &&
-           pays_cost(refusal, POLICY_REWARD, reward, policy, pace) &&
-           earns(refusal, policy, reward, pace) && is_small_stake(refusal, policy, terms, reward) &&
+    return pays(refusal, POLICY_REWARD, terms->reward, policy->reward_least, "--reward-least") &&
+           pays_cost(refusal, POLICY_REWARD, terms->reward, policy, pace, 0) &&
+           earns(refusal, policy, terms->reward, pace) && is_small_stake(refusal, policy, terms) &&
            can_stake(refusal, policy, terms->stake, means) &&
            can_respond(refusal, policy, terms, pace) &&
            covers(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, pace->segment_ms,
@@ -472,14 +537,22 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
            is_soon_over(refusal, policy, terms, now_s);
 }
 
+uint32_t policy_ahead(const struct game_terms *terms, uint32_t ahead)
+{
+    wei staked = terms->reward == 0 ? MOST : terms->stake / terms->reward;
+    wei most = staked > ahead ? ahead : staked > 0 ? staked - 1 : 0;
+
+    return most < GAME_LEG_MAX ? GAME_LEG_MAX : (uint32_t)most;
+}
+
 bool policy_open(struct policy_refusal *refusal, const struct policy *policy,
                  const struct game_terms *terms, uint64_t now_s)
 {
     const struct policy_pace unknown = {0};
 
-    return (terms->seats == 0 || policy_enlist(refusal, policy, terms, NULL, &unknown, now_s)) &&
+    return (terms->seats == 0 || policy_enlist(refusal, policy, terms, NULL, NULL, now_s)) &&
            policy_claim(refusal, policy, terms, terms->bond, NULL, &unknown) &&
-           policy_solve(refusal, policy, terms, terms->reward_to, terms->stake, &unknown, now_s);
+           policy_solve(refusal, policy, terms, terms->stake, &unknown, now_s);
 }
 
 /* ---- for people ---------------------------------------------------------------------- */
@@ -495,21 +568,21 @@ static void print_cap(char text[TERMS_AMOUNT_SIZE], const struct policy_cap *cap
     }
 }
 
-static void print_lock_time(char text[TERMS_PERIOD_SIZE], const struct policy *policy)
+static void print_time(char text[TERMS_PERIOD_SIZE], uint32_t most_s)
 {
-    if (policy->lock_time_max_s == 0) {
+    if (most_s == 0) {
         (void)snprintf(text, TERMS_PERIOD_SIZE, "any time");
     } else {
-        terms_period(text, policy->lock_time_max_s);
+        terms_period(text, most_s);
     }
 }
 
 void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *policy)
 {
     char caps[3][TERMS_AMOUNT_SIZE];
-    char periods[4][TERMS_PERIOD_SIZE];
+    char periods[5][TERMS_PERIOD_SIZE];
     char fee[TERMS_AMOUNT_SIZE];
-    char bond[MULTIPLE_SIZE] = "any number of";
+    char bond[16] = "any number of";
 
     print_cap(caps[0], &policy->lock_all);
     print_cap(caps[1], &policy->lock_job);
@@ -518,15 +591,18 @@ void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *polic
     terms_period(periods[0], policy->seal_least_s);
     terms_period(periods[1], policy->reveal_least_s);
     terms_period(periods[2], policy->clock_least_s);
-    print_lock_time(periods[3], policy);
+    print_time(periods[3], policy->lock_time_max_s);
+    print_time(periods[4], policy->segment_most_s);
     if (policy->bond_fees_max > 0) {
         (void)snprintf(bond, sizeof(bond), "%" PRIu32, policy->bond_fees_max);
     }
     (void)snprintf(
         text, POLICY_TEXT_MAX,
-        "locks at most %s in all, %s in a job, %s for a party, %s fees in a bond, for %s; "
-        "takes a fee from %s, to seal from %s, to reveal from %s, a clock from %s",
-        caps[0], caps[1], caps[2], bond, periods[3], fee, periods[0], periods[1], periods[2]);
+        "locks at most %s in all, %s in a job, %s for a party, %s fees in a bond, for "
+        "%s; takes fees from %s, seals from %s, reveals from %s, clocks from %s, segments to "
+        "%s",
+        caps[0], caps[1], caps[2], bond, periods[3], fee, periods[0], periods[1], periods[2],
+        periods[4]);
 }
 
 void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *policy)
@@ -544,7 +620,7 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
     }
     terms_amount(reward, policy->reward_least);
     terms_period(response, policy->clock_least_s);
-    print_lock_time(time, policy);
+    print_time(time, policy->lock_time_max_s);
     if (policy->hour_least > 0) {
         terms_amount(hour, policy->hour_least);
     }

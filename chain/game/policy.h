@@ -14,7 +14,7 @@
 
 #define POLICY_ONE       1000u    /* multiples are in thousandths: 1300 is 1.3 */
 #define POLICY_WHOLE_PPM 1000000u /* shares of what an account has */
-#define POLICY_TEXT_MAX  480
+#define POLICY_TEXT_MAX  512
 
 /* At most so much money: an amount, or a share of what the account has. */
 struct policy_cap {
@@ -35,13 +35,15 @@ struct policy {
     uint32_t bond_fees_max; /* the bond of a seat, in fees */
     uint32_t seal_least_s;
     uint32_t reveal_least_s;
+    uint32_t segment_most_s; /* the segment period */
 
     /* Of nodes and solvers. */
     uint32_t lock_time_max_s; /* how long the terms can hold a bond or a stake */
     uint32_t clock_least_s;
     uint32_t clock_factor; /* in thousandths: a period against the time of a replay */
     uint32_t cost_cover;   /* in thousandths: fee or reward against the cost of the work */
-    wei price;             /* of an hour of this machine; 0: not known */
+    wei price;             /* of an hour of this machine; 0: nothing */
+    wei token_price;       /* of a whole coin, in a registry's token; 0: not known */
 
     /* Of a solver. */
     struct policy_cap stake_max;
@@ -71,11 +73,15 @@ struct policy_locked {
     wei solver; /* of this segment's solver */
 };
 
-/* What the work takes here, in milliseconds; 0: nobody knows yet. */
+/* What the work takes here, in milliseconds (0: nobody knows yet), and on the ledger. */
 struct policy_pace {
     uint64_t segment_ms; /* to compute a segment once */
     uint64_t left_ms;    /* of a training that is not done: what is left of it */
+    wei gas_price;       /* in coins; 0: the ledger takes nothing for moves */
+    bool in_token;       /* the registry pays in a token */
 };
+
+#define POLICY_SEAT_GAS 200000u /* of the moves of a seat */
 
 enum policy_term {
     POLICY_AGREED,
@@ -89,7 +95,7 @@ enum policy_term {
     POLICY_STAKE,
     POLICY_SEGMENT_PERIOD,
     POLICY_DEADLINE,
-    POLICY_DELIVERY_PERIOD,
+    POLICY_PACE, /* no term: nobody has measured what a segment takes here */
     POLICY_TERMS,
 };
 
@@ -100,13 +106,14 @@ struct policy_refusal {
 };
 
 /* How long a bond or a stake that is locked now can be held, where each move is made as soon as it
- * can be: until the deadline, and from there all that PROTOCOL 8 counts, with one full queue of
- * claims and the client's question to the panel. */
+ * can be: until the deadline, and from there all rounds of a segment, the claim times that it waits
+ * for at most, and the clocks of a full queue of claims. */
 uint64_t policy_lock_time(const struct game_terms *terms, uint64_t now_s);
 
 /* True: agreed, and *refusal is empty. */
 
-/* A node: to lock the bond of one more entry in the panel. */
+/* A node: to lock the bond of one more entry in the panel. locked NULL: only the terms are looked
+ * at. pace NULL: only what holds on every machine; a pace that nobody has measured is refused. */
 MUST_CHECK bool policy_enlist(struct policy_refusal *refusal, const struct policy *policy,
                               const struct game_terms *terms, const struct policy_locked *locked,
                               const struct policy_pace *pace, uint64_t now_s);
@@ -117,11 +124,14 @@ MUST_CHECK bool policy_claim(struct policy_refusal *refusal, const struct policy
                              const struct game_terms *terms, wei bond,
                              const struct policy_locked *locked, const struct policy_pace *pace);
 
-/* A solver: to stake. reward: of a segment, as accept() would pay it now. means: what its account
- * has. */
+/* A solver: to stake. means: what its account has. */
 MUST_CHECK bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
-                             const struct game_terms *terms, wei reward, wei means,
+                             const struct game_terms *terms, wei means,
                              const struct policy_pace *pace, uint64_t now_s);
+
+/* A solver: how many segments that nobody vouched for may be open, so that what a void of them
+ * burns is no more than the stake; never less than a leg takes. ahead: the most that it wants. */
+uint32_t policy_ahead(const struct game_terms *terms, uint32_t ahead);
 
 /* What an hour of this machine earns with that reward for a segment, its price not taken off;
  * 0: the pace is not known. */
@@ -134,7 +144,7 @@ MUST_CHECK bool policy_open(struct policy_refusal *refusal, const struct policy 
 
 const char *policy_term_word(enum policy_term term); /* "reveal"; at most 8 characters */
 
-/* The option of `job open` that sets the term: "--reveal-period". */
+/* The option of `job open` that sets the term: "--reveal-period"; "": none does. */
 const char *policy_term_option(enum policy_term term);
 
 /* What is in force, for people, in one line each. */

@@ -126,20 +126,16 @@ ATTACK(each_term_is_refused_by_its_name)
     struct policy_refusal refusal;
 
     rob(&terms);
-    assert_false(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
     assert_int_equal(refusal.term, POLICY_REWARD);
     policy.reward_least = 0;
-    assert_false(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
     assert_int_equal(refusal.term, POLICY_STAKE);
     policy.stake_rewards_max = 0;
-    assert_false(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
     assert_int_equal(refusal.term, POLICY_CLOCK);
     policy.clock_least_s = 0;
-    assert_true(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_true(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
 }
 
 int main(void)
