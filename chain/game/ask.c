@@ -70,9 +70,7 @@ enum verdict ask_read(struct address *account, struct ask *ask, const char *text
         hex_decode(bytes, sizeof(bytes), text, 2 * sizeof(bytes)) != STATUS_OK) {
         return VERDICT_INVALID;
     }
-    memcpy(signature.r, bytes, sizeof(signature.r));
-    memcpy(signature.s, bytes + sizeof(signature.r), sizeof(signature.s));
-    signature.recovery = (uint8_t)(bytes[SIGNATURE_SIZE - 1] - 27); /* any other is refused */
+    signature_from_bytes(&signature, bytes);
     message = message_of(ask);
     return signature_recover(&signature, account, &message);
 }

@@ -346,15 +346,17 @@ void ledger_local_job(struct ledger_job *job, const struct local_job *found)
                                .committed = found->committed,
                                .finalized = found->finalized,
                                .open_claims = found->open_claims,
+                               .drawn = found->drawn,
+                               .leg_start = found->leg_start,
                                .panel = found->entries,
-                               .panel_active = found->active,
                                .opened_at_s = found->opened_at_s,
-                               .accepted_at_s = found->accepted_at_s,
-                               .closed_at_s = found->closed_at_s,
                                .due_s = found->due_s,
-                               .reward = found->reward,
-                               .held = found->held,
-                               .ended = found->ended};
+                               .refused_until_s = found->refused_until_s,
+                               .pool = found->pool,
+                               .missing_escrow = found->missing_escrow,
+                               .missing_pool = found->missing_pool,
+                               .ended = found->ended,
+                               .barred = found->barred};
 }
 
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
