@@ -17,6 +17,7 @@ struct board_claim {
 };
 
 struct board {
+    struct game_place place; /* of the ledger; board_follow() sets it */
     struct job_record *jobs; /* in the order of their opening */
     uint32_t count;
     uint32_t room;
@@ -44,9 +45,6 @@ MUST_CHECK enum status board_follow(struct board *board, struct ledger *ledger,
 
 /* NULL: nobody opened it. Valid until the board follows on. */
 const struct job_record *board_find(const struct board *board, const struct hash32 *key);
-
-/* Of a segment: what a solver agreed to, or what one gets that accepts now. */
-wei board_reward(const struct job_record *job, uint64_t now_s);
 
 /* "open", "expired" (open after its deadline), "running", "done", "closed". */
 const char *board_phase(const struct job_record *job, uint64_t now_s);

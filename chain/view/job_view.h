@@ -44,9 +44,12 @@ struct job_standing {
     uint32_t cell_count;
     uint32_t cell_segments; /* of each */
     wei escrow;
-    wei earned;  /* by solvers, with what is held */
-    wei held;    /* until delivery */
-    wei to_come; /* for segments that are not final */
+    wei earned;        /* by solvers */
+    wei pool;          /* for fees */
+    wei to_come;       /* for segments that are not final */
+    wei missing;       /* burned: the client puts it back to go on */
+    wei burned_client; /* in all */
+    wei burned_solver;
     wei stake;
     double pace;         /* steps a second, by the times of the commits; 0: not known */
     uint64_t forecast_s; /* when the next segment is final at the earliest; 0: nobody can say */
