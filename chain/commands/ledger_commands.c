@@ -220,6 +220,10 @@ static const struct option_spec deploy_options[] = {
      .value = "NAME",
      .fallback = "registry",
      .help = "the same name is the same contract, also after a crash; another makes another"},
+    {.name = "token",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS",
+     .help = "the token (ERC-20) that all is paid in; without it the chain's coin"},
     {.name = "timeout",
      .kind = OPTION_DURATION,
      .value = "TIME",
@@ -236,8 +240,10 @@ static enum status deploy(struct command_context *context, struct address *regis
     char state_dir[FILE_PATH_MAX];
     struct ledger_options options;
     struct signer *signer = NULL;
+    struct address token;
     enum status status;
 
+    TRY_OUT(read_address(&token, options_text(given, "token"), "--token", error));
     TRY_OUT(chain_unlock(&signer, context, error));
     TRY_OUT(chain_ledger_options(&options, state_dir, context, signer, error));
     if (strncmp(options.url, "http", 4) != 0) {
@@ -246,7 +252,7 @@ static enum status deploy(struct command_context *context, struct address *regis
                           "lockstep ledger init"));
     }
     (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
-    TRY_OUT(ledger_evm_deploy(&options, name, registry, height,
+    TRY_OUT(ledger_evm_deploy(&options, name, registry, height, &token,
                               (uint32_t)options_number(given, "timeout"), error));
 out:
     signer_free(signer);
@@ -402,8 +408,9 @@ static const struct option_spec watch_options[] = {
 static bool is_of_segment(enum game_event_kind kind)
 {
     static const enum game_event_kind kinds[] = {
-        GAME_COMMITTED, GAME_DRAWN,   GAME_ROUND,     GAME_SEALED_VERDICT, GAME_REVEALED,
-        GAME_ABSENT,    GAME_SETTLED, GAME_DISPROVED, GAME_FINALIZED,      GAME_CLAIMED};
+        GAME_COMMITTED, GAME_DRAWN,       GAME_ROUND,   GAME_SEALED_VERDICT,
+        GAME_REVEALED,  GAME_SAID_UNSEEN, GAME_VOUCHED, GAME_FEE_PAID,
+        GAME_DISPROVED, GAME_FINALIZED,   GAME_CLAIMED};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (kinds[i] == kind) {
@@ -416,7 +423,8 @@ static bool is_of_segment(enum game_event_kind kind)
 static void print_job(FILE *out, const char *job, const struct game_event *event)
 {
     (void)fprintf(out, "\tjob %.18s", job);
-    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED || event->kind == GAME_CLOSED) {
+    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED ||
+        event->kind == GAME_RELEASED || event->kind == GAME_CLOSED) {
         (void)fprintf(out, " with %u segments final", event->index);
     } else if (is_of_segment(event->kind)) {
         (void)fprintf(out, " segment %u", event->index);

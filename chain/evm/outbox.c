@@ -391,8 +391,8 @@ enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas, u
     return STATUS_REFUSED;
 }
 
-/* Would the contract refuse it now? Checked only while nothing of ours is in the pool, since that
- * could change the answer. A majority of the endpoints must agree. */
+/* Would the contract refuse it now? Checked only while nothing of ours is in the pool or waits
+ * before it, since that could change the answer. A majority of the endpoints must agree. */
 static enum status check_refused(struct outbox *outbox, const struct intent *intent, bool *refused,
                                  struct error *error)
 {
@@ -400,13 +400,14 @@ static enum status check_refused(struct outbox *outbox, const struct intent *int
     uint8_t revert[OUTBOX_REVERT_MAX];
     struct database_blob blob = {revert, 0};
     struct error trouble;
-    int64_t in_flight;
+    int64_t before;
     enum status status =
-        database_number(&outbox->sql, &in_flight, 0, error,
-                        "SELECT count(*) FROM intents WHERE state = ?", "i", (int64_t)OUTBOX_SENT);
+        database_number(&outbox->sql, &before, 0, error,
+                        "SELECT count(*) FROM intents WHERE state = ? OR (state = ? AND id < ?)",
+                        "iii", (int64_t)OUTBOX_SENT, (int64_t)OUTBOX_WAITING, intent->id);
 
     *refused = false;
-    if (status != STATUS_OK || in_flight > 0 || address_equal(&intent->to, &nobody)) {
+    if (status != STATUS_OK || before > 0 || address_equal(&intent->to, &nobody)) {
         return status;
     }
     error_init(&trouble);

@@ -65,6 +65,8 @@ struct ledger_place {
 const struct ledger_place *ledger_get_place(const struct ledger *ledger);
 const struct game_place *ledger_get_game(const struct ledger *ledger); /* the same, for keys */
 const struct address *ledger_get_own(const struct ledger *ledger);     /* zero without a key */
+/* What all amounts are in; zero: the chain's coin. Gas is always paid in the coin. */
+const struct address *ledger_get_token(const struct ledger *ledger);
 
 /* ---- endpoints ------------------------------------------------------------------ */
 
@@ -209,7 +211,7 @@ MUST_CHECK enum status ledger_get_job(struct ledger *ledger, struct ledger_job *
 MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
                                         const struct hash32 *key, struct error *error);
 
-/* purse: what the account has; owed: what the ledger holds for it. */
+/* purse: what the account has, in the currency of the ledger; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
 /* How old the newest block is, by the clock of this machine; older than a quarter of an hour: the

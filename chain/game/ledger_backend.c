@@ -80,6 +80,11 @@ const struct game_place *ledger_get_game(const struct ledger *ledger)
     return &ledger->game;
 }
 
+const struct address *ledger_get_token(const struct ledger *ledger)
+{
+    return &ledger->token;
+}
+
 const struct address *ledger_get_own(const struct ledger *ledger)
 {
     return &ledger->account;

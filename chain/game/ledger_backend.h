@@ -38,6 +38,7 @@ struct ledger {
     struct address account; /* of the signer; zero without one */
     struct ledger_place place;
     struct game_place game;
+    struct address token;
     bool may_write;
 };
 

@@ -212,9 +212,9 @@ static void refuses(struct place *place, const struct address *registry, const c
 /* The registry of a referee with those seeds; nobody asks the examiner here. */
 static struct address found(struct place *place, const struct address *seeds)
 {
-    const struct address partners[] = {*seeds, *seeds};
+    const struct address partners[] = {*seeds, *seeds, {{0}}};
     const struct address referee =
-        anvil_deploy_with(place->rpc, 0, REFEREE_CODE, partners, 2, "0x0");
+        anvil_deploy_with(place->rpc, 0, REFEREE_CODE, partners, 3, "0x0");
 
     return address_of_contract(&referee, 1);
 }
@@ -222,6 +222,7 @@ static struct address found(struct place *place, const struct address *seeds)
 static void test_a_chain_of_unknown_seeds_is_refused(void **state)
 {
     const struct address anything = {{7}};
+    const struct address coin = {{0}};
     struct secret_key key = anvil_key(0);
     struct address registry;
     struct signer *signer;
@@ -236,7 +237,7 @@ static void test_a_chain_of_unknown_seeds_is_refused(void **state)
     assert_non_null(signer);
     place.options.signer = signer;
     assert_int_equal(
-        ledger_evm_deploy(&place.options, "deploy", &registry, &height, DEPLOY_S, &error),
+        ledger_evm_deploy(&place.options, "deploy", &registry, &height, &coin, DEPLOY_S, &error),
         STATUS_REFUSED);
     assert_non_null(strstr(error.text, "no seeds are known for chain 42161"));
     assert_non_null(strstr(error.advice, "rollups"));

@@ -59,8 +59,9 @@ static void open_players(struct market *market, bool embedded, const char *name)
 /* Rules, examiner, seeds, referee: as the chain's operator deploys them. Returns the registry. */
 static struct address deploy_court(struct rpc *rpc)
 {
-    const struct address partners[] = {anvil_deploy_examiner(rpc, 9), anvil_deploy_seeds(rpc, 9)};
-    const struct address referee = anvil_deploy_with(rpc, 9, REFEREE_CODE, partners, 2, "0x0");
+    const struct address partners[] = {
+        anvil_deploy_examiner(rpc, 9), anvil_deploy_seeds(rpc, 9), {{0}}};
+    const struct address referee = anvil_deploy_with(rpc, 9, REFEREE_CODE, partners, 3, "0x0");
 
     return address_of_contract(&referee, 1);
 }

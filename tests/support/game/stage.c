@@ -47,6 +47,7 @@ static void open_player(struct stage *stage, int player)
 /* Everything, as `lockstep ledger deploy` does it. */
 static void put_up_all(struct stage *stage, const char *name)
 {
+    static const struct address coin;
     struct secret_key key = anvil_key(DEPLOYER);
     struct ledger_options options = stage->options;
     struct signer *signer;
@@ -60,7 +61,7 @@ static void put_up_all(struct stage *stage, const char *name)
     assert_non_null(signer);
     options.signer = signer;
     stage_check(ledger_evm_deploy(&options, "deploy", &stage->options.registry,
-                                  &stage->options.first_height, DEPLOY_S, &error),
+                                  &stage->options.first_height, &coin, DEPLOY_S, &error),
                 &error);
     signer_free(signer);
 }
