@@ -40,6 +40,10 @@ bool due_move_of_segment(enum due_move_kind *kind, const struct job_segment *seg
 /* Would a settle of this segment do better with a vouch that we have? */
 bool due_move_wants_vouch(const struct job_segment *segment);
 
+/* The same of a record, to be submitted. */
+bool due_move_at(struct due_move *move, const struct job_record *record, uint32_t index,
+                 const struct ledger_clock *clock);
+
 /* The first move that is due for account; false: none is. A late solver does not release itself
  * before the deadline: that costs it an eighth of its stake. */
 bool due_move_next(struct due_move *move, const struct job_record *record,

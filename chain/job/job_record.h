@@ -77,37 +77,38 @@ struct job_record {
     struct address client;
     struct address solver;
     struct game_terms terms;
-    struct job_card card;   /* what the client says of the job; for people */
-    uint64_t opened_s;      /* when it became open, or was resumed */
+    struct job_card card; /* what the client says of the job; for people */
+    uint64_t opened_s;    /* when it became open, or was resumed */
     uint64_t accepted_s;
     uint32_t generation;
     uint32_t segment_count; /* of the whole job: the client can stop it earlier */
     uint32_t committed;
-    uint32_t drawn;           /* segments are drawn in order: so many were */
-    uint32_t leg_start;       /* the first segment behind the last covered one */
+    uint32_t drawn;     /* segments are drawn in order: so many were */
+    uint32_t leg_start; /* the first segment behind the last covered one */
     uint32_t finalized;
-    uint64_t due_s;           /* RUNNING: the next commit is due then; 0: no time runs */
-    uint64_t refused_until_s; /* 0: nobody refused */
-    struct address refuser;   /* who did */
-    wei missing_escrow;       /* burned by a void: the client puts it back to go on */
-    wei missing_pool;         /* ... */
-    wei earned;               /* by all solvers */
-    wei pool;                 /* for fees */
-    wei burned_stake;         /* of all solvers: by voids and releases */
-    wei burned_escrow;        /* of the client: by voids */
-    wei burned_pool;          /* ... */
-    bool ended;               /* the last committed segment diverged */
-    bool barred;              /* until the client resumes */
-    bool stopped;             /* the client ended it early */
+    uint64_t due_s;               /* RUNNING: the next commit is due then; 0: no time runs */
+    uint64_t refused_until_s;     /* 0: nobody refused */
+    struct address refuser;       /* who did */
+    wei missing_escrow;           /* burned by a void: the client puts it back to go on */
+    wei missing_pool;             /* ... */
+    wei earned;                   /* by all solvers */
+    wei pool;                     /* for fees */
+    wei burned_stake;             /* of all solvers: by voids and releases */
+    wei burned_escrow;            /* of the client: by voids */
+    wei burned_pool;              /* ... */
+    bool ended;                   /* the last committed segment diverged */
+    bool barred;                  /* until the client resumes */
+    bool stopped;                 /* the client ended it early */
     uint32_t accepts;             /* how often the job was accepted */
     struct address last_accepted; /* the last solver to accept it */
     bool convicted;               /* the last solver was */
     uint64_t changed_height;      /* of the block in which the solver last changed */
     uint64_t vouched_s;           /* when the keeper last vouched; 0: never */
     uint64_t withdrawals;
-    struct address seen[JOB_RECORD_SEEN_MAX]; /* who last found a segment right, the latest first: */
-    uint32_t seen_count;                      /* they had its states */
-    struct job_entry *entries;                /* the panel of this generation */
+    struct address
+        seen[JOB_RECORD_SEEN_MAX]; /* who last found a segment right, the latest first: */
+    uint32_t seen_count;           /* they had its states */
+    struct job_entry *entries;     /* the panel of this generation */
     uint32_t entry_count;
     uint32_t entry_room;
     struct job_record_bond *bonds; /* of the account, in panels of before */
@@ -150,7 +151,8 @@ bool job_record_add_vouch(struct job_record *record, const struct vouch *vouch);
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                            uint64_t now_s);
 
-/* Segments that are committed, not final, and not vouched for as far as the record knows. */
+/* Segments that a void could take: committed, not final, and behind the legs in front that the
+ * keeper vouched for, as far as the record knows. */
 uint32_t job_record_unvouched(const struct job_record *record);
 
 /* Claims that are open about segments that stand. */

@@ -22,10 +22,10 @@ struct job_reduced {
     uint32_t drawn;     /* segments are drawn in order: so many were */
     uint32_t leg_start; /* the first segment behind the last covered one */
     uint32_t finalized;
-    uint32_t entries;         /* of this generation's panel */
-    uint32_t unpaid;          /* the generation of a conviction whose pot is not paid */
-    uint64_t opened_s;        /* when it became open, or was resumed */
-    uint64_t due_s;           /* RUNNING: the next segment must be committed by then; 0: no time runs */
+    uint32_t entries;  /* of this generation's panel */
+    uint32_t unpaid;   /* the generation of a conviction whose pot is not paid */
+    uint64_t opened_s; /* when it became open, or was resumed */
+    uint64_t due_s;    /* RUNNING: the next segment must be committed by then; 0: no time runs */
     uint64_t refused_until_s; /* 0: nobody refused */
     wei missing_escrow;       /* burned by a void: the client puts it back to go on */
     wei missing_pool;         /* ... */

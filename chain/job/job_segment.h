@@ -7,8 +7,8 @@
 #ifndef CHAIN_JOB_JOB_SEGMENT_H
 #define CHAIN_JOB_JOB_SEGMENT_H
 
-#include "chain/game/leg.h"
 #include "chain/game/ledger.h"
+#include "chain/game/leg.h"
 
 struct job_segment {
     const struct game_terms *terms; /* of the job; borrowed */
@@ -24,7 +24,8 @@ struct job_segment {
     bool noted;          /* on the ledger: the keeper has vouched for it */
     bool places_left;    /* job_places_left(): another round would seat somebody */
     bool final;
-    bool first; /* covered, and of its leg nothing before is missing: what was before is final */
+    bool first; /* its leg comes next: what was before is final. Of an uncovered one: and it is the
+                 * first of a tail that nobody looks at */
 };
 
 /* The last second in which seats seal, and in which they reveal. */

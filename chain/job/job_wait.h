@@ -7,7 +7,8 @@
 #include "chain/job/job_status.h"
 
 struct job_wait {
-    const char *word; /* for programs: "solver", "client", "commit", "refusal", job_segment_wait_word() */
+    const char *word; /* for programs: "solver", "client", "commit", "release", "refusal", "close",
+                       * job_segment_wait_word() */
     int64_t segment;  /* -1: it is about the job */
     uint64_t until_s; /* 0: time alone does not end it */
     char text[3 * JOB_STATUS_TEXT_SIZE];

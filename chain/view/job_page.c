@@ -140,7 +140,7 @@ static void add_figures(struct buffer *page, const struct job_view *view)
     }
     if (view->standing.read) {
         add_amount_card(page, view->standing.earned, "earned");
-        add_amount_card(page, view->standing.held, "of it held until delivery");
+        add_amount_card(page, view->standing.burned_client, "burned of the client");
     }
     buffer_add_text(page, "</div>\n");
 }
@@ -205,9 +205,14 @@ static void add_money(struct buffer *page, const struct job_view *view)
     buffer_add_text(page, "<h2>Money</h2>\n<table class=\"values\">\n");
     add_amount_fact(page, "Escrow, with fees", view->standing.escrow);
     add_amount_fact(page, "Earned by solvers", view->standing.earned);
-    add_amount_fact(page, "Held until delivery", view->standing.held);
     add_amount_fact(page, "For segments to come", view->standing.to_come);
+    add_amount_fact(page, "For verifiers", view->standing.pool);
     add_amount_fact(page, "Staked", view->standing.stake);
+    add_amount_fact(page, "Burned of the client", view->standing.burned_client);
+    add_amount_fact(page, "Burned of solvers, or paid to seats", view->standing.burned_solver);
+    if (view->standing.missing > 0) {
+        add_amount_fact(page, "Missing, until the client resumes", view->standing.missing);
+    }
     add_party(page, "Client", &view->standing.client);
     if (!address_equal(&view->standing.solver, &nobody)) {
         add_party(page, "Solver", &view->standing.solver);

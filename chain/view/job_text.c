@@ -98,24 +98,24 @@ static void print_figures(char line[LINE_MAX_SIZE], const struct job_view *view)
 
 static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
 {
+    const struct job_standing *standing = &view->standing;
     char escrow[TERMS_AMOUNT_SIZE];
     char earned[TERMS_AMOUNT_SIZE];
-    char held[TERMS_AMOUNT_SIZE];
     char to_come[TERMS_AMOUNT_SIZE];
     char stake[TERMS_AMOUNT_SIZE];
+    char burned[TERMS_AMOUNT_SIZE];
 
-    terms_amount(escrow, view->standing.escrow);
-    terms_amount(earned, view->standing.earned);
-    terms_amount(held, view->standing.held);
-    terms_amount(to_come, view->standing.to_come);
-    terms_amount(stake, view->standing.stake);
-    (void)snprintf(
-        line, LINE_MAX_SIZE,
-        "%s escrowed with fees; %s earned, of it %s held until delivery; %s for segments to "
-        "come"
-        "%s%s",
-        escrow, earned, held, to_come, view->standing.stake > 0 ? "; staked " : "",
-        view->standing.stake > 0 ? stake : "");
+    terms_amount(escrow, standing->escrow);
+    terms_amount(earned, standing->earned);
+    terms_amount(to_come, standing->to_come);
+    terms_amount(stake, standing->stake);
+    terms_amount(burned, standing->burned_client);
+    (void)snprintf(line, LINE_MAX_SIZE,
+                   "%s escrowed with fees; %s earned; %s for segments to come%s%s%s%s", escrow,
+                   earned, to_come, standing->stake > 0 ? "; staked " : "",
+                   standing->stake > 0 ? stake : "",
+                   standing->burned_client > 0 ? "; burned of the client " : "",
+                   standing->burned_client > 0 ? burned : "");
 }
 
 static void add_head(struct buffer *text, const struct job_view *view, unsigned columns)
@@ -292,11 +292,15 @@ static json_t *marks_json(const struct job_view *view)
 
 static json_t *money_json(const struct job_view *view)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "escrow_wei", amount_json(view->standing.escrow),
-                     "earned_wei", amount_json(view->standing.earned), "held_wei",
-                     amount_json(view->standing.held), "to_come_wei",
-                     amount_json(view->standing.to_come), "staked_wei",
-                     amount_json(view->standing.stake));
+    const struct job_standing *standing = &view->standing;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "escrow_wei",
+                     amount_json(standing->escrow), "earned_wei", amount_json(standing->earned),
+                     "pool_wei", amount_json(standing->pool), "to_come_wei",
+                     amount_json(standing->to_come), "missing_wei", amount_json(standing->missing),
+                     "burned_client_wei", amount_json(standing->burned_client), "burned_solver_wei",
+                     amount_json(standing->burned_solver), "staked_wei",
+                     amount_json(standing->stake));
 }
 
 json_t *job_text_curve(const struct curve *curve)

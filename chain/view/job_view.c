@@ -15,15 +15,18 @@ static enum job_view_mark mark_of(const struct job_record *record, uint32_t inde
     case JOB_SEGMENT_FINAL:
         return JOB_VIEW_FINAL;
     case JOB_SEGMENT_DISPUTED:
+    case JOB_SEGMENT_HELD:
     case JOB_SEGMENT_LOST:
         return JOB_VIEW_DISPUTED;
     case JOB_SEGMENT_SEALING:
     case JOB_SEGMENT_REVEALING:
-    case JOB_SEGMENT_RENEWAL:
+    case JOB_SEGMENT_ROUND:
         return JOB_VIEW_VERIFIED;
     case JOB_SEGMENT_UNDRAWN:
     case JOB_SEGMENT_CLAIM_TIME:
-    case JOB_SEGMENT_PREDECESSOR:
+    case JOB_SEGMENT_UNCOVERED:
+    case JOB_SEGMENT_VOUCH:
+    case JOB_SEGMENT_LEG_BEFORE:
     case JOB_SEGMENT_DUE:
         break;
     }
@@ -33,7 +36,7 @@ static enum job_view_mark mark_of(const struct job_record *record, uint32_t inde
 const char *job_view_mark_word(enum job_view_mark mark)
 {
     static const char *const words[JOB_VIEW_MARKS] = {
-        "to come", "committed", "final", "being verified", "trained", "disputed or lost"};
+        "to come", "committed", "final", "being verified", "trained", "disputed, refused or lost"};
 
     return words[mark];
 }
@@ -98,14 +101,16 @@ static double pace_of(const struct job_record *record)
 static void take_money(struct job_standing *standing, const struct job_record *record)
 {
     bool open = record->phase == GAME_PHASE_OPEN || record->phase == GAME_PHASE_RUNNING;
+    wei left = (record->segment_count - record->finalized) * record->terms.reward;
 
     standing->escrow = game_escrow(&record->terms);
     standing->stake = record->phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
     standing->earned = record->earned;
-    standing->held =
-        record->delivered ? 0 : record->reward * record->terms.held_ppm / GAME_PPM * record->held;
-    standing->to_come =
-        open ? (record->segment_count - record->finalized) * record->terms.reward_to : 0;
+    standing->pool = record->pool;
+    standing->to_come = open ? left - record->missing_escrow : 0;
+    standing->missing = record->missing_escrow + record->missing_pool;
+    standing->burned_client = record->burned_escrow + record->burned_pool;
+    standing->burned_solver = record->burned_stake;
 }
 
 void job_standing_take(struct job_standing *standing, const struct job_record *record,

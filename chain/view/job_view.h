@@ -20,7 +20,7 @@ enum job_view_mark {
     JOB_VIEW_FINAL,
     JOB_VIEW_VERIFIED, /* by the panel, now */
     JOB_VIEW_TRAINED,  /* and not on the ledger yet */
-    JOB_VIEW_DISPUTED, /* or lost */
+    JOB_VIEW_DISPUTED, /* or refused, or lost */
     JOB_VIEW_MARKS,
 };
 
