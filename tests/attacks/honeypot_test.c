@@ -133,7 +133,7 @@ static void play(bool embedded, const char *name, void (*terms)(struct game_term
         assert_int_equal(refused_by(&node, refused), 1);
         see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
     }
-    market_cancel(&market, &key);
+    market_close_job(&market, &key);
     some_rounds(&node);
     see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
     see_unharmed(&market, attackers, attackers_money(&market));

@@ -109,7 +109,7 @@ static void see_none_for_years(struct market_node *node, const struct job *job)
                                               " 'the policy: %(--lock-time-most)'"),
                      JUNK);
     for (int i = 0; i < JUNK; i++) {
-        market_cancel(market, &jobs[i]);
+        market_close_job(market, &jobs[i]);
     }
 }
 
@@ -130,7 +130,7 @@ static void cancel_junk(struct market *market, const struct hash32 jobs[JUNK],
 {
     market->client = client;
     for (int i = 0; i < JUNK; i++) {
-        market_cancel(market, &jobs[i]);
+        market_close_job(market, &jobs[i]);
     }
     market->client = MARKET_CLIENT;
 }
@@ -181,8 +181,8 @@ static void play(bool embedded, const char *name)
     see(&node, GAME_ENLISTED, 6); /* for the dear job, and for junk of the other party */
 
     cancel_junk(&market, other, MARKET_SOLVER);
-    market_cancel(&market, &honest[0]);
-    market_cancel(&market, &honest[1]);
+    market_close_job(&market, &honest[0]);
+    market_close_job(&market, &honest[1]);
     see(&node, GAME_GONE, 6);
     for (int i = 0; i < MARKET_PLAYERS; i++) {
         see_as_before(&market, i, before[i]);

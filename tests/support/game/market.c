@@ -170,8 +170,7 @@ struct game_terms market_terms(struct market *market, const struct job *job)
                                .salt = ++market->salt,
                                .steps = job->steps,
                                .segment_steps = (uint32_t)job->segment_length,
-                               .reward_from = WEI_PER_ETHER / 10,
-                               .reward_to = WEI_PER_ETHER / 10,
+                               .reward = WEI_PER_ETHER / 10,
                                .fee = WEI_PER_ETHER / 100,
                                .stake = 2 * WEI_PER_ETHER,
                                .bond = WEI_PER_ETHER / 10,
@@ -184,7 +183,6 @@ struct game_terms market_terms(struct market *market, const struct job *job)
                                .reveal_period_s = MARKET_REVEAL_S,
                                .claim_period_s = MARKET_CLAIM_S,
                                .clock_s = MARKET_CLOCK_S,
-                               .delivery_period_s = 3600,
                                .deadline_s = clock.time_s + 1000000};
 }
 
@@ -224,9 +222,9 @@ struct hash32 market_open_job(struct market *market, const struct job *job)
     return open_job(market, &terms, job);
 }
 
-void market_cancel(struct market *market, const struct hash32 *job)
+void market_close_job(struct market *market, const struct hash32 *job)
 {
-    PLAY(market, market->client, ledger_cancel, job);
+    PLAY(market, market->client, ledger_close_job, job);
 }
 
 static struct hash32 accept(struct market *market, const struct bundle *bundle)
@@ -241,7 +239,10 @@ static struct hash32 accept(struct market *market, const struct bundle *bundle)
             PLAY(market, i, ledger_enlist, &key, &terms, market->entries[i], &path, &nowhere);
         }
     }
-    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms, 0, &path, &nowhere);
+    if (terms.seats > 0) { /* the panel has time to come together */
+        market_pass_time(market, terms.seal_period_s + 1);
+    }
+    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms, &path, &nowhere);
     return key;
 }
 
@@ -417,11 +418,11 @@ struct ledger_job market_job(struct market *market, const struct hash32 *job)
     return found;
 }
 
-void market_finalize(struct market *market, const struct hash32 *job, uint32_t index)
+void market_settle(struct market *market, const struct hash32 *job, uint32_t index)
 {
     struct game_segment segment = market_segment(market, job, index);
 
-    PLAY(market, MARKET_SOLVER, ledger_finalize, job, &segment);
+    PLAY(market, MARKET_SOLVER, ledger_settle, job, &segment, NULL);
 }
 
 static void look_at_money(struct market *market, enum market_player player, wei *purse, wei *owed)

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/game/vouch.h"
 #include "chain/job/due_submit.h"
 #include "tests/support/test.h"
 
 enum {
-    ROUNDS_MAX = 8,
     CHALLENGE_MS = 60000,
     GAS_FORGIVEN = 20, /* thousandths of an ether */
 };
@@ -27,8 +27,7 @@ void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name)
         .salt = 1,
         .steps = SCENE_SEGMENTS * SCENE_STEPS,
         .segment_steps = SCENE_STEPS,
-        .reward_from = WEI_PER_ETHER,
-        .reward_to = WEI_PER_ETHER,
+        .reward = WEI_PER_ETHER,
         .fee = WEI_PER_ETHER / 10,
         .stake = 20 * WEI_PER_ETHER,
         .bond = WEI_PER_ETHER,
@@ -41,7 +40,6 @@ void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name)
         .reveal_period_s = SCENE_REVEAL_S,
         .claim_period_s = SCENE_CLAIM_S,
         .clock_s = SCENE_CLOCK_S,
-        .delivery_period_s = SCENE_DELIVERY_S,
         .deadline_s = stage_clock(&scene->stage) + 1000000,
     };
     for (int i = 0; i < STAGE_PLAYERS; i++) {
@@ -104,8 +102,16 @@ void scene_enlist(struct scene *scene, int player, uint32_t entries)
 
 void scene_accept(struct scene *scene, int player)
 {
-    STAGE_PLAY(&scene->stage, player, ledger_accept, &scene->job, &scene->terms,
-               scene->terms.reward_from, &no_path, &no_contact);
+    uint64_t now_s = stage_clock(&scene->stage);
+    uint64_t from_s;
+
+    scene_read(scene);
+    from_s = scene->record.opened_s + scene->terms.seal_period_s + 1;
+    if (scene->terms.seats > 0 && hash32_is_zero(&scene->terms.verifiers) && now_s < from_s) {
+        scene_pass(scene, (uint32_t)(from_s - now_s));
+    }
+    STAGE_PLAY(&scene->stage, player, ledger_accept, &scene->job, &scene->terms, &no_path,
+               &no_contact);
 }
 
 /* The last segment has what is left. */
@@ -250,8 +256,8 @@ int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
-        if (seat->segment.index == index && seat->round == scene->record.segments[index].round &&
-            found++ == n) {
+        if (seat->segment.index == index &&
+            seat->round == scene->record.segments[index].draw.round && found++ == n) {
             *place = seat->place;
             return player_of(scene, &seat->owner);
         }
@@ -285,7 +291,7 @@ static struct ledger_verdict verdict_of(struct scene *scene, uint32_t index, uin
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
         struct hash32 right = made_right_hash(
             account(scene, verdicts->copies[player] > 0 ? verdicts->copies[player] : player),
-            &scene->record.segments[index].seed, &hash, &states, i);
+            &scene->record.segments[index].draw.seed, &hash, &states, i);
 
         game_leaves_set(&verdict.leaves, i, &right);
     }
@@ -337,6 +343,18 @@ static void reveal(struct scene *scene, uint32_t index, const struct ledger_verd
     }
 }
 
+static void seal(struct scene *scene, uint32_t index, uint32_t place, int player,
+                 const struct scene_verdicts *verdicts)
+{
+    struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
+
+    if (verdicts->unseen[player]) {
+        STAGE_PLAY(&scene->stage, player, ledger_unseen, &scene->job, &verdict.segment, place);
+    } else if (verdict.verdict != GAME_VERDICT_NONE) {
+        STAGE_PLAY(&scene->stage, player, ledger_seal, &verdict);
+    }
+}
+
 void scene_round(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts,
                  struct hash32 *claim)
 {
@@ -345,56 +363,66 @@ void scene_round(struct scene *scene, uint32_t index, const struct scene_verdict
 
     scene_read(scene);
     for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
-        struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
-
-        if (verdict.verdict != GAME_VERDICT_NONE) {
-            STAGE_PLAY(&scene->stage, player, ledger_seal, &verdict);
-        }
+        seal(scene, index, place, player, verdicts);
     }
-    scene_pass(scene, SCENE_SEAL_S + 1);
+    scene_pass(scene, scene->terms.seal_period_s + 1);
     for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
         struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
 
-        if (verdict.verdict != GAME_VERDICT_NONE) {
+        if (verdict.verdict != GAME_VERDICT_NONE && !verdicts->unseen[player]) {
             reveal(scene, index, &verdict, player, claim);
         }
     }
-    scene_pass(scene, SCENE_REVEAL_S + 1);
+    scene_pass(scene, scene->terms.reveal_period_s + 1);
     scene_read(scene);
-}
-
-void scene_renew(struct scene *scene, uint32_t index)
-{
-    play_due(scene, STAGE_CLIENT, DUE_MOVE_RENEW, index);
 }
 
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
 {
-    for (int i = 0; i < ROUNDS_MAX; i++) {
-        struct job_segment segment;
+    struct job_segment segment;
+    uint64_t now_s;
 
+    for (int i = 0; i < GAME_PLACES_MAX; i++) {
         scene_round(scene, index, verdicts, NULL);
         segment = job_record_segment(&scene->record, index);
-        if (job_segment_waits_for(&segment, stage_clock(&scene->stage)) != JOB_SEGMENT_RENEWAL) {
+        now_s = stage_clock(&scene->stage);
+        if (job_segment_waits_for(&segment, now_s) != JOB_SEGMENT_ROUND) {
             break;
         }
-        scene_renew(scene, index);
-        segment = job_record_segment(&scene->record, index);
-        if (segment.ended) {
-            break;
-        }
+        scene_settle(scene, STAGE_CLIENT, index);
     }
-    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
+    segment = job_record_segment(&scene->record, index);
+    if (job_segment_claim_end(&segment) >= now_s) {
+        scene_pass(scene, (uint32_t)(job_segment_claim_end(&segment) - now_s) + 1);
+    }
 }
 
-void scene_finalize(struct scene *scene, int player, uint32_t index)
+void scene_settle(struct scene *scene, int player, uint32_t index)
 {
-    play_due(scene, player, DUE_MOVE_FINALIZE, index);
+    play_due(scene, player, DUE_MOVE_SETTLE, index);
 }
 
-void scene_forfeit(struct scene *scene, int player, uint32_t index)
+void scene_vouch(struct scene *scene, int player, int keeper, uint32_t index)
 {
-    play_due(scene, player, DUE_MOVE_FORFEIT, index);
+    struct game_segment segment = scene_segment(scene, index);
+    struct hash32 hash = game_segment_hash(&scene->job, &segment);
+    struct vouch vouch;
+    struct game_bytes signature = {vouch.signature, sizeof(vouch.signature)};
+    struct error error;
+
+    error_init(&error);
+    stage_check(vouch_sign(&vouch, ledger_get_game(scene->stage.ledgers[player]), &scene->job,
+                           &hash, scene->stage.signers[keeper], &error),
+                &error);
+    STAGE_PLAY(&scene->stage, player, ledger_settle, &scene->job, &segment, &signature);
+    scene_read(scene);
+}
+
+void scene_end_segment(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
+{
+    scene_draw(scene, index);
+    scene_rounds(scene, index, verdicts);
+    scene_settle(scene, STAGE_SOLVER, index);
 }
 
 /* What was revealed at the place, as everybody reads it. */
@@ -436,7 +464,7 @@ enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t
     }
     find_revealed(ledger, &challenge);
     buffer_init(&shown, GAME_PAYLOAD_MAX);
-    made_leaf_proof(&shown, &scene->record.segments[index].seed, &states, which);
+    made_leaf_proof(&shown, &scene->record.segments[index].draw.seed, &states, which);
     memset(challenge.seal_salt.bytes, (int)scene->stage.moves, HASH32_SIZE);
     STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
     pass_block(scene);
@@ -495,8 +523,8 @@ void scene_see_convicted(struct scene *scene, const struct hash32 *alarm)
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* The first due move that gives an entry back, or ends the duty of one. record: of this player. */
-static bool leave_one(struct scene *scene, int player, struct job_record *record)
+/* The first due move that gives an entry back. record: of this player. */
+static bool depart_one(struct scene *scene, int player, struct job_record *record)
 {
     struct ledger_clock clock = {.time_s = stage_clock(&scene->stage), .height = UINT32_MAX};
     struct ledger *ledger = scene->stage.ledgers[player];
@@ -508,7 +536,7 @@ static bool leave_one(struct scene *scene, int player, struct job_record *record
     stage_check(ledger_catch_up(ledger, &error), &error);
     stage_check(job_record_follow(record, ledger, &error), &error);
     if (!due_move_next(&move, record, &clock, account(scene, player)) ||
-        move.kind != DUE_MOVE_LEAVE) {
+        move.kind != DUE_MOVE_DEPART) {
         return false;
     }
     stage_check(due_submit(name, ledger, record, &move, &error), &error);
@@ -516,14 +544,13 @@ static bool leave_one(struct scene *scene, int player, struct job_record *record
     return true;
 }
 
-void scene_leave(struct scene *scene)
+void scene_depart(struct scene *scene)
 {
-    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
     for (int i = 0; i < STAGE_PLAYERS; i++) {
         struct job_record record; /* keeps the seats of one account */
 
         job_record_init(&record, &scene->job, account(scene, i));
-        while (leave_one(scene, i, &record)) {
+        while (depart_one(scene, i, &record)) {
         }
         job_record_free(&record);
     }
@@ -580,17 +607,15 @@ static void do_job(struct scene *scene)
         restart_all(scene);
     }
     for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
-        scene_draw(scene, i);
-        scene_rounds(scene, i, &right);
-        scene_finalize(scene, STAGE_SOLVER, i);
+        scene_end_segment(scene, i, &right);
         restart_all(scene);
     }
     assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
-    scene_leave(scene);
+    scene_depart(scene);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_withdraw, account(scene, STAGE_SOLVER));
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
-    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 300);
-    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3300);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 400); /* the last segment has both */
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3400);
     assert_true(stage_owed(&scene->stage, STAGE_SOLVER) == 0);
 }
 

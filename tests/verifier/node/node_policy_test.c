@@ -107,7 +107,7 @@ static void see_two_at_a_time(const char *name, const struct policy *policy)
     some_rounds(&node);
     assert_int_equal(market_count(&market, GAME_ENLISTED, verifier(&market)), 2);
     assert_int_equal(without_room(&node), 1);
-    market_cancel(&market, &first);
+    market_close_job(&market, &first);
     some_rounds(&node);
     assert_int_equal(market_count(&market, GAME_GONE, verifier(&market)), 2);
     (void)market_open_job(&market, job); /* there is room again */

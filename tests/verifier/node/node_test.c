@@ -61,7 +61,7 @@ static void see_honest_job_paid(struct market *market, struct market_node *node,
     market_node_settle(node);
     market_pass_time(market, MARKET_REVEAL_S + MARKET_CLAIM_S);
     for (uint32_t i = 0; i < SEGMENTS; i++) {
-        market_finalize(market, job, i);
+        market_settle(market, job, i);
     }
     market_node_settle(node);
     assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);

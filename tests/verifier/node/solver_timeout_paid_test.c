@@ -187,7 +187,7 @@ static void test_a_solver_that_comes_back_overtakes_the_node(void **state)
     market_pass_time(&scene.market, SPREAD_S);
     check(ledger_get_clock(scene.node.ledger, &scene.node.node.clock, &error), &error);
     check(node_plan(&scene.node.node, &error), &error);
-    market_finalize(&scene.market, &scene.job, 0);
+    market_settle(&scene.market, &scene.job, 0);
     check(signing_guard_round(&scene.node.node, &busy, &error), &error);
     check(signing_guard_round(&scene.node.node, &busy, &error), &error);
     assert_int_equal(
