@@ -182,3 +182,61 @@ enum status askers_admit(struct askers *askers, struct address *party, const cha
     follow_after(askers, FOLLOW_LEAST_MS);
     return admit(askers, party, text, step, now_s, error);
 }
+
+/* ---- vouches -------------------------------------------------------------------- */
+
+static bool is_wanted(const struct job_record *record, const struct hash32 *segment)
+{
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        const struct job_record_segment *shown = &record->segments[i];
+        struct hash32 hash = game_segment_hash(&record->key, &shown->committed);
+
+        if (shown->covered && hash32_equal(&hash, segment)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status judge_vouch(const struct askers *askers, const struct vouch *vouch,
+                               struct error *error)
+{
+    const struct job_record *record = &askers->record;
+
+    if (!askers->is_read) {
+        return error_set(error, STATUS_UNREACHABLE,
+                         "the ledger, which says who the keeper is, cannot be read now");
+    }
+    if (address_is_zero(&record->terms.keeper)) {
+        return error_set(error, STATUS_REFUSED, "the job has no keeper");
+    }
+    if (!is_wanted(record, &vouch->segment)) {
+        return error_set(error, STATUS_REFUSED,
+                         "no covered segment that is not final has the hash");
+    }
+    return vouch_check(vouch, &askers->place, &record->key, &record->terms.keeper) == VERDICT_VALID
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the keeper of the job has not signed it");
+}
+
+static enum status admit_vouch(struct askers *askers, const struct vouch *vouch,
+                               struct error *error)
+{
+    enum status status;
+
+    error_init(error);
+    (void)pthread_mutex_lock(&askers->lock);
+    status = judge_vouch(askers, vouch, error);
+    (void)pthread_mutex_unlock(&askers->lock);
+    return status;
+}
+
+enum status askers_admit_vouch(struct askers *askers, const struct vouch *vouch,
+                               struct error *error)
+{
+    if (admit_vouch(askers, vouch, error) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    follow_after(askers, FOLLOW_LEAST_MS);
+    return admit_vouch(askers, vouch, error);
+}
