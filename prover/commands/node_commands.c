@@ -329,6 +329,8 @@ static enum status open_node(struct running *running, struct error *error)
                                               .policy = &running->policy,
                                               .allow_list = options_text(given, "allow-list"),
                                               .contact = node->options.terms.contact,
+                                              .known = options_text(given, "known"),
+                                              .ahead = (uint32_t)options_number(given, "ahead"),
                                               .machine = &node->options.machines[0],
                                               .log = node->log};
     running->started_s = (uint64_t)time(NULL);

@@ -234,14 +234,12 @@ static enum status begin(struct command_context *context, struct attempt *attemp
     struct session_plan plan = {.accept = true,
                                 .again = options_flag(context->options, "again"),
                                 .collect = true,
-                                .sign = true,
-                                .allow_list = options_text(context->options, "allow-list"),
-                                .contact = NULL};
+                                .sign = true};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status;
 
-    TRY(chain_contact(&plan.contact, context->options, error));
+    TRY(session_accept_options(&plan, context->options, error));
     if (plan.contact == NULL && attempt->beside != NULL) {
         plan.contact = contact_of(context, attempt->beside);
     }

@@ -185,38 +185,18 @@ enum status askers_admit(struct askers *askers, struct address *party, const cha
 
 /* ---- vouches -------------------------------------------------------------------- */
 
-static bool is_wanted(const struct job_record *record, const struct hash32 *segment)
-{
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
-        const struct job_record_segment *shown = &record->segments[i];
-        struct hash32 hash = game_segment_hash(&record->key, &shown->committed);
-
-        if (shown->covered && hash32_equal(&hash, segment)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum status judge_vouch(const struct askers *askers, const struct vouch *vouch,
+static enum status judge_vouch(struct askers *askers, const struct vouch *vouch,
                                struct error *error)
 {
-    const struct job_record *record = &askers->record;
-
     if (!askers->is_read) {
         return error_set(error, STATUS_UNREACHABLE,
                          "the ledger, which says who the keeper is, cannot be read now");
     }
-    if (address_is_zero(&record->terms.keeper)) {
-        return error_set(error, STATUS_REFUSED, "the job has no keeper");
-    }
-    if (!is_wanted(record, &vouch->segment)) {
-        return error_set(error, STATUS_REFUSED,
-                         "no covered segment that is not final has the hash");
-    }
-    return vouch_check(vouch, &askers->place, &record->key, &record->terms.keeper) == VERDICT_VALID
+    return job_record_add_vouch(&askers->record, vouch)
                ? STATUS_OK
-               : error_set(error, STATUS_REFUSED, "the keeper of the job has not signed it");
+               : error_set(error, STATUS_REFUSED,
+                           "the job's keeper has not signed that, about a covered segment that is "
+                           "not final");
 }
 
 static enum status admit_vouch(struct askers *askers, const struct vouch *vouch,
