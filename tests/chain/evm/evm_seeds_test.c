@@ -62,7 +62,7 @@ static void see_seed(struct scene *scene, const struct game_segment *segment,
     struct hash32 seed = game_seed(random, &hash);
 
     scene_read(scene);
-    assert_true(hash32_equal(&seed, &scene->record.segments[0].seed));
+    assert_true(hash32_equal(&seed, &scene->record.segments[0].draw.seed));
 }
 
 static void test_a_seed_comes_sixteen_blocks_behind_its_commit(void **state)
@@ -152,7 +152,7 @@ static void let_a_week_pass(enum stage_ledger ledger, const char *name)
         see_seed(&scene, &segment, &random);
     }
     scene_read(&scene);
-    assert_true(scene.record.segments[0].covered);
+    assert_true(scene.record.segments[0].draw.covered);
     scene_close(&scene);
 }
 

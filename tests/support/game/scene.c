@@ -198,27 +198,6 @@ static void pass_block(struct scene *scene)
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
 }
 
-static void play_due(struct scene *scene, int player, enum due_move_kind kind, uint32_t index)
-{
-    struct due_move move;
-    char name[LEDGER_NAME_MAX];
-    struct error error;
-    enum status status;
-
-    error_init(&error);
-    scene_read(scene);
-    move = due_submit_of_segment(&scene->record, kind, index);
-    do { /* a draw may have to wait for its block, or fix its seed first */
-        status = due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error);
-        if (status == STATUS_UNREACHABLE) {
-            pass_block(scene);
-        }
-    } while (status == STATUS_UNREACHABLE);
-    stage_check(status, &error);
-    stage_settle_down(&scene->stage, player, name);
-    scene_read(scene);
-}
-
 void scene_pass_blocks(struct scene *scene, uint32_t count)
 {
     if (scene->stage.anvil != NULL) {
@@ -232,9 +211,21 @@ void scene_pass_blocks(struct scene *scene, uint32_t count)
 
 void scene_draw(struct scene *scene, uint32_t index)
 {
-    pass_block(scene);
-    pass_block(scene);
-    play_due(scene, STAGE_CLIENT, DUE_MOVE_DRAW, index);
+    struct game_segment segment = scene_segment(scene, index);
+    char name[32];
+    struct error error;
+    enum status status;
+
+    (void)stage_next_name(&scene->stage, name, sizeof(name));
+    do { /* it may have to wait for its block, or fix its seed first */
+        error_init(&error);
+        pass_block(scene);
+        status =
+            ledger_draw(scene->stage.ledgers[STAGE_CLIENT], name, &scene->job, &segment, &error);
+    } while (status == STATUS_UNREACHABLE);
+    stage_check(status, &error);
+    stage_settle_down(&scene->stage, STAGE_CLIENT, name);
+    scene_read(scene);
 }
 
 void scene_commit_for_two(struct scene *scene, uint32_t friends, uint32_t lie)
@@ -399,7 +390,10 @@ void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdic
 
 void scene_settle(struct scene *scene, int player, uint32_t index)
 {
-    play_due(scene, player, DUE_MOVE_SETTLE, index);
+    struct game_segment segment = scene_segment(scene, index);
+
+    STAGE_PLAY(&scene->stage, player, ledger_settle, &scene->job, &segment, NULL);
+    scene_read(scene);
 }
 
 void scene_vouch(struct scene *scene, int player, int keeper, uint32_t index)
