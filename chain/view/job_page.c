@@ -287,6 +287,14 @@ static void write_json(struct buffer *answer, void *context, const struct web_qu
     json_decref(json);
 }
 
+static void write_metrics(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const struct job_page *page = context;
+
+    (void)query;
+    page->source.metrics(page->source.context, answer, &page->view);
+}
+
 static enum status look(void *context, uint64_t now_ms, struct error *error)
 {
     struct job_page *page = context;
@@ -304,15 +312,19 @@ static const char *trouble(void *context)
     return page->view.trouble[0] == '\0' ? NULL : page->view.trouble;
 }
 
-static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
-                                          {"/job.json", "application/json", write_json}};
+/* The metrics are the last one. */
+static const struct web_route routes[] = {
+    {"/", WEB_SERVER_PAGE, write_page},
+    {"/job.json", "application/json", write_json},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", write_metrics}};
 
 enum status job_page_open(struct job_page **page, const struct job_page_source *source,
                           const char *place, struct error *error)
 {
     struct job_page *made = calloc(1, sizeof(*made));
     const struct web_site site = {.routes = routes,
-                                  .route_count = sizeof(routes) / sizeof(routes[0]),
+                                  .route_count = sizeof(routes) / sizeof(routes[0]) -
+                                                 (source->metrics == NULL),
                                   .size_max = PAGE_SIZE_MAX,
                                   .look = look,
                                   .trouble = trouble,

@@ -1,0 +1,204 @@
+/* keep_replay.c - see keep_replay.h. */
+#include "client/keeper/keep_replay.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io/strict_json.h"
+#include "chain/codec/hex_data.h"
+
+enum {
+    ARGUMENTS_MAX = 2 * OPTION_LIST_MAX + 64,
+    ANSWER_SIZE_MAX = 65536,
+    ANSWER_DEPTH = 4,
+    NUMBERS_MAX = 8,
+    NUMBER_SIZE = 24,
+};
+
+extern char **environ;
+
+/* The words of the child's command line. */
+struct words {
+    const char *list[ARGUMENTS_MAX + 1];
+    size_t count;
+    char numbers[NUMBERS_MAX][NUMBER_SIZE];
+    size_t number_count;
+};
+
+static void add(struct words *words, const char *word)
+{
+    if (words->count < ARGUMENTS_MAX) {
+        words->list[words->count++] = word;
+    }
+}
+
+static void add_option(struct words *words, const char *name, const char *value)
+{
+    if (value != NULL) {
+        add(words, name);
+        add(words, value);
+    }
+}
+
+static void add_number(struct words *words, const char *name, uint64_t number)
+{
+    char *text = words->numbers[words->number_count++ % NUMBERS_MAX];
+
+    (void)snprintf(text, NUMBER_SIZE, "%" PRIu64, number);
+    add_option(words, name, text);
+}
+
+/* What comes from the environment or the config file the child reads itself; to say it again is no
+ * harm. */
+static void add_ledger(struct words *words, const struct options *given)
+{
+    add_option(words, "--ledger", options_text(given, "ledger"));
+    add_option(words, "--registry", options_text(given, "registry"));
+    add_option(words, "--ledger-state", options_text(given, "ledger-state"));
+    add_option(words, "--wallet", options_text(given, "wallet"));
+    add_option(words, "--passphrase-file", options_text(given, "passphrase-file"));
+    add_option(words, "--account", options_text(given, "account"));
+    add_option(words, "--config", options_text(given, "config"));
+    add_number(words, "--first-block", options_number(given, "first-block"));
+    add_number(words, "--depth", options_number(given, "depth"));
+    add_number(words, "--gas-ceiling", options_number(given, "gas-ceiling"));
+}
+
+static void add_sources(struct words *words, const struct options *given, const char *kept)
+{
+    add_option(words, "--mirror", kept);
+    for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
+        add_option(words, "--mirror", options_list_item(given, "mirror", i));
+    }
+    for (size_t i = 0; i < options_list_count(given, "data"); i++) {
+        add_option(words, "--data", options_list_item(given, "data", i));
+    }
+    if (options_flag(given, "private-contacts")) {
+        add(words, "--private-contacts");
+    }
+}
+
+static enum status answer_path(char path[FILE_PATH_MAX], const struct keep_replay *replay,
+                               struct error *error)
+{
+    return file_path_join(path, FILE_PATH_MAX, error, replay->folder, "answer.json");
+}
+
+/* Its answer goes to a file, its log to ours. It must not inherit which signals wait. */
+static int spawn(pid_t *process, struct words *words, const char *answer)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int result;
+
+    (void)sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, answer,
+                                           O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    words->list[words->count] = NULL;
+    result = posix_spawn(process, "/proc/self/exe", &actions, &attributes,
+                         (char *const *)(uintptr_t)words->list, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attributes);
+    return result;
+}
+
+enum status keep_replay_start(struct keep_replay *replay, const struct command_context *context,
+                              const struct hash32 *job, const struct hash32 *segment,
+                              uint32_t index, const char *kept, struct error *error)
+{
+    struct words words = {.count = 0};
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char answer[FILE_PATH_MAX];
+    int result;
+
+    hex_write(key, job->bytes, HASH32_SIZE, true);
+    add(&words, "lockstep");
+    add(&words, "verifier");
+    add(&words, "claim");
+    add(&words, key);
+    add_number(&words, "--segment", index);
+    add(&words, "--yes");
+    add(&words, "--json");
+    add_option(&words, "--state", replay->folder);
+    add_ledger(&words, context->options);
+    add_sources(&words, context->options, kept);
+    TRY(file_private_folder(replay->folder, error));
+    TRY(answer_path(answer, replay, error));
+    result = spawn(&replay->process, &words, answer);
+    if (result != 0) {
+        replay->process = 0;
+        return error_set(error, STATUS_IO, "cannot start a replay: %s", strerror(result));
+    }
+    replay->segment = *segment;
+    return STATUS_OK;
+}
+
+/* ---- the answer ------------------------------------------------------------------- */
+
+static enum keep_answer read_answer(const struct keep_replay *replay, int code,
+                                    char words[KEEP_REPLAY_WORDS_MAX])
+{
+    enum keep_answer answer = KEEP_ANSWER_TROUBLE;
+    char path[FILE_PATH_MAX];
+    json_t *json = NULL;
+    const char *outcome;
+    const char *trouble;
+    const char *why;
+    struct error error;
+
+    error_init(&error);
+    if (answer_path(path, replay, &error) != STATUS_OK ||
+        strict_json_read(&json, &error, path, ANSWER_SIZE_MAX, ANSWER_DEPTH) != STATUS_OK) {
+        (void)snprintf(words, KEEP_REPLAY_WORDS_MAX, "it ended with code %d and said nothing",
+                       code);
+        return answer;
+    }
+    outcome = json_string_value(json_object_get(json, "outcome"));
+    why = json_string_value(json_object_get(json, "why"));
+    trouble = json_string_value(json_object_get(json_object_get(json, "error"), "message"));
+    if (outcome != NULL && strcmp(outcome, "right") == 0) {
+        answer = KEEP_ANSWER_RIGHT;
+    } else if (outcome != NULL &&
+               (strcmp(outcome, "false") == 0 || strcmp(outcome, "upheld") == 0)) {
+        answer = KEEP_ANSWER_FALSE;
+    }
+    (void)snprintf(words, KEEP_REPLAY_WORDS_MAX, "%.190s",
+                   trouble != NULL                 ? trouble
+                   : why != NULL && why[0] != '\0' ? why
+                   : outcome != NULL               ? outcome
+                                                   : "it gave no outcome");
+    json_decref(json);
+    return answer;
+}
+
+enum keep_answer keep_replay_look(struct keep_replay *replay, char words[KEEP_REPLAY_WORDS_MAX])
+{
+    int status = 0;
+
+    if (replay->process == 0 || waitpid(replay->process, &status, WNOHANG) == 0) {
+        return KEEP_ANSWER_NONE;
+    }
+    replay->process = 0;
+    return read_answer(replay, WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
+}
+
+void keep_replay_stop(struct keep_replay *replay)
+{
+    if (replay->process != 0) {
+        (void)kill(replay->process, SIGTERM);
+        (void)waitpid(replay->process, NULL, 0);
+        replay->process = 0;
+    }
+}
