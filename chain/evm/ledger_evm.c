@@ -139,6 +139,23 @@ static enum status evm_afford(void *self, enum game_move_kind kind, wei value, s
     return afford(evm, value, gas_of_kind(evm, kind), error);
 }
 
+/* What a transaction pays that is sent now: the base fee and the usual tip. */
+static enum status get_gas_price(void *self, wei *price, struct error *error)
+{
+    struct evm *evm = self;
+    struct evm_fees fees;
+    wei base = 0;
+    wei tip = 0;
+
+    TRY(evm_fees_now(evm->rpc, &fees, error));
+    if (!wei_from_uint256(&base, &fees.base_wei) || !wei_from_uint256(&tip, &fees.tip_wei) ||
+        tip > ~(wei)0 - base) {
+        return error_set(error, STATUS_BAD_FORMAT, "the price of gas makes no sense");
+    }
+    *price = base + tip;
+    return STATUS_OK;
+}
+
 /* Is a move of this name on its way, or done? */
 static bool is_under_way(struct evm *evm, const char *full)
 {
@@ -556,6 +573,7 @@ static const struct ledger_backend backend = {
     .get_claim = get_claim,
     .get_account = get_account,
     .afford = evm_afford,
+    .get_gas_price = get_gas_price,
     .get_clock = get_clock,
     .get_fixed = get_fixed,
     .reopened = count_reopened,

@@ -119,6 +119,9 @@ MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei value,
                                      struct error *error);
 
+/* What a unit of gas costs now, in the chain's coin; 0: moves cost nothing. */
+MUST_CHECK enum status ledger_get_gas_price(struct ledger *ledger, wei *price, struct error *error);
+
 MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome,
                                    const char *name, struct error *error);
 

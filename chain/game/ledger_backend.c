@@ -114,6 +114,14 @@ enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei v
                : STATUS_OK;
 }
 
+enum status ledger_get_gas_price(struct ledger *ledger, wei *price, struct error *error)
+{
+    *price = 0;
+    return ledger->backend->get_gas_price == NULL
+               ? STATUS_OK
+               : ledger->backend->get_gas_price(ledger->self, price, error);
+}
+
 enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
                         struct error *error)
 {

@@ -23,6 +23,8 @@ struct ledger_backend {
                                struct error *error);
     /* NULL: every move can be paid. */
     enum status (*afford)(void *self, enum game_move_kind kind, wei value, struct error *error);
+    /* NULL: moves cost nothing. */
+    enum status (*get_gas_price)(void *self, wei *price, struct error *error);
     enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
     enum status (*get_fixed)(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
                              struct error *error);

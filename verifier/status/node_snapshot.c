@@ -86,7 +86,7 @@ static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
  * that somebody else took, or a move that is not needed any more. */
 static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
 {
-    return kind == ACTION_DRAW || kind == ACTION_CHALLENGE || kind >= ACTION_TIMEOUT ||
+    return kind == ACTION_CHALLENGE || kind == ACTION_DEPART || kind >= ACTION_DRAW ||
            refusal == GAME_FULL || refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
            refusal == GAME_NOTHING_OWED;
 }
@@ -147,6 +147,28 @@ static void take_claim_ends(struct node_snapshot *snapshot, sqlite3_stmt *row)
 static void take_entries(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     snapshot->entries = column(row, 0);
+    snapshot->bonds_lost = column(row, 1);
+    snapshot->bonds_lost_lately = column(row, 2) + NODE_SNAPSHOT_LATELY_S > snapshot->now_ms / 1000;
+}
+
+static void take_missed(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    snapshot->missed = column(row, 0);
+    snapshot->missed_lately = column(row, 1) + NODE_SNAPSHOT_LATELY_S > snapshot->now_ms / 1000;
+}
+
+static void take_missed_seat(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    struct node_snapshot_missed *seat = &snapshot->missed_seat[snapshot->missed_count];
+
+    if (snapshot->missed_count >= NODE_SNAPSHOT_MISSED_MAX ||
+        !database_blob_column(row, 0, seat->job.bytes, sizeof(seat->job.bytes))) {
+        return;
+    }
+    snapshot->missed_count++;
+    seat->index = (uint32_t)column(row, 1);
+    seat->place = (uint32_t)column(row, 2);
+    column_text(seat->reason, sizeof(seat->reason), row, 3);
 }
 
 /* A verdict that is sealed is known to the verdict database alone. */
@@ -178,6 +200,9 @@ static void take_payment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
+/* Whoever said unseen has said what it could. */
+#define MISSED " p.ours AND p.reason <> '' AND p.phase = :seat_drawn"
+
 static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,
                                   struct error *error)
 {
@@ -203,7 +228,12 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT CASE WHEN lost THEN :refuted_claim WHEN phase = :claim_closed THEN outcome END,"
          " count(*) FROM disputes WHERE ours OR lost GROUP BY 1",
          take_claim_ends},
-        {"SELECT count(*) FROM entries WHERE ours AND NOT gone", take_entries},
+        {"SELECT coalesce(sum(NOT gone), 0), coalesce(sum(lost_s > 0), 0),"
+         " coalesce(max(lost_s), 0) FROM entries WHERE ours",
+         take_entries},
+        {"SELECT count(*), coalesce(max(s.start_s), 0) FROM seats p JOIN segments s ON s.hash ="
+         " p.segment WHERE" MISSED,
+         take_missed},
         {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
         {"SELECT kind, amount FROM payments", take_payment},
     };
@@ -424,6 +454,10 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
                  " FROM disputes d WHERE d.ours OR d.lost ORDER BY d.rowid DESC LIMIT 24",
                  NULL, take_claim, error));
     TRY(each_row(snapshot, store,
+                 "SELECT s.job, s.idx, p.place, p.reason FROM seats p JOIN segments s ON s.hash ="
+                 " p.segment WHERE" MISSED " ORDER BY s.rowid DESC LIMIT 16",
+                 NULL, take_missed_seat, error));
+    TRY(each_row(snapshot, store,
                  "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
                  " FROM mirrors ORDER BY name LIMIT 32",
                  NULL, take_mirror, error));
@@ -468,5 +502,12 @@ const char *node_snapshot_trouble(const struct node_snapshot *snapshot)
     if (sign_ms + NODE_SNAPSHOT_SILENCE_MS < snapshot->now_ms) {
         return "the node gives no sign of life";
     }
-    return snapshot->ledger_trouble[0] != '\0' ? "the ledger cannot be reached" : NULL;
+    if (snapshot->ledger_trouble[0] != '\0') {
+        return "the ledger cannot be reached";
+    }
+    if (snapshot->bonds_lost_lately) {
+        return "a bond was lost: a right of this node was disproved, so test this machine";
+    }
+    return snapshot->missed_lately ? "a seat was missed: its reason, and what to do, stand below"
+                                   : NULL;
 }

@@ -149,15 +149,17 @@ static const struct {
      " ORDER BY rowid DESC"},
     {"panels", NULL,
      "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND NOT"
-     " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND"
-     " e.left_s = 0) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT JOIN wishes w ON"
+     " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND"
+     " e.lost_s > 0) AS lost, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation"
+     " = j.generation AND NOT e.gone) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT "
+     "JOIN wishes w ON"
      " w.job = j.key WHERE j.phase <> :job_closed OR EXISTS (SELECT 1 FROM entries e WHERE"
      " e.job = j.key AND e.ours AND NOT e.gone) ORDER BY j.rowid DESC"},
     {"seats", seat_columns,
-     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unavailables,"
-     " s.rights - s.unavailables AS score FROM seats p JOIN segments s ON s.hash = p.segment JOIN"
-     " jobs j ON j.key = s.job WHERE p.ours AND p.phase <> :seat_closed ORDER BY s.rowid DESC,"
-     " p.place"},
+     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unseen, p.reason"
+     " FROM seats p JOIN segments s ON s.hash = p.segment JOIN jobs j ON j.key = s.job WHERE p.ours"
+     " AND (p.reason <> '' OR (p.phase <> :seat_closed AND NOT s.void AND s.idx >= j.finalized))"
+     " ORDER BY s.rowid DESC, p.place"},
     {"rights_of_others", right_columns,
      "SELECT judgement AS found, count(*) AS count FROM seats WHERE NOT ours AND verdict = :right"
      " GROUP BY judgement ORDER BY judgement"},
