@@ -8,13 +8,13 @@
 
 static wei promised_by_job(const struct local_job *job)
 {
-    wei sum = job->pool + job->held;
+    wei sum = job->pool;
 
     if (job->phase == GAME_PHASE_RUNNING) {
         sum += job->terms.stake;
     }
     if (job->phase == GAME_PHASE_RUNNING || job->phase == GAME_PHASE_OPEN) {
-        sum += (job->segments - job->finalized) * job->terms.reward_to;
+        sum += (job->segments - job->finalized) * job->terms.reward - job->missing_escrow;
     }
     return sum;
 }
@@ -25,7 +25,7 @@ static wei promised_by_entry(struct local_store *store, const struct hash32 *key
     struct local_job job;
 
     assert_int_equal(local_get(store, &job, LOCAL_JOB, key, 0), STATUS_OK);
-    return entry->gone ? 0 : job.terms.bond - 2 * (wei)entry->strikes * job.terms.fee;
+    return entry->gone || address_is_zero(&entry->owner) ? 0 : job.terms.bond;
 }
 
 /* The bonds of the claimants that are left, and the fee of a query that waits for its reply. */
