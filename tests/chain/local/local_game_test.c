@@ -1,7 +1,7 @@
 /*
  * Goal: whatever strangers do, the embedded game keeps its promises.
- * Method: random histories (tests/support/game/history.h). After every move all money is accounted
- * for: what was paid in is owed, locked, burned or paid out; and a job's numbers are in their
+ * Method: random histories (tests/support/game/history.h). After every move that was not
+ * refused all money is accounted for: what was paid in is owed, locked, burned or paid out; and a job's numbers are in their
  * order. At every state that is looked at, a stranger who only makes moves that are anybody's ends
  * the tenure within the rounds, waits and clocks that the rules allow, and the job after its
  * deadline; then nothing of it is locked but the bonds that nobody collected. "make soak" makes 10
@@ -269,10 +269,11 @@ static void play_history(struct history *history)
         struct game_move move;
         uint32_t player = history_choose(history, &move);
 
-        (void)twins_play(&history->twins, &move, player);
-        check_money(history);
-        for (uint32_t k = 0; k < history->job_count; k++) {
-            check_job(history, &history->jobs[k]);
+        if (twins_play(&history->twins, &move, player).done) {
+            check_money(history);
+            for (uint32_t k = 0; k < history->job_count; k++) {
+                check_job(history, &history->jobs[k]);
+            }
         }
         if (test_random_below(&history->random, 100) < ENDS_PERCENT) {
             try_ends(history);

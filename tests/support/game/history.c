@@ -133,12 +133,16 @@ static struct game_hashes some_path(struct history *history, uint32_t player)
     return path;
 }
 
+/* Prefers one that is not over. */
 static void choose_job(struct history *history, struct game_move *move, struct local_job *job)
 {
     memset(job, 0, sizeof(*job));
-    if (history->job_count > 0) {
+    for (uint32_t tries = 0; tries < 3 && history->job_count > 0; tries++) {
         move->key = history->jobs[below(history, history->job_count)];
         get(history, job, LOCAL_JOB, &move->key, 0);
+        if (job->phase != GAME_PHASE_CLOSED) {
+            break;
+        }
     }
 }
 
@@ -216,18 +220,17 @@ static void pass_time(struct history *history)
 
 /* ---- the panel -------------------------------------------------------------------- */
 
-static uint32_t panel_move(struct history *history, struct game_move *move)
+static uint32_t panel_move(struct history *history, struct game_move *move,
+                           const struct local_job *job, uint32_t enlists)
 {
-    struct local_job job;
-    struct local_entry entry;
+    struct local_entry entry = {0};
     uint32_t kind = below(history, 100);
     uint32_t player;
 
-    choose_job(history, move, &job);
-    if (kind < 40) {
+    if (kind < enlists) {
         move->kind = GAME_ENLIST;
-        move->count = chance(history, 95) ? 1 + below(history, 4) : below(history, 20);
-        move->value = move->count * job.terms.bond;
+        move->count = chance(history, 95) ? 1 + below(history, 6) : below(history, 20);
+        move->value = move->count * job->terms.bond;
         player = HISTORY_CLIENTS +
                  below(history, TWINS_PLAYERS - HISTORY_CLIENTS - (chance(history, 5) ? 0 : 1));
         move->path = some_path(history, player);
@@ -236,9 +239,9 @@ static uint32_t panel_move(struct history *history, struct game_move *move)
     }
     if (kind < 90) {
         move->kind = GAME_DEPART;
-        move->generation = job.generation - (chance(history, 60) ? below(history, 3) : 0);
+        move->generation = job->generation - (chance(history, 60) ? below(history, 3) : 0);
         for (uint32_t tries = 0; tries < 8; tries++) {
-            move->entry = below(history, chance(history, 50) ? 8 : job.entries + 1);
+            move->entry = below(history, chance(history, 50) ? 8 : job->entries + 1);
             get(history, &entry, LOCAL_ENTRY, &move->key,
                 (uint64_t)move->generation << 32 | move->entry);
             if (!entry.gone && !address_is_zero(&entry.owner)) {
@@ -646,6 +649,7 @@ static void commit_move(struct history *history, struct game_move *move,
     move->diverged = chance(history, 8);
     steps = job->committed >= job->segments ? 1 : steps;
     steps = move->diverged ? 1 + below(history, steps) : steps;
+    steps = steps < HISTORY_STEPS ? steps : HISTORY_STEPS;
     steps += chance(history, 2) ? 1 : 0;
     for (uint32_t i = 0; i < steps; i++) {
         history->states[i] = made_state_root(below(history, MADE_STATES));
@@ -688,28 +692,44 @@ static uint32_t solver_move(struct history *history, struct game_move *move,
 static uint32_t client_move(struct history *history, struct game_move *move,
                             const struct local_job *job)
 {
+    const bool open = job->phase == GAME_PHASE_OPEN;
     uint32_t kind = below(history, 100);
 
-    if (job->phase == GAME_PHASE_OPEN && kind < 70) {
+    if (open && kind < (job->barred ? 90 : 10)) {
         move->kind = GAME_RESUME;
         move->value = job->missing_escrow + job->missing_pool;
-    } else if (job->phase == GAME_PHASE_OPEN && kind < 85) {
+    } else if (open && kind < 95) {
         move->kind = GAME_CLOSE;
-        if (chance(history, 30)) {
+        if (chance(history, 60)) {
             jump_to(history, job->terms.deadline_s);
             return below(history, TWINS_PLAYERS);
         }
-    } else if (kind < 45) {
+    } else if (kind < 50) {
         move->kind = GAME_REFUSE;
         if (address_equal(&job->terms.keeper, &history->twins.players[HISTORY_KEEPER])) {
             return HISTORY_KEEPER;
         }
-    } else if (kind < 60) {
+    } else if (kind < 80) {
         move->kind = GAME_STOP;
     } else {
         move->kind = GAME_ANNOUNCE;
     }
     return chance(history, 95) ? player_of(history, &job->client) : below(history, TWINS_PLAYERS);
+}
+
+/* What brings a job to its next segment. */
+static uint32_t work_move(struct history *history, struct game_move *move,
+                          const struct local_job *job)
+{
+    const bool open = job->phase == GAME_PHASE_OPEN;
+
+    if (job->barred ? chance(history, 90) : chance(history, open ? 3 : 10)) {
+        return client_move(history, move, job);
+    }
+    if (open && job->entries < job->terms.panel_least && chance(history, 80)) {
+        return panel_move(history, move, job, 95);
+    }
+    return solver_move(history, move, job);
 }
 
 /* Makes room for a new job. */
@@ -719,7 +739,7 @@ static bool a_job_is_over(struct history *history)
     struct local_job job;
 
     get(history, &job, LOCAL_JOB, &history->jobs[at], 0);
-    if (job.phase != GAME_PHASE_CLOSED || !chance(history, 4)) {
+    if (job.phase != GAME_PHASE_CLOSED || !chance(history, 15)) {
         return false;
     }
     history->jobs[at] = history->jobs[--history->job_count];
@@ -741,6 +761,13 @@ static uint32_t open_move(struct history *history, struct game_move *move)
     return below(history, HISTORY_CLIENTS);
 }
 
+/* No segment of it waits for its end. */
+static bool is_idle(const struct local_job *job)
+{
+    return job->phase == GAME_PHASE_OPEN ||
+           (job->phase == GAME_PHASE_RUNNING && job->committed == job->finalized);
+}
+
 uint32_t history_choose(struct history *history, struct game_move *move)
 {
     uint32_t kind = below(history, 100);
@@ -749,16 +776,13 @@ uint32_t history_choose(struct history *history, struct game_move *move)
 
     memset(move, 0, sizeof(*move));
     pass_time(history);
+    choose_job(history, move, &job);
     if (history->job_count < HISTORY_JOBS || kind < 1 || a_job_is_over(history)) {
         player = open_move(history, move);
-    } else if (kind < 22) {
-        choose_job(history, move, &job);
-        player = job.phase == GAME_PHASE_CLOSED || chance(history, 6) ||
-                         (job.barred && chance(history, 70))
-                     ? client_move(history, move, &job)
-                     : solver_move(history, move, &job);
+    } else if (kind < 22 || (is_idle(&job) && kind < 80)) {
+        player = work_move(history, move, &job);
     } else if (kind < 28) {
-        player = panel_move(history, move);
+        player = panel_move(history, move, &job, 40);
     } else if (kind < 97 - history->hostility) {
         player = segment_move(history, move);
     } else if (kind < 97 - history->hostility / 2) {

@@ -22,7 +22,7 @@
 struct known_segment {
     struct hash32 job;
     struct game_segment segment;
-    struct digest roots[HISTORY_STEPS];
+    struct digest roots[HISTORY_STEPS + 1];
 };
 
 struct known_claim {
