@@ -53,7 +53,7 @@ static bool answers_of(struct hash32 *answers, const char *path, const struct sc
         keccak_add(&keccak, numbers, sizeof(numbers)); /* the struct has gaps */
         keccak_add(&keccak, &job.client, ADDRESS_SIZE);
         keccak_add(&keccak, &job.solver, ADDRESS_SIZE);
-        keccak_add(&keccak, &job.reward, sizeof(job.reward));
+        keccak_add(&keccak, &job.pool, sizeof(job.pool));
     }
     for (int i = 0; i < STAGE_PLAYERS && status == STATUS_OK; i++) {
         wei money[2] = {0, 0};

@@ -96,7 +96,9 @@ static void write_script(struct twins *twins, const struct game_move *move, uint
 static void take_events(struct twins *twins, const struct local_game *game)
 {
     for (uint32_t i = 0; i < game->event_count; i++) {
-        keep_log(twins, &game->events[i]);
+        if (twins->anvil != NULL) {
+            keep_log(twins, &game->events[i]);
+        }
         if (twins->learn != NULL) {
             twins->learn(twins->context, &game->events[i]);
         }
@@ -160,8 +162,8 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
     game->now_s = twins->now_s;
     game->height = twins->height;
     game->random = random_of;
-    if (twins->direct) {
-        forget_played(twins);
+    if (twins->direct || twins->anvil == NULL) {
+        forget_played(twins); /* there is nothing to compare with */
     } else {
         write_script(twins, move, player);
     }
@@ -409,6 +411,14 @@ void twins_open_embedded(struct twins *twins)
     assert_non_null(twins->game);
 }
 
+void twins_new_store(struct twins *twins)
+{
+    close_store(twins);
+    open_store(twins);
+    twins->paid_in = 0;
+    twins->paid_out = 0;
+}
+
 void twins_open(struct twins *twins)
 {
     twins_open_embedded(twins);
@@ -457,10 +467,7 @@ static void start_registry(struct twins *twins, const struct address *registry)
         hex_write(data, bytes, writer.used, true);
         json_decref(anvil_send(twins->rpc, 0, &twins->driver, data, "0x0"));
     }
-    close_store(twins);
-    open_store(twins);
-    twins->paid_in = 0;
-    twins->paid_out = 0;
+    twins_new_store(twins);
 }
 
 void twins_new_court(struct twins *twins)

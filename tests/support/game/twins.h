@@ -71,6 +71,9 @@ void twins_restart_chain(struct twins *twins);
 /* Fresh contracts, as they are deployed but for the clock and the chance, and a fresh ledger. */
 void twins_new_court(struct twins *twins);
 
+/* A fresh embedded ledger alone. */
+void twins_new_store(struct twins *twins);
+
 /* Plays a move on the embedded side and keeps it for the contracts. What was refused is said;
  * GAME_REFUSED_NOT and done: it was not. */
 struct twins_outcome {
