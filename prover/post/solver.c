@@ -217,8 +217,7 @@ static void take_vouches(struct solver *solver)
 /* A solver makes nothing of its own void: others do it. */
 static bool is_void(const struct due_move *move)
 {
-    return move->kind == DUE_MOVE_SETTLE &&
-           (move->because == JOB_SEGMENT_LOST || move->because == JOB_SEGMENT_HELD);
+    return move->kind == DUE_MOVE_SETTLE && move->because == JOB_SEGMENT_LOST;
 }
 
 static void move_segments(struct solver *solver)
@@ -227,15 +226,10 @@ static void move_segments(struct solver *solver)
 
     take_vouches(solver);
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        struct job_segment segment = job_record_segment(record, i);
-        enum due_move_kind kind;
+        struct due_move move;
 
-        if (due_move_of_segment(&kind, &segment, &solver->clock)) {
-            struct due_move move = due_submit_of_segment(record, kind, i);
-
-            if (!is_void(&move)) {
-                submit(solver, &move);
-            }
+        if (due_move_at(&move, record, i, &solver->clock) && !is_void(&move)) {
+            submit(solver, &move);
         }
     }
 }
@@ -251,7 +245,7 @@ static void note_refusal(struct solver *solver)
     for (uint32_t i = record->finalized; i < record->committed; i++) {
         struct job_segment segment = job_record_segment(record, i);
 
-        if (job_segment_is_held(&segment)) {
+        if ((!segment.drawn || segment.covered) && job_segment_is_held(&segment)) {
             first = first == UINT32_MAX ? i : first;
             view->held++;
         }
@@ -262,11 +256,12 @@ static void note_refusal(struct solver *solver)
                          address_equal(&record->refuser, &record->client) ? "client" : "keeper");
         return;
     }
-    solver_view_note(view,
-                     "the %s refuses: %u covered segments are held, from %u on, and void after %s "
-                     "unless the keeper vouches for them",
-                     address_equal(&record->refuser, &record->client) ? "client" : "keeper",
-                     view->held, first, time);
+    solver_view_note(
+        view,
+        "the %s refuses: it holds %u segments, from %u on, and those that are covered are "
+        "void after %s unless the keeper vouches for them",
+        address_equal(&record->refuser, &record->client) ? "client" : "keeper", view->held, first,
+        time);
 }
 
 /* ---- moves about the job ------------------------------------------------------------ */
