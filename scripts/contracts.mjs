@@ -32,7 +32,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/registry_code.h',
     folders: ['chain/contracts'],
-    note: 'registry_code.h - the contract Registry as it is deployed: constructor(referee, seeds).',
+    note: 'registry_code.h - the contract Registry as it is deployed: constructor(referee, seeds, token).',
     contracts: { Registry: 'REGISTRY_CODE' },
   },
   {
@@ -46,7 +46,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/referee_code.h',
     folders: ['chain/contracts'],
-    note: 'referee_code.h - Referee: constructor(examiner, seeds), which makes its registry.',
+    note: 'referee_code.h - Referee: constructor(examiner, seeds, token), which makes its registry.',
     contracts: { Referee: 'REFEREE_CODE' },
   },
   {
@@ -85,6 +85,7 @@ const headers = [
       Harness: 'HARNESS_CODE',
       Thief: 'THIEF_CODE',
       Miser: 'MISER_CODE',
+      Coin: 'COIN_CODE',
     },
   },
   {

@@ -117,12 +117,12 @@ abstract contract Panel is RegistryState {
 
         job.drawn = uint24(drawn + 1);
         emit Drawn(key, drawn, bytes32(seed), covered);
-        Tally storage tally = _tallies[hash];
-        tally.start = uint40(segment.time);
         if (!covered) return;
+        Tally storage tally = _tallies[hash];
         tally.legStart = job.legStart;
         job.legStart = uint24(drawn + 1);
         if (job.seats == 0) {
+            tally.start = uint40(segment.time);
             tally.to = uint8(PLACES);
             return;
         }
@@ -285,7 +285,7 @@ abstract contract Panel is RegistryState {
         uint256 place,
         address owner
     ) internal view returns (Seat memory seat, uint256 number) {
-        if (tally.start == 0) revert NotDrawn();
+        if (tally.to == 0) revert NotDrawn();
         seat = _seatAt(hash, tally, place);
         if (place < tally.from || place >= tally.to || seat.phase == SKIPPED) revert WrongPlace();
         number = _entryOf(tally, place);

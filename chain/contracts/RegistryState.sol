@@ -98,9 +98,9 @@ abstract contract RegistryState is Purse {
         bool gone; // its bond was paid or taken
     }
 
-    /// @dev One slot.
+    /// @dev One slot, of a covered segment: of another nothing is kept.
     struct Tally {
-        uint40 start; // of the last round, or the commit's time where there is none; zero: not drawn
+        uint40 start; // of the last round; where seats are none, of the commit
         uint16 panel; // entries that can be drawn
         uint8 round;
         uint8 from; // the places of the last round
@@ -110,7 +110,7 @@ abstract contract RegistryState is Purse {
         uint8 rights;
         uint8 unseen;
         bool vouched;
-        uint64 seed; // of a covered segment
+        uint64 seed;
         uint24 legStart; // the first segment of its leg
         uint48 near; // the first places, four bits each
     }
