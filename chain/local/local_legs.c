@@ -1,24 +1,22 @@
 /* local_legs.c - how legs and tenures end: final, void, released, convicted. See local_game.h. */
 #include <string.h>
 
-#include "chain/keys/signer.h"
+#include "chain/game/vouch.h"
 #include "chain/local/local_rules.h"
 
 /* ---- the keeper ----------------------------------------------------------------- */
 
 static bool is_of_keeper(const struct local_game *game, const struct local_segment *segment,
-                         const struct game_bytes *vouch)
+                         const struct game_bytes *bytes)
 {
-    struct hash32 digest = game_vouch_digest(&game->place, segment->key, &segment->hash);
-    struct signature signature;
-    struct address signer;
+    struct vouch vouch = {.segment = segment->hash};
 
-    if (vouch->size != GAME_VOUCH_SIZE) {
+    if (bytes->size != GAME_VOUCH_SIZE) {
         return false;
     }
-    signature_from_bytes(&signature, vouch->bytes);
-    return signature_recover(&signature, &signer, &digest) == VERDICT_VALID &&
-           address_equal(&signer, &segment->job.terms.keeper);
+    memcpy(vouch.signature, bytes->bytes, GAME_VOUCH_SIZE);
+    return vouch_check(&vouch, &game->place, segment->key, &segment->job.terms.keeper) ==
+           VERDICT_VALID;
 }
 
 /* *noted: the first vouch of the segment. */
@@ -199,10 +197,14 @@ static enum status require_first(struct local_game *game, const struct local_job
                                        : local_refuse(game, GAME_WRONG_INDEX, job->finalized);
 }
 
-static enum status require_all_drawn(struct local_game *game, const struct local_job *job)
+/* All is drawn, and nothing but an uncovered tail is left. */
+static enum status require_tail(struct local_game *game, const struct local_job *job)
 {
-    return job->drawn == job->committed ? STATUS_OK
-                                        : local_refuse(game, GAME_WRONG_INDEX, job->drawn);
+    if (job->drawn != job->committed) {
+        return local_refuse(game, GAME_WRONG_INDEX, job->drawn);
+    }
+    TRY(require_first(game, job, job->leg_start));
+    return require_no_claims(game, job);
 }
 
 /* A refused tail that no covered segment follows is void. */
@@ -214,9 +216,7 @@ static enum status settle_tail(struct local_game *game, struct local_segment *se
         return local_refuse(game, GAME_NOT_NEEDED, 0);
     }
     TRY(local_require_after(game, job->refused_until_s));
-    TRY(require_all_drawn(game, job));
-    TRY(require_first(game, job, job->leg_start));
-    TRY(require_no_claims(game, job));
+    TRY(require_tail(game, job));
     return void_legs(game, segment);
 }
 
@@ -305,9 +305,7 @@ enum status local_release(struct local_game *game, const struct game_move *move)
 
     TRY(local_get_job(game, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
-    TRY(require_all_drawn(game, &job));
-    TRY(require_first(game, &job, job.leg_start));
-    TRY(require_no_claims(game, &job));
+    TRY(require_tail(game, &job));
     if (job.refused_until_s != 0) {
         /* A refusal that found nothing to hold ends so. */
         if (job.committed != job.finalized || game->now_s <= job.refused_until_s) {

@@ -286,9 +286,8 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     TRY(local_random_of(game, &random, &late, &move->segment));
     seed = game_seed(&random, &segment.hash);
     if (!leg_is_covered(&job->terms, &move->segment, job->segments, job->leg_start, &seed, late)) {
-        tally->start_s = move->segment.time_s;
         tell_drawn(game, &segment, &seed);
-        return local_save_segment(game, &segment);
+        return local_put_job(game, job, segment.key);
     }
 
     cover(&segment);
@@ -317,7 +316,7 @@ static enum status require_seat(struct local_game *game, struct local_entry *ent
 {
     const struct local_tally *tally = &segment->tally;
 
-    if (tally->start_s == 0) {
+    if (!tally->covered) {
         return local_refuse(game, GAME_NOT_DRAWN, 0);
     }
     if (place < tally->from || place >= tally->to ||

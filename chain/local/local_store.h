@@ -43,8 +43,9 @@ struct local_entry {
     bool gone; /* its bond was paid or taken */
 };
 
+/* Of a covered segment. */
 struct local_tally {
-    uint64_t start_s;   /* of the last round, or the commit's where it has none; 0: not drawn */
+    uint64_t start_s;   /* of the last round, or the commit's where nobody checks */
     uint32_t leg_start; /* the first segment of its leg */
     uint32_t panel;     /* entries that can be drawn */
     uint32_t round;
@@ -55,8 +56,8 @@ struct local_tally {
     uint32_t rights;
     uint32_t unseen; /* seats that said so, and rights that were disproved */
     bool covered;
-    bool vouched;         /* by the keeper */
-    struct hash32 seed;   /* of a covered segment */
+    bool vouched; /* by the keeper */
+    struct hash32 seed;
     struct hash32 places; /* four bits each, enum local_place */
 };
 

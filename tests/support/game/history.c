@@ -239,7 +239,7 @@ static uint32_t panel_move(struct history *history, struct game_move *move,
     }
     if (kind < 90) {
         move->kind = GAME_DEPART;
-        move->generation = job->generation - (chance(history, 60) ? below(history, 3) : 0);
+        move->generation = job->generation - (chance(history, 40) ? below(history, 3) : 0);
         for (uint32_t tries = 0; tries < 8; tries++) {
             move->entry = below(history, chance(history, 50) ? 8 : job->entries + 1);
             get(history, &entry, LOCAL_ENTRY, &move->key,
@@ -479,7 +479,7 @@ static uint32_t segment_move(struct history *history, struct game_move *move)
     uint64_t seal_end_s = tally.start_s + job.terms.seal_period_s;
     uint64_t reveal_end_s = seal_end_s + job.terms.reveal_period_s;
 
-    if (known == NULL || kind == 99 || (tally.start_s == 0 && kind < 80)) {
+    if (known == NULL || kind == 99 || (move->segment.index >= job.drawn && kind < 80)) {
         move->kind = GAME_DRAW;
         history->twins.height += chance(history, 80) ? 2 : 0;
         if (chance(history, 8)) {
@@ -727,7 +727,10 @@ static uint32_t work_move(struct history *history, struct game_move *move,
         return client_move(history, move, job);
     }
     if (open && job->entries < job->terms.panel_least && chance(history, 80)) {
-        return panel_move(history, move, job, 95);
+        return panel_move(history, move, job, 90);
+    }
+    if (open && chance(history, 8)) {
+        return panel_move(history, move, job, 40);
     }
     return solver_move(history, move, job);
 }

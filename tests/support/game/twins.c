@@ -472,12 +472,14 @@ static void start_registry(struct twins *twins, const struct address *registry)
 
 void twins_new_court(struct twins *twins)
 {
+    struct address arguments[2] = {{{0}}}; /* the examiner, and the chain's coin */
     struct address registry;
 
     if (address_is_zero(&twins->examiner)) {
         twins->examiner = anvil_deploy_examiner(twins->rpc, 0);
     }
-    twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &twins->examiner, "0x0");
+    arguments[0] = twins->examiner;
+    twins->referee = anvil_deploy_with(twins->rpc, 0, HARNESS_REFEREE_CODE, arguments, 2, "0x0");
     registry = address_of_contract(&twins->referee, 2); /* it makes its seeds first */
     start_registry(twins, &registry);
 }
