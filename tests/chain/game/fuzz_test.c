@@ -29,10 +29,10 @@ enum {
 
 /* In the order of the contract. */
 static const char *const moves[] = {
-    "open",    "cancel", "rewind",  "acknowledge", "askPanel",  "accept", "stepBack",  "commit",
-    "enlist",  "leave",  "draw",    "seal",        "reveal",    "renew",  "finalize",  "forfeit",
-    "release", "expire", "deliver", "withdraw",    "sealClaim", "claim",  "alarm",     "answer",
-    "query",   "reply",  "convict", "timeout",     "lapse",     "pay",    "challenge", "fix",
+    "open",    "close",    "resume",    "stop",  "refuse", "accept",    "commit",
+    "enlist",  "depart",   "draw",      "seal",  "reveal", "unseen",    "settle",
+    "release", "withdraw", "sealClaim", "claim", "alarm",  "answer",    "query",
+    "reply",   "convict",  "timeout",   "lapse", "pay",    "challenge", "fix",
 };
 enum { MOVES = sizeof(moves) / sizeof(moves[0]) };
 
