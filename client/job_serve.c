@@ -1,6 +1,7 @@
 /* job_serve.c - see job_serve.h. */
 #include "client/job_serve.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,9 @@
 #include "base/io/notify.h"
 #include "base/io/stop.h"
 #include "base/web/ports.h"
+#include "chain/commands/commands.h"
+#include "chain/commands/job_source.h"
+#include "client/keeper/keeper.h"
 #include "proofs/bundle/checkpoint_write.h"
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/depot.h"
@@ -18,6 +22,7 @@
 
 enum {
     WAIT_MS_MAX = 3600000,
+    KEEP_MS = 3000, /* between two looks of a keeper */
     TOKEN_LEAST = 16,
     TOKEN_FILE_MAX = 4096,
 };
@@ -53,6 +58,20 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .fallback = "64G",
      .help = "bytes that the folder may hold"},
     SERVE_OPTIONS,
+    {.name = "keep",
+     .kind = OPTION_TEXT,
+     .value = "KEY",
+     .help = "also be the keeper of this job on a ledger, as 'job keep' is: with --account, and "
+             "what it keeps in --folder"},
+    {.name = "contact",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .help = "with --keep: where others find this (default: the address of --at)"},
+    CHAIN_LEDGER_OPTIONS,
+    CHAIN_KEY_OPTIONS,
+    CHAIN_ACCOUNT_OPTION,
+    JOB_SOURCE_OPTIONS,
+    KEEPER_OPTIONS,
 };
 
 struct serving {
@@ -62,6 +81,8 @@ struct serving {
     struct serve *serve;
     struct stop stop;
     struct notify notify;
+    struct watch_sight sight;   /* of the keeper */
+    struct keeper *keeper;      /* NULL: it only serves */
     bool has_state;             /* a first state is served */
     char token[TOKEN_FILE_MAX]; /* empty: nothing is taken in */
 };
@@ -241,6 +262,50 @@ static enum status read_token(struct serving *serving, struct error *error)
     return STATUS_OK;
 }
 
+/* ---- the keeper ---------------------------------------------------------------------------- */
+
+/* It keeps in the folder that is served here. */
+static enum status open_keeper(struct serving *serving, const struct listen_place *place,
+                               struct error *error)
+{
+    const struct options *given = serving->context->options;
+    char url[LISTEN_URL_MAX];
+    char replays[FILE_PATH_MAX];
+    struct keeper_options options = {.context = serving->context,
+                                     .key = options_text(given, "keep"),
+                                     .stop = &serving->stop,
+                                     .sight = &serving->sight,
+                                     .folder = options_text(given, "folder"),
+                                     .state = replays};
+
+    if (options.key == NULL) {
+        return STATUS_OK;
+    }
+    TRY(chain_contact(&options.contact, given, error));
+    if (options.contact == NULL && !listen_place_is_any(place)) {
+        listen_place_url(url, place, options_text(given, "certificate") != NULL);
+        options.contact = url;
+    }
+    TRY(file_place(replays, sizeof(replays), error, FILE_PLACE_STATE, "keeper/replay"));
+    return keeper_open(&serving->keeper, &options, error);
+}
+
+/* One look at the ledger. What it cannot do now it says, and tries again. */
+static void keep(struct serving *serving)
+{
+    struct error why;
+    enum status status;
+
+    if (serving->keeper == NULL || keeper_is_done(serving->keeper)) {
+        return;
+    }
+    error_init(&why);
+    status = keeper_round(serving->keeper, &why);
+    if (status != STATUS_OK && status != STATUS_STOPPED) {
+        log_error(serving->context->log, "keeper", "%s", why.text);
+    }
+}
+
 /* ---- the command --------------------------------------------------------------------------- */
 
 static enum status open_all(struct serving *serving, struct listen_place *place,
@@ -268,7 +333,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     options.place = *place;
     TRY(serve_open(&serving->serve, &source, &options, error));
     place->port = serve_port(serving->serve);
-    return STATUS_OK;
+    return open_keeper(serving, place, error);
 }
 
 static int show_address(struct serving *serving, const struct listen_place *place)
@@ -302,26 +367,32 @@ int job_serve_run(struct command_context *context)
 {
     struct serving serving = {.context = context, .stop = {.descriptor = -1}};
     struct listen_place place;
+    uint64_t wait_ms;
     struct error error;
     enum status status;
     int code = COMMAND_OK;
 
     error_init(&error);
+    (void)pthread_mutex_init(&serving.sight.lock, NULL);
     notify_open(&serving.notify);
     TRY_OUT(open_all(&serving, &place, &error));
     code = show_address(&serving, &place);
     notify_ready(&serving.notify, "serving");
-    while (code == COMMAND_OK &&
-           !stop_wait(&serving.stop, (double)notify_wait_ms(&serving.notify, WAIT_MS_MAX) / 1000)) {
+    wait_ms = serving.keeper == NULL ? WAIT_MS_MAX : KEEP_MS;
+    do {
         notify_alive(&serving.notify);
-    }
+        keep(&serving);
+    } while (code == COMMAND_OK &&
+             !stop_wait(&serving.stop, (double)notify_wait_ms(&serving.notify, wait_ms) / 1000));
     notify_stopping(&serving.notify);
 out:
+    keeper_close(serving.keeper);
     serve_close(serving.serve);
     depot_close(serving.depot);
     job_free(serving.job);
     stop_close(&serving.stop);
     notify_close(&serving.notify);
+    (void)pthread_mutex_destroy(&serving.sight.lock);
     explicit_bzero(serving.token, sizeof(serving.token));
     return status == STATUS_OK ? code : command_fail(context, &error);
 }

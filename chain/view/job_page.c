@@ -47,7 +47,7 @@ static void add_amount_card(struct buffer *page, wei amount, const char *words)
 
 static bool is_ill(const struct job_view *view)
 {
-    return view->trouble[0] != '\0' || view->standing.claims > 0;
+    return view->trouble[0] != '\0' || view->standing.alert[0] != '\0' || view->standing.claims > 0;
 }
 
 /* "70 % Lockstep job": of several windows it is seen which one needs a look. */
@@ -99,6 +99,10 @@ static void add_top(struct buffer *page, const struct job_page *shown)
             web_page_when(page, view->standing.wait.until_s, view->standing.now_s);
             buffer_add_text(page, ")</span>");
         }
+    }
+    if (view->standing.alert[0] != '\0') {
+        buffer_add_text(page, ". ");
+        web_page_text(page, view->standing.alert);
     }
     if (view->trouble[0] != '\0') {
         buffer_add_text(page, ". ");

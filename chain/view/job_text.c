@@ -192,6 +192,7 @@ static void add_rest(struct buffer *text, const struct job_view *view, unsigned 
         print_money(line, view);
         add_wrapped(text, "money", line, columns);
     }
+    add_wrapped(text, "alert", view->standing.alert, columns);
     if (view->standing.waits) {
         (void)snprintf(line, sizeof(line), "for %s", view->standing.wait.text);
         add_wrapped(text, "waits", line, columns);
@@ -252,10 +253,12 @@ void job_text_line(struct buffer *text, const struct job_view *view)
     print_figures(line, view);
     buffer_add_format(text,
                       "%s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
-                      "final%s%s%s%s",
+                      "final%s%s%s%s%s%s",
                       view->standing.phase, job_view_done(view), view->steps,
                       view->standing.committed, view->standing.segments, view->standing.finalized,
-                      line[0] == '\0' ? "" : "  ", line, view->standing.waits ? "  waits for " : "",
+                      line[0] == '\0' ? "" : "  ", line,
+                      view->standing.alert[0] == '\0' ? "" : "  ALERT ", view->standing.alert,
+                      view->standing.waits ? "  waits for " : "",
                       view->standing.waits ? view->standing.wait.text : "");
 }
 
@@ -357,15 +360,16 @@ json_t *job_text_json(const struct job_view *view)
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
-    return json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}",
-        "job", key, "phase", view->standing.read ? view->standing.phase : "training", "time",
-        (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps, "steps_done",
-        (json_int_t)job_view_done(view), "segments", (int)view->standing.segments, "committed",
-        (int)view->standing.committed, "final", (int)view->standing.finalized, "open_claims",
-        (int)view->standing.claims, "segments_by_state", marks_json(view), "money",
-        money_json(view), "training", training_json(view), "waits_for",
-        job_wait_json(&view->standing.wait), "final_not_before",
-        (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
-        view->copies, "trouble", view->trouble);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, "
+                     "s:s, s:s, s:s}",
+                     "job", key, "phase", view->standing.read ? view->standing.phase : "training",
+                     "time", (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps,
+                     "steps_done", (json_int_t)job_view_done(view), "segments",
+                     (int)view->standing.segments, "committed", (int)view->standing.committed,
+                     "final", (int)view->standing.finalized, "open_claims",
+                     (int)view->standing.claims, "segments_by_state", marks_json(view), "money",
+                     money_json(view), "training", training_json(view), "waits_for",
+                     job_wait_json(&view->standing.wait), "final_not_before",
+                     (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
+                     view->copies, "trouble", view->trouble, "alert", view->standing.alert);
 }

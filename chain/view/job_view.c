@@ -1,7 +1,11 @@
 /* job_view.c - see job_view.h. */
 #include "chain/view/job_view.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "chain/game/terms.h"
 
 /* ---- segments ------------------------------------------------------------------------ */
 
@@ -113,6 +117,50 @@ static void take_money(struct job_standing *standing, const struct job_record *r
     standing->burned_solver = record->burned_stake;
 }
 
+/* Since when a covered segment is in question, of which nobody vouched: its start; 0: none is. */
+static uint64_t in_question_since(const struct job_record *record, uint64_t now_s)
+{
+    uint64_t since_s = 0;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        struct job_segment segment = job_record_segment(record, i);
+        bool silent = segment.tally.rights == 0 && now_s > job_segment_reveal_end(&segment);
+
+        if (segment.drawn && segment.covered && !segment.tally.vouched &&
+            (silent || segment.tally.unseen > 0 || record->refused_until_s != 0) &&
+            (since_s == 0 || segment.start_s < since_s)) {
+            since_s = segment.start_s;
+        }
+    }
+    return since_s;
+}
+
+static void take_alert(struct job_standing *standing, const struct job_record *record,
+                       uint64_t now_s)
+{
+    uint64_t since_s =
+        address_is_zero(&record->terms.keeper) ? 0 : in_question_since(record, now_s);
+    bool by_keeper = address_equal(&record->refuser, &record->terms.keeper);
+    char text[TERMS_AMOUNT_SIZE > TERMS_TIME_SIZE ? TERMS_AMOUNT_SIZE : TERMS_TIME_SIZE];
+
+    standing->alert[0] = '\0';
+    if (record->barred) {
+        terms_amount(text, standing->missing);
+        (void)snprintf(standing->alert, sizeof(standing->alert),
+                       "the job is barred: %s burned, which its client puts back to go on", text);
+    } else if (since_s != 0) {
+        since_s = since_s < record->vouched_s ? record->vouched_s : since_s;
+        (void)snprintf(standing->alert, sizeof(standing->alert),
+                       "the keeper of this job has vouched nothing for %" PRIu64 " minutes",
+                       (now_s > since_s ? now_s - since_s : 0) / 60);
+    } else if (record->refused_until_s != 0) {
+        terms_time(text, record->refused_until_s);
+        (void)snprintf(standing->alert, sizeof(standing->alert),
+                       "refused by the %s: what nobody vouched for is void after %s",
+                       by_keeper ? "keeper" : "client", text);
+    }
+}
+
 void job_standing_take(struct job_standing *standing, const struct job_record *record,
                        uint64_t now_s)
 {
@@ -137,6 +185,7 @@ void job_standing_take(struct job_standing *standing, const struct job_record *r
     standing->cell_count =
         job_view_squares(standing->cells, JOB_VIEW_CELLS_MAX, standing->marks, record, now_s);
     take_money(standing, record);
+    take_alert(standing, record, now_s);
     standing->pace = pace_of(record);
     standing->forecast_s = record->finalized < record->committed
                                ? job_status_forecast(record, record->finalized, now_s)

@@ -13,6 +13,7 @@
 
 #define JOB_VIEW_CELLS_MAX 200 /* squares: more segments share one */
 #define JOB_VIEW_WORDS_MAX 400
+#define JOB_VIEW_ALERT_MAX 200
 
 enum job_view_mark {
     JOB_VIEW_TO_COME,
@@ -54,6 +55,7 @@ struct job_standing {
     double pace;         /* steps a second, by the times of the commits; 0: not known */
     uint64_t forecast_s; /* when the next segment is final at the earliest; 0: nobody can say */
     bool over;           /* nothing can be due any more */
+    char alert[JOB_VIEW_ALERT_MAX]; /* barred, refused, or a keeper that is silent; empty: none */
     bool waits;
     struct job_wait wait;
 };
