@@ -41,9 +41,9 @@ enum lie {
 
 /* Where the event OPENED has what: terms, then the offset and the size of a contact. */
 enum {
-    TERMS_WORDS = 27,
-    SOLVERS_WORD = 17,
-    VERIFIERS_WORD = 18,
+    TERMS_WORDS = 24,
+    SOLVERS_WORD = 15,
+    VERIFIERS_WORD = 16,
 };
 
 enum {
