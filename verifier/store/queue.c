@@ -153,10 +153,10 @@ enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, 
             &store->sql, error,
             TASK_COLUMNS
             "WHERE t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?2 AND t.state = :task_waiting AND"
-            " (t.kind = :fetch OR (NOT ?3 AND (SELECT count(*) FROM tasks r WHERE r.job = t.job AND"
-            " r.state = :task_running) < ?4)) ORDER BY t.kind = :fetch DESC, (SELECT "
+            " (t.kind = :fetch OR (NOT ? AND (SELECT count(*) FROM tasks r WHERE r.job = t.job AND"
+            " r.state = :task_running) < ?)) ORDER BY t.kind = :fetch DESC, (SELECT "
             "coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job AND"
-            " f.outcome = :cannot_tell AND f.state <> :task_running) >= ?5, t.deadline_s, t.number"
+            " f.outcome = :cannot_tell AND f.state <> :task_running) >= ?, t.deadline_s, t.number"
             " LIMIT 1",
             "iiiii", (int64_t)now_ms, (int64_t)QUEUE_WAIT_MS_MAX, (int64_t)states_only,
             (int64_t)of_job_max, (int64_t)POISON_FROM),

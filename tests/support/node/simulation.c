@@ -90,7 +90,7 @@ static enum virtual_answer choose_answer(void *context, uint64_t *takes_ms)
 
     *takes_ms = below(simulation, simulation->storm ? 20000 : 8000);
     if (simulation->withheld) {
-        return ANSWER_SILENCE;
+        return ANSWER_LIES; /* somebody answers, and has it not */
     }
     if (!simulation->storm) {
         return ANSWER_TRUTH;
