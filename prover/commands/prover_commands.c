@@ -60,9 +60,9 @@ static const struct option_spec run_options[] = {
     {.name = "keep",
      .kind = OPTION_INTEGER,
      .value = "N",
-     .help =
-         "how many of the newest checkpoints to keep; 0: all (default: all that fit 16 GiB, and "
-         "three at least)"},
+     .help = "how many of the newest checkpoints to keep; 0: all; on a ledger those of segments "
+             "that are "
+             "not final stay too (default: all that fit 16 GiB, and three at least)"},
     {.name = "every",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -165,6 +165,8 @@ static enum status train_with(struct train_result *result, struct command_contex
                                     .progress_context = &shown,
                                     .segment = session == NULL ? NULL : run_progress_segment,
                                     .segment_context = &shown,
+                                    .keep_least = session == NULL ? NULL : run_progress_keep_least,
+                                    .keep_context = &shown,
                                     .retrying = log_retry,
                                     .retrying_context = context->log};
     uint64_t falsify = options_number(context->options, "falsify");
