@@ -344,7 +344,7 @@ static void accept(struct solver *solver)
     struct error error;
     enum status status;
 
-    if (stays_away(solver) || solver->clock.time_s > record->terms.deadline_s) {
+    if (stays_away(solver)) {
         return;
     }
     error_init(&error);
@@ -512,6 +512,16 @@ static void withdraw(struct solver *solver)
 
 /* ---- a round ------------------------------------------------------------------------ */
 
+/* Of a closed job: was it when it last had a solver? */
+static bool is_ours(const struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    bool last = record->phase == GAME_PHASE_CLOSED && !record->convicted &&
+                address_equal(&record->last_accepted, &solver->options.account);
+
+    return last || address_equal(&record->solver, &solver->options.account);
+}
+
 static void look(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -531,7 +541,7 @@ static void look(struct solver *solver)
                                  .refused_until_s = record->refused_until_s,
                                  .reward = record->terms.reward,
                                  .stake = record->terms.stake};
-    view->ours = address_equal(&record->solver, &solver->options.account);
+    view->ours = is_ours(solver);
     (void)trained_at(solver, &last, UINT32_MAX);
     if (view->ours && record->committed >= view->trained) {
         view->committed_for_good = true;
@@ -576,7 +586,9 @@ static void act(struct solver *solver)
         solver_view_note(&solver->view, "the ledger knows no such job");
         break;
     case GAME_PHASE_OPEN:
-        if (agrees(solver)) {
+        if (solver->clock.time_s > record->terms.deadline_s) {
+            move_job(solver, "close", ledger_close_job);
+        } else if (agrees(solver)) {
             accept(solver);
         }
         break;
