@@ -194,7 +194,8 @@ static void take_vouches(struct solver *solver)
 {
     struct job_record *record = &solver->record;
 
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->finalized; i < record->committed && solver->options.vouches != NULL;
+         i++) {
         const struct job_record_segment *shown = &record->segments[i];
         struct hash32 hash = game_segment_hash(&record->key, &shown->committed);
         struct vouch vouch;
@@ -206,7 +207,13 @@ static void take_vouches(struct solver *solver)
             (void)job_record_add_vouch(record, &vouch);
         }
     }
-    for (; solver->swept < record->finalized; solver->swept++) {
+}
+
+static void drop_vouches(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    for (; solver->swept < record->finalized && solver->options.vouches != NULL; solver->swept++) {
         struct hash32 hash =
             game_segment_hash(&record->key, &record->segments[solver->swept].committed);
 
@@ -580,6 +587,7 @@ static void act(struct solver *solver)
     const struct job_record *record = &solver->record;
 
     look(solver);
+    drop_vouches(solver);
     solver_claims_act(&solver->claims); /* also when it has lost the job: others may still win */
     switch (record->phase) {
     case GAME_PHASE_NONE:

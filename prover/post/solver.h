@@ -32,7 +32,7 @@ struct solver_options {
     uint32_t segment_steps;      /* of the job: where a claim's step lies */
     const char *allow_list;      /* file; NULL: none */
     const char *contact;         /* where this solver serves; NULL: nobody could fetch */
-    const char *vouches;         /* folder (chain/job/vouch_box.h) */
+    const char *vouches;         /* folder (chain/job/vouch_box.h); NULL: no vouch is handed over */
     const char *known;           /* --known (stake_ready.h); NULL: any panel will do */
     uint32_t ahead;              /* segments open that nobody vouched for; 0: any number */
     struct solver_policy policy; /* checked before the stake; zeros: no limits */
