@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/hex.h"
+#include "proofs/mirror/kept.h"
 #include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
 
@@ -54,7 +55,7 @@ static const struct address *verifier(const struct market *market)
 static void see_honest_job_paid(struct market *market, struct market_node *node,
                                 const struct hash32 *job)
 {
-    uint32_t before = market_count(market, GAME_SETTLED, verifier(market));
+    uint32_t before = market_count(market, GAME_FEE_PAID, verifier(market));
 
     market_node_settle(node);
     market_pass_time(market, MARKET_SEAL_S + 1);
@@ -65,7 +66,7 @@ static void see_honest_job_paid(struct market *market, struct market_node *node,
     }
     market_node_settle(node);
     assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);
-    assert_int_equal(market_count(market, GAME_SETTLED, verifier(market)) - before, SEGMENTS);
+    assert_int_equal(market_count(market, GAME_FEE_PAID, verifier(market)) - before, SEGMENTS);
     assert_int_equal(market_node_number(node, "SELECT count(*) FROM entries WHERE NOT gone"), 0);
 }
 
@@ -397,35 +398,47 @@ static void test_many_jobs_and_a_poisoned_one(void **state)
     market_close(&market);
 }
 
-/* Nothing can be fetched of a segment: late in the seal period that is the verdict, and the solver
- * is not convicted for it. */
-static void test_what_cannot_be_had_is_unavailable(void **state)
+/* Nothing can be fetched of a segment, though a mirror answers: late in the seal period that is what
+ * the node says, and the solver is not convicted for it. Where nobody answers, the node's own line
+ * may be broken: it says nothing, and notes why. */
+static void test_what_cannot_be_had_is_unseen(void **state)
 {
     uint64_t random = 15;
     const char *path = run_path(9001);
     struct market_node node;
     struct market market;
+    struct kept *empty = NULL;
     struct hash32 job;
+    struct error error;
 
     (void)state;
-    market_open(&market, true, "unavailable");
+    error_init(&error);
+    market_open(&market, true, "unseen");
     cheat_bundle_new(path, small_mlp(8), CHEAT_NOT, 0, &random);
     job = market_commit(&market, path);
     market_node_defaults(&node, &market, NULL); /* no mirror */
     market_node_open(&node);
     market_node_settle(&node);
-    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
     market_pass_time(&market, MARKET_SEAL_S - MARKET_SEAL_S / 10);
     market_node_settle(&node);
-    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, verifier(&market)), SEGMENTS);
+    assert_int_equal(market_count(&market, GAME_SAID_UNSEEN, NULL), 0);
+    market_node_close(&node);
+    assert_int_equal(kept_open(&empty, small_path("empty"), "127.0.0.1:0", &error), STATUS_OK);
+    market_node_defaults(&node, &market, kept_url(empty));
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_SAID_UNSEEN, verifier(&market)), SEGMENTS);
+    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
     market_pass_time(&market, MARKET_SEAL_S / 10);
     market_node_settle(&node);
-    assert_int_equal(
-        market_node_number(&node, "SELECT count(*) FROM seats WHERE phase = 2 AND verdict = 3"),
-        SEGMENTS);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM seats WHERE"
+                                               " phase = :seat_unseen AND reason LIKE '%not to be"
+                                               " had%'"),
+                     SEGMENTS);
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 0);
     assert_int_equal(market_job(&market, &job).phase, GAME_PHASE_RUNNING);
     market_node_close(&node);
+    kept_close(empty);
     market_close(&market);
 }
 
@@ -482,7 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_defender_only_claims_and_what_is_withheld_is_not_claimed),
         cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
         cmocka_unit_test(test_many_jobs_and_a_poisoned_one),
-        cmocka_unit_test(test_what_cannot_be_had_is_unavailable),
+        cmocka_unit_test(test_what_cannot_be_had_is_unseen),
         cmocka_unit_test(test_a_false_right_is_challenged),
     };
 

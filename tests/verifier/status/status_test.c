@@ -65,8 +65,7 @@ static void open_job(struct store *store, uint8_t job, uint32_t segments, uint64
 
     event.terms = (struct game_terms){.steps = segments * 10u,
                                       .segment_steps = 10,
-                                      .reward_from = 1,
-                                      .reward_to = 1,
+                                      .reward = 1,
                                       .seats = 1,
                                       .coverage_ppm = GAME_PPM,
                                       .segment_period_s = 1,
@@ -101,7 +100,7 @@ static void check_segment(struct store *store, uint8_t job, uint32_t index,
     memcpy(&result.loss_bits, &loss, sizeof(loss));
     OK(store_segment(store, &segment, &key, index, &error));
     OK(queue_add(store, &full, &segment, &task, &error));
-    OK(queue_next(store, &task, now_ms, 1000, &error));
+    OK(queue_next(store, &task, now_ms, 1000, false, &error));
     assert_int_equal(task.index, index);
     OK(queue_begin(store, &task, now_ms - HOUR_MS / 2, &error));
     OK(queue_finish(store, &task, &result, outcome == CHECK_CANNOT_TELL ? TASK_SKIPPED : TASK_DONE,
@@ -247,7 +246,7 @@ static void begin_check(struct store *store, uint8_t job, uint32_t index)
     error_init(&error);
     OK(store_segment(store, &segment, &key, index, &error));
     OK(queue_add(store, &full, &segment, &task, &error));
-    OK(queue_next(store, &task, now_ms, 1000, &error));
+    OK(queue_next(store, &task, now_ms, 1000, false, &error));
     assert_int_equal(task.index, index);
     OK(queue_begin(store, &task, now_ms, &error));
 }
@@ -575,7 +574,7 @@ static void test_retried_and_obsolete_moves_are_not_lost(void **state)
     const struct action won = {.kind = ACTION_CONVICT, .claim = key_of(50)};
     const struct action lost = {.kind = ACTION_CONVICT, .claim = key_of(51)};
     const struct action goes_on = {.kind = ACTION_QUERY, .claim = key_of(99)};
-    const struct action renew = {.kind = ACTION_RENEW};
+    const struct action settle = {.kind = ACTION_SETTLE};
     struct store store;
     struct node_snapshot *snapshot;
     struct buffer text;
@@ -586,7 +585,7 @@ static void test_retried_and_obsolete_moves_are_not_lost(void **state)
     end_claim(&store, 51, true);
     add_ended(&store, "seal/full", &seal, ACTION_REFUSED, GAME_FULL);
     add_ended(&store, "reveal/full", &waits, ACTION_LATE, GAME_REFUSED_NOT);
-    add_ended(&store, "renew/1", &renew, ACTION_REFUSED, GAME_WRONG_PHASE);
+    add_ended(&store, "settle/1", &settle, ACTION_REFUSED, GAME_WRONG_PHASE);
     add_ended(&store, "convict/50/1", &won, ACTION_REFUSED, GAME_BAD_EVIDENCE);
     add_ended(&store, "convict/50/1/1", &won, ACTION_DONE, GAME_REFUSED_NOT);
     add_ended(&store, "ask/99/1", &goes_on, ACTION_REFUSED, GAME_BAD_QUERY);
