@@ -19,7 +19,7 @@
 enum {
     CALLS_FULL = 10000000,
     CALLS_SHARE = 40000,
-    CALLS_OF_A_HISTORY = 300,
+    CALLS_OF_A_HISTORY = 200,
     TOLD = 250000,      /* calls from one line of progress to the next */
     ENDS_PERCENT = 2,   /* of the states that are reached: ended, to see that they can be */
     ROUNDS_MAX = 12,    /* of a draw: 64 places, 1 1 1 1 4 8 9 9 ... of them */

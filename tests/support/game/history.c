@@ -133,13 +133,33 @@ static struct game_hashes some_path(struct history *history, uint32_t player)
     return path;
 }
 
+static void look_at_jobs(struct history *history)
+{
+    for (uint32_t i = 0; i < history->job_count; i++) {
+        get(history, &history->states[i], LOCAL_JOB, &history->jobs[i], 0);
+    }
+}
+
+/* NULL: its place has another job. */
+static const struct local_job *find_job(const struct history *history, const struct hash32 *key)
+{
+    for (uint32_t i = 0; i < history->job_count; i++) {
+        if (hash32_equal(&history->jobs[i], key)) {
+            return &history->states[i];
+        }
+    }
+    return NULL;
+}
+
 /* Prefers one that is not over. */
 static void choose_job(struct history *history, struct game_move *move, struct local_job *job)
 {
     memset(job, 0, sizeof(*job));
     for (uint32_t tries = 0; tries < 3 && history->job_count > 0; tries++) {
-        move->key = history->jobs[below(history, history->job_count)];
-        get(history, job, LOCAL_JOB, &move->key, 0);
+        uint32_t at = below(history, history->job_count);
+
+        move->key = history->jobs[at];
+        *job = history->states[at];
         if (job->phase != GAME_PHASE_CLOSED) {
             break;
         }
@@ -154,29 +174,52 @@ static const struct known_segment *recent_segment(struct history *history)
     return &history->segments[count - 1 - back];
 }
 
+/* The next to be drawn, or the end of the first leg. */
+static bool is_next(struct history *history, const struct local_job *job,
+                    const struct known_segment *known)
+{
+    struct local_tally tally;
+    struct hash32 hash;
+
+    if (known->segment.index >= job->leg_start) {
+        return known->segment.index == job->drawn;
+    }
+    hash = game_segment_hash(&known->job, &known->segment);
+    get(history, &tally, LOCAL_TALLY, &hash, 0);
+    return tally.covered && tally.leg_start == job->finalized;
+}
+
+static bool stands(const struct local_job *job, const struct game_segment *segment)
+{
+    return job != NULL && job->phase == GAME_PHASE_RUNNING &&
+           segment->generation == job->generation && segment->index >= job->finalized;
+}
+
 /* Fills the parts that are about a job or a segment; prefers what stands. NULL: there is none. */
 static const struct known_segment *choose_segment(struct history *history, struct game_move *move,
                                                   struct local_job *job, struct local_tally *tally)
 {
     const struct known_segment *known = NULL;
+    struct hash32 hash;
 
     memset(tally, 0, sizeof(*tally));
     memset(job, 0, sizeof(*job));
-    for (uint32_t tries = 0; tries < 8 && history->segment_count > 0; tries++) {
-        struct hash32 hash;
+    for (uint32_t tries = 0; tries < 24 && history->segment_count > 0; tries++) {
+        const struct local_job *now;
 
         known = recent_segment(history);
+        now = find_job(history, &known->job);
+        if (stands(now, &known->segment) &&
+            (tries > 16 || chance(history, 10) || is_next(history, now, known))) {
+            break;
+        }
+    }
+    if (known != NULL) {
         move->key = known->job;
         move->segment = known->segment;
         get(history, job, LOCAL_JOB, &move->key, 0);
         hash = game_segment_hash(&move->key, &move->segment);
         get(history, tally, LOCAL_TALLY, &hash, 0);
-        if ((job->phase == GAME_PHASE_RUNNING && move->segment.generation == job->generation &&
-             (move->segment.index == (chance(history, 50) ? job->drawn : job->leg_start) ||
-              move->segment.index + 1 == job->leg_start ||
-              (tries > 2 && move->segment.index > job->finalized)))) {
-            break;
-        }
     }
     return known;
 }
@@ -652,12 +695,12 @@ static void commit_move(struct history *history, struct game_move *move,
     steps = steps < HISTORY_STEPS ? steps : HISTORY_STEPS;
     steps += chance(history, 2) ? 1 : 0;
     for (uint32_t i = 0; i < steps; i++) {
-        history->states[i] = made_state_root(below(history, MADE_STATES));
+        history->roots[i] = made_state_root(below(history, MADE_STATES));
     }
     if (chance(history, 2)) {
-        memset(&history->states[below(history, steps)], 0, DIGEST_SIZE);
+        memset(&history->roots[below(history, steps)], 0, DIGEST_SIZE);
     }
-    move->states = (struct game_hashes){history->states, chance(history, 1) ? 0 : steps};
+    move->states = (struct game_hashes){history->roots, chance(history, 1) ? 0 : steps};
 }
 
 static uint32_t solver_move(struct history *history, struct game_move *move,
@@ -739,10 +782,8 @@ static uint32_t work_move(struct history *history, struct game_move *move,
 static bool a_job_is_over(struct history *history)
 {
     uint32_t at = below(history, history->job_count);
-    struct local_job job;
 
-    get(history, &job, LOCAL_JOB, &history->jobs[at], 0);
-    if (job.phase != GAME_PHASE_CLOSED || !chance(history, 15)) {
+    if (history->states[at].phase != GAME_PHASE_CLOSED || !chance(history, 15)) {
         return false;
     }
     history->jobs[at] = history->jobs[--history->job_count];
@@ -779,6 +820,7 @@ uint32_t history_choose(struct history *history, struct game_move *move)
 
     memset(move, 0, sizeof(*move));
     pass_time(history);
+    look_at_jobs(history);
     choose_job(history, move, &job);
     if (history->job_count < HISTORY_JOBS || kind < 1 || a_job_is_over(history)) {
         player = open_move(history, move);

@@ -41,6 +41,7 @@ struct history {
     uint8_t header[GAME_JOB_HEADER_SIZE];
     struct digest job_id;
     struct hash32 jobs[HISTORY_JOBS];
+    struct local_job states[HISTORY_JOBS]; /* of these, before the move that is chosen */
     uint32_t job_count;
     uint64_t next_salt;
     struct known_segment segments[HISTORY_SEGMENTS];
@@ -53,7 +54,7 @@ struct history {
     uint32_t hostility;    /* how many in a hundred moves are about claims */
     struct signer *keeper; /* of most jobs; it makes no moves */
     /* What the move borrows. */
-    struct digest states[HISTORY_STEPS + 1];
+    struct digest roots[HISTORY_STEPS + 1];
     struct digest siblings[GAME_ALLOW_MAX];
     uint8_t contact[GAME_CONTACT_MAX + 1];
     uint8_t vouch[GAME_VOUCH_MAX + 1];
