@@ -135,7 +135,10 @@ uint64_t job_status_forecast(const struct job_record *record, uint32_t index, ui
     for (uint32_t i = record->finalized; i <= last; i++) {
         struct job_segment segment = job_record_segment(record, i);
         enum job_segment_wait wait = job_segment_waits_for(&segment, now_s);
-        uint64_t end_s = job_segment_claim_end(&segment);
+        /* Seats that can still speak find it right, as a rule: then it waits for one claim time. */
+        uint64_t end_s = wait == JOB_SEGMENT_SEALING || wait == JOB_SEGMENT_REVEALING
+                             ? job_segment_reveal_end(&segment) + record->terms.claim_period_s
+                             : job_segment_claim_end(&segment);
 
         if (wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_ROUND ||
             wait == JOB_SEGMENT_UNDRAWN || wait == JOB_SEGMENT_LOST || wait == JOB_SEGMENT_HELD) {

@@ -285,11 +285,12 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
 
     error_init(&error);
     if (record->phase == GAME_PHASE_OPEN && record->accepts == 0) {
-        /* One that cannot be had by it alone against the nodes. */
+        /* What it says counts against the states: one entry cannot make void what nodes find right. */
         (void)snprintf(name, sizeof(name), "enlist/%" PRIu64, job->terms.salt);
-        forgive(ledger_enlist(ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
-                              job->manner == MANNER_UNSEEN ? 1 : SEAT_ENTRIES, &no_path,
-                              &no_contact, &error));
+        forgive(ledger_enlist(
+            ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
+            job->manner == MANNER_UNSEEN || job->manner == MANNER_MADE_UP ? 1 : SEAT_ENTRIES,
+            &no_path, &no_contact, &error));
     }
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];

@@ -320,9 +320,8 @@ static void test_a_vouch_is_brought_to_a_refused_job(void **state)
     scene_open(&scene, "vouch");
     commit(&scene, 1);
     tell(&scene,
-         &(struct game_event){.kind = GAME_REFUSED,
-                              .account = keeper,
-                              .time_s = COMMIT_S + 3 * PERIOD_S},
+         &(struct game_event){
+             .kind = GAME_REFUSED, .account = keeper, .time_s = COMMIT_S + 3 * PERIOD_S},
          COMMIT_S);
     play_round(&scene, COMMIT_S + 1);
     assert_int_equal(planned_in_all(&scene), 0);

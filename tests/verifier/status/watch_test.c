@@ -215,8 +215,9 @@ static void test_watch_reports_missing_verdicts(void **state)
     assert_int_equal(alarms[0].due_s, START_S + SEAL_S);
     assert_string_equal(alarms[0].text, "only 0 of 1 verdicts are sealed");
     assert_int_equal(look(START_S + SEAL_S + REVEAL_S + 1, 0), 1);
-    assert_string_equal(alarms[0].text,
-                        "0 rights and 0 unseen, and 1 rights make it final: it needs another round");
+    assert_string_equal(
+        alarms[0].text,
+        "0 rights and 0 unseen, and 1 rights make it final: it needs another round");
     seal(0);
     reveal(0, GAME_VERDICT_RIGHT);
     assert_int_equal(look(START_S + SEAL_S + REVEAL_S + 1, 0), 0);

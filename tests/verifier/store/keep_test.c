@@ -61,8 +61,10 @@ static void close_scene(struct scene *scene)
 static void hear(struct scene *scene, const struct game_event *event)
 {
     static const struct address own;
-    const struct ledger_entry entry = {
-        .kind = LEDGER_EVENT, .number = ++scene->number, .time_s = NOW_S - scene->age_s, .event = *event};
+    const struct ledger_entry entry = {.kind = LEDGER_EVENT,
+                                       .number = ++scene->number,
+                                       .time_s = NOW_S - scene->age_s,
+                                       .event = *event};
 
     must(scene, store_take(&scene->store, &entry, &own, &scene->error));
 }
