@@ -194,9 +194,9 @@ static enum status judge_vouch(struct askers *askers, const struct vouch *vouch,
     }
     return job_record_add_vouch(&askers->record, vouch)
                ? STATUS_OK
-               : error_set(error, STATUS_REFUSED,
-                           "the job's keeper has not signed that, about a covered segment that is "
-                           "not final");
+               : error_set(
+                     error, STATUS_REFUSED,
+                     "the job's keeper has not signed that, about a segment that is not final");
 }
 
 static enum status admit_vouch(struct askers *askers, const struct vouch *vouch,

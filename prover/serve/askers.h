@@ -33,7 +33,7 @@ void askers_follow(struct askers *askers);
 MUST_CHECK enum status askers_admit(struct askers *askers, struct address *party, const char *text,
                                     uint64_t step, uint64_t now_s, struct error *error);
 
-/* Has the keeper of the job signed it, about a covered segment that is not final? STATUS_REFUSED
+/* Has the keeper of the job signed it, about a segment that is not final? STATUS_REFUSED
  * and STATUS_UNREACHABLE as above. */
 MUST_CHECK enum status askers_admit_vouch(struct askers *askers, const struct vouch *vouch,
                                           struct error *error);

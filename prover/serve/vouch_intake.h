@@ -4,7 +4,7 @@
  *     PUT vouch/HASH     VOUCH_SIZE bytes, HASH being that of their segment
  *
  * Anybody may send one: it is kept beside the bundle (chain/job/vouch_box.h) only where the ledger
- * knows the segment, covered and not final, and the keeper of its job has signed.
+ * knows the segment, it is not final, and the keeper of its job has signed.
  */
 #ifndef PROVER_SERVE_VOUCH_INTAKE_H
 #define PROVER_SERVE_VOUCH_INTAKE_H

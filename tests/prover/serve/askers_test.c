@@ -1,6 +1,7 @@
 /*
  * Goal: asks about a trace are answered for parties of the job alone, and only about steps that an
- * open claim is about; an ask means nothing elsewhere, later, or about anything else.
+ * open claim is about; an ask means nothing elsewhere, later, or about anything else. A vouch is
+ * taken in that the keeper has signed about a segment that is not final, and no other.
  * Method: a job on the embedded ledger with an honest commit and a claim about one step; asks by
  * everybody, changed in each part; the claim ends.
  */
@@ -214,9 +215,72 @@ static void test_a_changed_ask_is_nobodys(void **state)
     scene_close(&scene);
 }
 
+/* ---- vouches -------------------------------------------------------------------------- */
+
+static struct vouch sign_vouch(struct scene *scene, int player, uint32_t index)
+{
+    struct game_segment segment = scene_segment(scene, index);
+    struct hash32 hash = game_segment_hash(&scene->job, &segment);
+    struct vouch vouch;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(vouch_sign(&vouch, ledger_get_game(scene->stage.ledgers[STAGE_CLIENT]),
+                                &scene->job, &hash, scene->stage.signers[player], &error),
+                     STATUS_OK);
+    return vouch;
+}
+
+static enum status admit_vouch(struct askers *askers, const struct vouch *vouch)
+{
+    struct error error;
+
+    error_init(&error);
+    return askers_admit_vouch(askers, vouch, &error);
+}
+
+static void test_the_keepers_word_about_a_segment_that_is_open_is_taken_in(void **state)
+{
+    static const struct scene_verdicts right = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT}};
+    struct askers *askers;
+    struct scene scene;
+    struct vouch vouch;
+    struct vouch other;
+
+    (void)state;
+    scene_open(&scene, STAGE_EMBEDDED, "vouch");
+    scene.terms.keeper = *signer_address(scene.stage.signers[STAGE_OTHER]);
+    scene_open_job(&scene);
+    scene_enlist(&scene, STAGE_VERIFIER, 1);
+    scene_accept(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    askers = open_askers(&scene);
+    vouch = sign_vouch(&scene, STAGE_OTHER, 0);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_OK);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_OK); /* a second time does no harm */
+    other = sign_vouch(&scene, STAGE_SOLVER, 0);
+    assert_int_equal(admit_vouch(askers, &other), STATUS_REFUSED);
+    for (size_t i = 0; i < VOUCH_SIZE; i++) {
+        uint8_t bytes[VOUCH_SIZE];
+        const struct game_bytes changed = {bytes, VOUCH_SIZE};
+
+        vouch_write(bytes, &vouch);
+        bytes[i] ^= 1;
+        assert_true(vouch_read(&other, &changed));
+        assert_int_equal(admit_vouch(askers, &other), STATUS_REFUSED);
+    }
+    scene_end_segment(&scene, 0, &right);
+    askers_follow(askers);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_REFUSED); /* it is final */
+    askers_close(askers);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_keepers_word_about_a_segment_that_is_open_is_taken_in),
         cmocka_unit_test(test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else),
         cmocka_unit_test(test_who_joined_an_open_claim_asks_as_its_leader_does),
         cmocka_unit_test(test_an_ask_is_good_for_one_step_of_one_job_until_it_expires),
