@@ -264,6 +264,8 @@ class Town:
     def solve(self, who, job, key, *more, deaths=(), verb="run"):
         """`prover run`, and `prover resume` in every later life."""
         bundle = self.path(who + ".run") if verb == "run" else more[0]
+        if not {"--serve", "--contact", "--publish"} & set(more):
+            more += ("--serve", "127.0.0.1:0")
 
         def words():
             common = ["--data", DATA, "--threads", "1", "--job-key", key, "--poll", "1s"]
