@@ -17,6 +17,7 @@
 #define BOND_SHARE       10 /* of the stake, where no seat has a fee */
 #define QUERY_SHARE      10 /* of the bond */
 #define QUERY_FEE_USUAL  (WEI_PER_ETHER / 1000)
+#define OPEN_USUAL       24 /* segments that a solver at its defaults has open at most */
 #define SEGMENTS_FEW     20 /* below, the last segment weighs heavily */
 #define BURN_USUAL_LEAST 5
 #define BURN_USUAL_MOST  25
@@ -128,6 +129,12 @@ static void take_times(struct game_terms *terms, const struct options *options)
     terms->clock_s = period(options, "clock", times->clock_s);
 }
 
+/* From a commit to its payment at the earliest, which is how long a client has to refuse. */
+static uint64_t unseen_s(const struct game_terms *terms)
+{
+    return (uint64_t)terms->seal_period_s + terms->reveal_period_s + terms->claim_period_s;
+}
+
 /* ---- money ------------------------------------------------------------------------------ */
 
 /* *amount stays as it is where the option was not given. */
@@ -232,8 +239,12 @@ static enum status take_coverage(struct game_terms *terms, const struct terms_cl
                                  wei segment_cost, const struct options *options,
                                  struct error *error)
 {
-    struct economy economy = job_terms_economy(terms, segment_cost);
-    double coverage =
+    struct economy economy;
+    double coverage;
+
+    terms->coverage_ppm = (uint32_t)(class->coverage * GAME_PPM);
+    economy = job_terms_economy(terms, segment_cost);
+    coverage =
         fmax(class->coverage, COVERAGE_SPARE * economy_coverage_least(&economy, class->partners));
 
     if (terms->seats == 0) {
@@ -349,6 +360,8 @@ const char *job_terms_differ(const struct game_terms *there, const struct game_t
 
 struct economy job_terms_economy(const struct game_terms *terms, wei segment_cost)
 {
+    double coverage = (double)terms->coverage_ppm / GAME_PPM;
+
     return (struct economy){
         .segments = game_segment_count(terms),
         .reward = (double)terms->reward,
@@ -358,8 +371,11 @@ struct economy job_terms_economy(const struct game_terms *terms, wei segment_cos
         .stake = (double)terms->stake,
         .seats = terms->seats,
         .panel = terms->panel_least,
-        .coverage = (double)terms->coverage_ppm / GAME_PPM,
+        .coverage = coverage,
         .saved = 1.0,
+        /* A solver that is faster than it must be has more of them open, and more to lose. */
+        .open_segments = economy_open_segments(coverage, terms->segment_period_s,
+                                               (double)unseen_s(terms), OPEN_USUAL),
     };
 }
 
@@ -456,22 +472,16 @@ static void show_cheating(FILE *out, const struct economy *economy)
     }
     for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
         struct economy_cheat kept;
-        struct economy_cheat withheld;
+        struct economy_cheat hidden;
 
         economy_cheat(&kept, economy, shares[i], true);
-        economy_cheat(&withheld, economy, shares[i], false);
+        economy_cheat(&hidden, economy, shares[i], false);
         fprintf(out,
                 "%-16s %.2g %% of the panel: %+.3g times what it saves; %+.3g when it hides the "
-                "data and you keep none\n",
+                "states and no keeper runs\n",
                 i == 0 ? "a cheat with" : "", 100.0 * shares[i], kept.value / kept.gain,
-                withheld.value / withheld.gain);
+                hidden.value / hidden.gain);
     }
-}
-
-/* From a commit to its payment at the earliest, which is how long a client has to refuse. */
-static uint64_t unseen_s(const struct game_terms *terms)
-{
-    return (uint64_t)terms->seal_period_s + terms->reveal_period_s + terms->claim_period_s;
 }
 
 static void show_times(FILE *out, const struct game_terms *terms)
@@ -502,27 +512,28 @@ static wei burned_by(const struct game_terms *terms, uint32_t open)
 
 static void show_risk(FILE *out, const struct game_terms *terms)
 {
-    char most[WEI_TEXT_SIZE];
-    char few[WEI_TEXT_SIZE];
-    char many[WEI_TEXT_SIZE];
+    char most[TERMS_AMOUNT_SIZE];
+    char few[TERMS_AMOUNT_SIZE];
+    char many[TERMS_AMOUNT_SIZE];
+    char keeper[ADDRESS_TEXT_SIZE];
     char away[TERMS_PERIOD_SIZE];
     char down[TERMS_PERIOD_SIZE];
 
     terms_period(away, unseen_s(terms));
     terms_period(down, terms->claim_period_s);
     if (!address_is_zero(&terms->keeper)) {
-        address_print(most, &terms->keeper);
+        address_print(keeper, &terms->keeper);
         fprintf(out, "%-16s %s: whoever has its key can give this escrow away, and nothing else\n",
-                "the keeper", most);
+                "the keeper", keeper);
         fprintf(out,
                 "%-16s until the deadline, where 'lockstep job keep' is never down for longer "
                 "than %s; by yourself %s\n",
                 "you may be away", down, away);
         return;
     }
-    wei_print(most, burned_by(terms, GAME_OPEN_MAX));
-    wei_print(few, burned_by(terms, BURN_USUAL_LEAST - 1));
-    wei_print(many, burned_by(terms, BURN_USUAL_MOST - 1));
+    terms_amount_about(most, burned_by(terms, GAME_OPEN_MAX));
+    terms_amount_about(few, burned_by(terms, BURN_USUAL_LEAST - 1));
+    terms_amount_about(many, burned_by(terms, BURN_USUAL_MOST - 1));
     fprintf(out,
             "%-16s usually %s to %s (%d to %d segments), at most %s (%d), once for each time you "
             "resume it, by whoever burns as much\n",
