@@ -324,10 +324,9 @@ static const char *trouble(void *context)
     return node_view_trouble(page->view, page->now_s);
 }
 
-static const struct web_route routes[] = {
-    {"/", WEB_SERVER_PAGE, write_page},
-    {"/node.json", "application/json", write_json},
-    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", write_metrics}};
+static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
+                                          {"/node.json", "application/json", write_json},
+                                          {"/metrics", WEB_SERVER_METRICS, write_metrics}};
 
 enum status node_page_open(struct node_page **page, const char *path,
                            const struct listen_place *place, struct error *error)
