@@ -94,7 +94,8 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
     {.name = "status",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
-     .help = "serve a status page at /, /node.json, and /health; with a port alone to this machine "
+     .help = "serve a status page at /, /node.json, /metrics and /health; with a port alone to "
+             "this machine "
              "only (default: not at all)"},
     CHAIN_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,

@@ -268,6 +268,45 @@ static void write_json(struct buffer *answer, void *context, const struct web_qu
     (void)!strict_json_write(answer, NULL, page->view, JSON_COMPACT);
 }
 
+static void add_gauge(struct buffer *answer, const char *name, const char *help, int64_t value)
+{
+    buffer_add_format(answer, "# HELP %s %s\n# TYPE %s gauge\n%s %" PRId64 "\n", name, help, name,
+                      name, value);
+}
+
+static int64_t sum_of_jobs(const json_t *view, const char *name)
+{
+    const json_t *job;
+    int64_t sum = 0;
+    size_t at;
+
+    json_array_foreach(json_object_get(view, "jobs"), at, job)
+    {
+        sum += strict_json_number_or_0(job, name);
+    }
+    return sum;
+}
+
+static void write_metrics(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const json_t *view = ((const struct node_page *)context)->view;
+
+    (void)query;
+    add_gauge(answer, "lockstep_solver_alive_time_seconds", "The node's last sign of life.",
+              strict_json_number_or_0(view, "alive"));
+    add_gauge(answer, "lockstep_solver_jobs", "Jobs that are begun and not paid.",
+              (int64_t)json_array_size(json_object_get(view, "jobs")));
+    add_gauge(answer, "lockstep_solver_jobs_paid", "Jobs that are paid.",
+              strict_json_number_or_0(view, "paid"));
+    add_gauge(answer, "lockstep_solver_jobs_lost", "Jobs that are lost.",
+              strict_json_number_or_0(view, "lost"));
+    add_gauge(answer, "lockstep_solver_open_claims", "Claims that are open in its jobs.",
+              sum_of_jobs(view, "open_claims"));
+    add_gauge(answer, "lockstep_solver_refused_segments",
+              "Segments that a client or a keeper refuses, void when claims have had their time.",
+              sum_of_jobs(view, "refused_segments"));
+}
+
 static enum status look(void *context, uint64_t now_ms, struct error *error)
 {
     struct node_page *page = context;
@@ -286,7 +325,8 @@ static const char *trouble(void *context)
 }
 
 static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
-                                          {"/node.json", "application/json", write_json}};
+                                          {"/node.json", "application/json", write_json},
+                                          {"/metrics", WEB_SERVER_METRICS, write_metrics}};
 
 enum status node_page_open(struct node_page **page, const char *path,
                            const struct listen_place *place, struct error *error)

@@ -72,14 +72,15 @@ static json_t *held_json(const struct held_job *job)
     job_card_of(&card, file);
     job_card_words(words, &card);
     return json_pack(
-        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, "
-        "s:s}",
+        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:I, s:o, "
+        "s:o, s:s, s:s}",
         "title", card.title, "about", words, "job", key_json(&job->key), "state",
         held_state_word(job->state), "trained", (json_int_t)job->steps, "steps",
         (json_int_t)file->steps, "loss", loss->end > 0 ? json_real(loss->newest) : json_null(),
         "losses", job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
         "squares", squares_json(&job->standing), "segments", (int)view->segments, "committed",
         (int)view->committed, "final", (int)view->finalized, "open_claims", (int)view->disputed,
+        "refused_segments", (int)view->held, "refused_until", (json_int_t)view->refused_until_s,
         "segment_reward_wei", amount_json(view->reward), "stake_wei", amount_json(view->stake),
         "trouble", job->trouble, "bundle", job->run);
 }
@@ -175,11 +176,29 @@ static const char *holds_up(const json_t *view)
     return NULL;
 }
 
+/* What a client or a keeper refuses; NULL: nothing. */
+static const char *refusal(const json_t *view)
+{
+    const json_t *job;
+    size_t at;
+
+    json_array_foreach(json_object_get(view, "jobs"), at, job)
+    {
+        if (strict_json_number_or_0(job, "refused_until") != 0) {
+            return strict_json_text_or(job, "trouble", "");
+        }
+    }
+    return NULL;
+}
+
 const char *node_view_trouble(const json_t *view, uint64_t now_s)
 {
+    const char *refused = refusal(view);
+
     return (uint64_t)strict_json_number_or_0(view, "alive") + SILENT_S < now_s
                ? "the node is silent"
            : strict_json_text_or(view, "trouble", "")[0] != '\0' ? "the ledger cannot be read"
+           : refused != NULL                                     ? refused
                                                                  : holds_up(view);
 }
 
