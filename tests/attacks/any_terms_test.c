@@ -21,7 +21,7 @@ static const int robbers[] = {STAGE_CLIENT, STAGE_FRIEND};
 
 static void rob(struct game_terms *terms)
 {
-    terms->reward_from = terms->reward_to = 3;
+    terms->reward = 3;
     terms->stake = 80 * WEI_PER_ETHER;
     terms->seats = 0;
     terms->coverage_ppm = 0;

@@ -34,7 +34,7 @@ static void dear(struct game_terms *terms)
     terms->bond = large_bond;
     terms->fee = large_bond / 5; /* a good one */
     terms->stake = 4 * large_bond;
-    terms->reward_from = terms->reward_to = 4 * large_bond;
+    terms->reward = 4 * large_bond;
 }
 
 static void junk(struct game_terms *terms)

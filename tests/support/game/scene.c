@@ -438,8 +438,9 @@ static void find_revealed(struct ledger *ledger, struct ledger_challenge *challe
     }
 }
 
-enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
-                                       uint32_t which)
+/* seals: first, as the rules want it. */
+static enum game_refusal_kind challenge_right(struct scene *scene, int player, uint32_t index,
+                                              int owner, uint32_t which, bool seals)
 {
     struct ledger_challenge challenge = {
         .job = scene->job, .segment = scene_segment(scene, index), .which = which};
@@ -460,14 +461,28 @@ enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t
     buffer_init(&shown, GAME_PAYLOAD_MAX);
     made_leaf_proof(&shown, &scene->record.segments[index].draw.seed, &states, which);
     memset(challenge.seal_salt.bytes, (int)scene->stage.moves, HASH32_SIZE);
-    STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
-    pass_block(scene);
+    if (seals) {
+        STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
+        pass_block(scene);
+    }
     stage_check(ledger_challenge(ledger, stage_next_name(&scene->stage, name, sizeof(name)),
                                  &challenge, shown.data, shown.size, &error),
                 &error);
     buffer_release(&shown);
     stage_check(ledger_wait(ledger, &outcome, name, false, CHALLENGE_MS, &error), &error);
     return outcome.state == LEDGER_MOVE_REFUSED ? outcome.refusal.kind : GAME_REFUSED_NOT;
+}
+
+enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
+                                       uint32_t which)
+{
+    return challenge_right(scene, player, index, owner, which, true);
+}
+
+enum game_refusal_kind scene_challenge_unsealed(struct scene *scene, int player, uint32_t index,
+                                                int owner, uint32_t which)
+{
+    return challenge_right(scene, player, index, owner, which, false);
 }
 
 /* ---- claims --------------------------------------------------------------------------- */

@@ -95,6 +95,10 @@ void scene_end_segment(struct scene *scene, uint32_t index, const struct scene_v
 enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
                                        uint32_t which);
 
+/* The same of a player that has sealed nothing: it copies what another is about to show. */
+enum game_refusal_kind scene_challenge_unsealed(struct scene *scene, int player, uint32_t index,
+                                                int owner, uint32_t which);
+
 /* An outsider's claim about a step of a segment; others: with that many claims of outsiders open
  * already. */
 struct hash32 scene_claim(struct scene *scene, int player, uint32_t index, uint32_t step,
@@ -112,6 +116,19 @@ void scene_play_jobs(enum stage_ledger ledger);
 
 /* Everybody's entries come back, as far as they are there. After the job is closed. */
 void scene_depart(struct scene *scene);
+
+/* How a player's call(ledger, name, ...) is refused. */
+#define SCENE_REFUSAL(scene, player, call, ...)                                                    \
+    ({                                                                                             \
+        char refused_name[32];                                                                     \
+        struct error refused_error;                                                                \
+        error_init(&refused_error);                                                                \
+        stage_check(call((scene)->stage.ledgers[player],                                           \
+                         stage_next_name(&(scene)->stage, refused_name, sizeof(refused_name)),     \
+                         __VA_ARGS__, &refused_error),                                             \
+                    &refused_error);                                                               \
+        stage_refused(&(scene)->stage, player, refused_name);                                      \
+    })
 
 void scene_pass(struct scene *scene, uint32_t seconds);
 void scene_pass_blocks(struct scene *scene, uint32_t count);
