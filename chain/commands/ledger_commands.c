@@ -326,17 +326,41 @@ static enum status count_money(struct money **money, struct ledger *ledger,
     return status;
 }
 
-static int show_status(struct command_context *context, const char *chain,
+/* Of a token in its smallest units: only its people know how many make one. */
+static void print_amount(char text[WEI_TEXT_SIZE], wei amount, bool plain)
+{
+    if (plain) {
+        wei_print_plain(text, amount);
+    } else {
+        wei_print(text, amount);
+    }
+}
+
+static void show_head(struct command_context *context, const struct ledger *ledger,
+                      const struct ledger_clock *clock)
+{
+    const struct address *token = ledger_get_token(ledger);
+    char address[ADDRESS_TEXT_SIZE];
+    char time[TERMS_TIME_SIZE];
+
+    terms_time(time, clock->time_s);
+    (void)fprintf(context->out, "chain %s, height %llu, time %s\n", ledger_get_place(ledger)->chain,
+                  (unsigned long long)clock->height, time);
+    if (!address_is_zero(token)) {
+        address_print(address, token);
+        (void)fprintf(context->out, "amounts are of the token %s, in its smallest units\n",
+                      address);
+    }
+}
+
+static int show_status(struct command_context *context, const struct ledger *ledger,
                        const struct ledger_clock *clock, const struct money *money, size_t count)
 {
+    const bool plain = context->json || !address_is_zero(ledger_get_token(ledger));
     json_t *accounts = json_array();
 
     if (!context->json) {
-        char time[TERMS_TIME_SIZE];
-
-        terms_time(time, clock->time_s);
-        (void)fprintf(context->out, "chain %s, height %llu, time %s\n", chain,
-                      (unsigned long long)clock->height, time);
+        show_head(context, ledger, clock);
     }
     for (size_t i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_SIZE];
@@ -344,14 +368,12 @@ static int show_status(struct command_context *context, const char *chain,
         char owed[WEI_TEXT_SIZE];
 
         address_print(address, &money[i].account);
+        print_amount(purse, money[i].purse, plain);
+        print_amount(owed, money[i].owed, plain);
         if (!context->json) {
-            wei_print(purse, money[i].purse);
-            wei_print(owed, money[i].owed);
             (void)fprintf(context->out, "%s has %s, is owed %s\n", address, purse, owed);
             continue;
         }
-        wei_print_plain(purse, money[i].purse);
-        wei_print_plain(owed, money[i].owed);
         (void)json_array_append_new(accounts, json_pack("{s:s, s:s, s:s}", "address", address,
                                                         "purse_wei", purse, "owed_wei", owed));
     }
@@ -359,9 +381,10 @@ static int show_status(struct command_context *context, const char *chain,
         json_decref(accounts);
         return COMMAND_OK;
     }
-    return command_emit(context, json_pack("{s:s, s:I, s:I, s:o}", "chain", chain, "height",
-                                           (json_int_t)clock->height, "time",
-                                           (json_int_t)clock->time_s, "accounts", accounts));
+    return command_emit(context,
+                        json_pack("{s:s, s:I, s:I, s:o}", "chain", ledger_get_place(ledger)->chain,
+                                  "height", (json_int_t)clock->height, "time",
+                                  (json_int_t)clock->time_s, "accounts", accounts));
 }
 
 static int run_status(struct command_context *context)
@@ -384,9 +407,8 @@ static int run_status(struct command_context *context)
     count = drop_unnamed(entries, count, context->json ? NULL : context->out);
     TRY_OUT(count_money(&money, ledger, entries, count, &error));
 out:
-    code = status == STATUS_OK
-               ? show_status(context, ledger_get_place(ledger)->chain, &clock, money, count)
-               : command_fail(context, &error);
+    code = status == STATUS_OK ? show_status(context, ledger, &clock, money, count)
+                               : command_fail(context, &error);
     free(money);
     free(entries);
     ledger_close(ledger);
