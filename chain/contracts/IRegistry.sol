@@ -122,6 +122,7 @@ interface IRegistry {
     //                           Events                           //
     ////////////////////////////////////////////////////////////////
 
+    /// @notice A job is up, with its price in escrow.
     event Opened(bytes32 indexed job, address indexed client, Terms terms, bytes contact);
     /// @notice The client put back what a void burned.
     event Resumed(bytes32 indexed job, uint256 escrow, uint256 pool);
@@ -130,8 +131,12 @@ interface IRegistry {
     /// @notice Client or keeper says that what is not final and not vouched cannot be had.
     /// @param until Claims may be opened until then; afterwards settle() voids.
     event Refused(bytes32 indexed job, address indexed by, uint256 until);
+    /// @notice A solver has staked.
+    /// @param due Until then its first commit must come.
     event Accepted(bytes32 indexed job, address indexed solver, uint256 due, bytes contact);
+    /// @notice A segment is committed, by the states after each of its steps.
     event Committed(bytes32 indexed job, Segment segment, bytes32[] states);
+    /// @notice Entries joined the panel of this generation.
     /// @param entry The number of the first of them.
     event Enlisted(
         bytes32 indexed job,
@@ -148,7 +153,9 @@ interface IRegistry {
     event Gone(
         bytes32 indexed job, uint256 generation, uint256 entry, address owner, uint256 amount
     );
+    /// @notice A party is found at another address from now on.
     event Announced(bytes32 indexed job, address indexed owner, bytes contact);
+    /// @notice The seed of a segment is known, and with it whether seats check it.
     event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool covered);
     /// @notice Another round of seats, at these places.
     event Round(
@@ -160,9 +167,11 @@ interface IRegistry {
         uint256 to,
         uint256 start
     );
+    /// @notice A seat has a verdict, and shows it later.
     event SealedVerdict(
         bytes32 indexed job, uint256 indexed index, uint256 place, address owner, bytes32 seal
     );
+    /// @notice A seat showed its verdict. False is an alarm: a claim follows.
     event Revealed(
         bytes32 indexed job,
         uint256 indexed index,
@@ -176,6 +185,8 @@ interface IRegistry {
     event Unseen(bytes32 indexed job, uint256 indexed index, uint256 place, address owner);
     /// @notice The keeper says that it has the states of the segment, and serves them.
     event Vouched(bytes32 indexed job, uint256 indexed index, bytes32 segment);
+    /// @notice A seat is paid: a right its fee, and where a void was decided, who said unseen a part of
+    /// its gas.
     event FeePaid(
         bytes32 indexed job, uint256 indexed index, uint256 place, address owner, uint256 amount
     );
@@ -207,12 +218,15 @@ interface IRegistry {
         uint256 escrow,
         uint256 pool
     );
+    /// @notice The solver was proven wrong. What it committed and what is not final is void.
     event Convicted(bytes32 indexed job, address indexed solver, uint256 resumeAt);
     /// @notice A solver was late: it is gone, and so is what it left behind the last leg.
     event Released(
         bytes32 indexed job, address indexed solver, uint256 resumeAt, uint256 penalty
     );
+    /// @notice The job has ended, with so many segments final.
     event Closed(bytes32 indexed job, uint256 finalized);
+    /// @notice All that an owner was owed is paid out.
     event Withdrawn(address indexed owner, address indexed to, uint256 amount);
 
     ////////////////////////////////////////////////////////////////
@@ -277,6 +291,7 @@ interface IRegistry {
     /// that the seed comes from, or nothing where it was fixed.
     function draw(bytes32 job, Segment calldata segment, bytes calldata proof) external;
 
+    /// @notice Seals the verdict of a seat of the last round.
     /// @param segment Its hash.
     /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is kept
     function seal(bytes32 job, uint256 index, bytes32 segment, uint256 place, bytes32 seal)

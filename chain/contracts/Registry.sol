@@ -219,7 +219,6 @@ contract Registry is Panel {
                 revert StandsRefused(refusedUntil);
             }
         } else {
-            if (job.committed - job.finalized >= OPEN_MAX) revert Full(OPEN_MAX);
             _requireAfter(job.due);
             if (_now() <= job.deadline) penalty = job.stake / LATE_SHARE;
         }

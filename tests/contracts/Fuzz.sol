@@ -902,7 +902,7 @@ contract Fuzz {
                 )
             )
         ) return false;
-        if (!pays && bond != terms.bond) _broken("bonds of outsiders rise", outsiders, 0);
+        if (!pays && !byToken && bond != terms.bond) _broken("bonds of outsiders rise", outsiders, 0);
         if (height <= sealed_.height || height > sealed_.height + 32) {
             _broken("a seal lives 32 blocks", height, sealed_.height);
         }
@@ -1158,7 +1158,10 @@ contract Fuzz {
         ) {
             found.hash = bytes32(_word(data, 2));
             found.draw = _drawOf(found.hash);
-        } else if (move == IRegistry.draw.selector || move == IRegistry.settle.selector) {
+        } else if (
+            move == IRegistry.draw.selector || move == IRegistry.settle.selector
+                || move == IReferee.challenge.selector
+        ) {
             bytes32 hash;
             assembly ("memory-safe") {
                 hash := keccak256(add(data, 36), 320) // the job, and the segment's nine words
@@ -1344,7 +1347,6 @@ contract Fuzz {
         Harness.Progress memory job_ = before.job;
         Harness.Progress memory now_ = registry.jobs(job);
         uint256 unseen = draw.vouched ? 0 : draw.unseen;
-        if (_isKept()) _broken("nothing that is vouched is void", draw.rights, draw.unseen);
         _equal("void without a claim", job_.openClaims, 0);
         if (!draw.covered) {
             _within("a tail is void after its refusal", time, job_.refusedUntil, time);
@@ -1353,6 +1355,7 @@ contract Fuzz {
             _equal("a leg follows a leg", draw.legStart, job_.finalized);
             bool held = job_.refusedUntil != 0 && !draw.vouched
                 && _waitEnd(draw) + _claimTime() >= job_.refusedUntil;
+            if (_isKept() && !held) _broken("nothing that is vouched is void", draw.rights, unseen);
             if (held) {
                 _within("claims may be opened first", time, job_.refusedUntil, time);
             } else {
@@ -1439,13 +1442,12 @@ contract Fuzz {
             if (until != 0) _within("no claim after a refusal", time, 0, until);
             _equal("nothing is burned", burned, 0);
         } else if (move == IReferee.challenge.selector) {
-            bytes32 hash;
-            assembly ("memory-safe") {
-                hash := keccak256(add(data, 36), 320)
-            }
             uint256 place = _word(data, 10);
-            if (verdicts[hash][place].isTrue) _broken("a true right stands", 0, 0);
-            if ((_drawOf(hash).places >> (4 * place)) & 15 != 4) _broken("it is closed", place, 0);
+            Draw memory draw = _drawOf(before.hash);
+            if (verdicts[before.hash][place].isTrue) _broken("a true right stands", 0, 0);
+            if ((draw.places >> (4 * place)) & 15 != 4) _broken("it is closed", place, 0);
+            _equal("it is a right no more", draw.rights + 1, before.draw.rights);
+            _equal("it denies", draw.unseen, before.draw.unseen + 1);
         } else {
             _equal("nothing is burned", burned, 0);
         }
