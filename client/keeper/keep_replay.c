@@ -6,12 +6,17 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io/strict_json.h"
+#include "base/secret.h"
 #include "chain/codec/hex_data.h"
+#include "chain/keys/passphrase.h"
 
 enum {
     ARGUMENTS_MAX = 2 * OPTION_LIST_MAX + 64,
@@ -19,7 +24,10 @@ enum {
     ANSWER_DEPTH = 4,
     NUMBERS_MAX = 8,
     NUMBER_SIZE = 24,
+    SECRET_FILE = 9, /* the child's descriptor of the passphrase */
+    SECRET_MAX = 4096,
 };
+#define SECRET_PATH "/dev/fd/9"
 
 extern char **environ;
 
@@ -56,13 +64,15 @@ static void add_number(struct words *words, const char *name, uint64_t number)
 
 /* What comes from the environment or the config file the child reads itself; to say it again is no
  * harm. */
-static void add_ledger(struct words *words, const struct options *given)
+static void add_ledger(struct words *words, const struct options *given, bool has_secret)
 {
     add_option(words, "--ledger", options_text(given, "ledger"));
     add_option(words, "--registry", options_text(given, "registry"));
     add_option(words, "--ledger-state", options_text(given, "ledger-state"));
     add_option(words, "--wallet", options_text(given, "wallet"));
-    add_option(words, "--passphrase-file", options_text(given, "passphrase-file"));
+    if (!has_secret) {
+        add_option(words, "--passphrase-file", options_text(given, "passphrase-file"));
+    }
     add_option(words, "--account", options_text(given, "account"));
     add_option(words, "--config", options_text(given, "config"));
     add_number(words, "--first-block", options_number(given, "first-block"));
@@ -90,8 +100,22 @@ static enum status answer_path(char path[FILE_PATH_MAX], const struct keep_repla
     return file_path_join(path, FILE_PATH_MAX, error, replay->folder, "answer.json");
 }
 
+/* The passphrase as a file that only the child has; -1: there is none. */
+static int open_secret(const struct keep_replay *replay)
+{
+    int file = replay->secret == NULL ? -1 : memfd_create("passphrase", MFD_CLOEXEC);
+    size_t size = file < 0 ? 0 : strlen(replay->secret);
+
+    if (file >= 0 &&
+        (fchmod(file, S_IRUSR) != 0 || write(file, replay->secret, size) != (ssize_t)size)) {
+        (void)close(file);
+        return -1;
+    }
+    return file;
+}
+
 /* Its answer goes to a file, its log to ours. It must not inherit which signals wait. */
-static int spawn(pid_t *process, struct words *words, const char *answer)
+static int spawn(pid_t *process, struct words *words, const char *answer, int secret)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -104,6 +128,9 @@ static int spawn(pid_t *process, struct words *words, const char *answer)
     (void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, answer,
                                            O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (secret >= 0) {
+        (void)posix_spawn_file_actions_adddup2(&actions, secret, SECRET_FILE);
+    }
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     words->list[words->count] = NULL;
@@ -121,6 +148,7 @@ enum status keep_replay_start(struct keep_replay *replay, const struct command_c
     struct words words = {.count = 0};
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char answer[FILE_PATH_MAX];
+    int secret;
     int result;
 
     hex_write(key, job->bytes, HASH32_SIZE, true);
@@ -132,11 +160,16 @@ enum status keep_replay_start(struct keep_replay *replay, const struct command_c
     add(&words, "--yes");
     add(&words, "--json");
     add_option(&words, "--state", replay->folder);
-    add_ledger(&words, context->options);
+    add_ledger(&words, context->options, replay->secret != NULL);
     add_sources(&words, context->options, kept);
     TRY(file_private_folder(replay->folder, error));
     TRY(answer_path(answer, replay, error));
-    result = spawn(&replay->process, &words, answer);
+    secret = open_secret(replay);
+    add_option(&words, "--passphrase-file", secret < 0 ? NULL : SECRET_PATH);
+    result = spawn(&replay->process, &words, answer, secret);
+    if (secret >= 0) {
+        (void)close(secret);
+    }
     if (result != 0) {
         replay->process = 0;
         return error_set(error, STATUS_IO, "cannot start a replay: %s", strerror(result));
@@ -201,4 +234,30 @@ void keep_replay_stop(struct keep_replay *replay)
         (void)waitpid(replay->process, NULL, 0);
         replay->process = 0;
     }
+}
+
+/* ---- the passphrase ---------------------------------------------------------------- */
+
+enum status keep_replay_remember(struct keep_replay *replay, struct error *error)
+{
+    const char *given = getenv(PASSPHRASE_VARIABLE);
+
+    if (given == NULL) {
+        return STATUS_OK;
+    }
+    if (strlen(given) >= SECRET_MAX) {
+        return error_set(error, STATUS_USAGE, "the passphrase is too long");
+    }
+    replay->secret = secret_alloc(SECRET_MAX, error);
+    if (replay->secret == NULL) {
+        return error->status;
+    }
+    memcpy(replay->secret, given, strlen(given) + 1);
+    return STATUS_OK;
+}
+
+void keep_replay_forget(struct keep_replay *replay)
+{
+    secret_free(replay->secret, SECRET_MAX);
+    replay->secret = NULL;
 }

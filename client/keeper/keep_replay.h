@@ -20,7 +20,13 @@ struct keep_replay {
     pid_t process; /* 0: none runs */
     struct hash32 segment;
     char folder[FILE_PATH_MAX]; /* of the child's state, and its answer */
+    char *secret;               /* the passphrase of the environment, for the child; NULL: none */
 };
+
+/* Before the account is unlocked, which wipes the environment. A passphrase that is typed no child
+ * gets: it says so. */
+MUST_CHECK enum status keep_replay_remember(struct keep_replay *replay, struct error *error);
+void keep_replay_forget(struct keep_replay *replay);
 
 enum keep_answer {
     KEEP_ANSWER_NONE,  /* it still runs */

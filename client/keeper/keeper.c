@@ -18,7 +18,8 @@
 #include "client/keeper/keep_replay.h"
 
 enum {
-    MIRROR_MS = 5000, /* how often the own mirror is asked */
+    MIRROR_MS = 5000, /* how often the own mirror is asked, */
+    MISSES_MAX = 3,   /* and how often in a row it may be silent */
     RETRY_MS = 2000,  /* the first pause after something failed, */
     RETRY_MS_MAX = 120000,
     TELL_SHARE = 40, /* of the seal period: a vouch is handed over again until the ledger has it */
@@ -63,7 +64,7 @@ struct keeper {
     uint32_t slot_count;
     uint64_t told_read; /* how far the ledger was read when states were asked for */
     uint64_t asked_ms;  /* the own mirror */
-    bool answers;       /* it does */
+    uint32_t misses;    /* in a row; it had no chance yet: MISSES_MAX */
     uint64_t well_s;
     char trouble[TROUBLE_MAX]; /* of this round; empty: none */
     char logged[TROUBLE_MAX];
@@ -270,9 +271,14 @@ static void ask_mirror(struct keeper *keeper)
         return;
     }
     keeper->asked_ms = steady_ms();
-    keeper->answers = size != 0 && keeper->contact[0] != '\0' &&
-                      keep_hand_answers(keeper->contact, &keeper->source.record.terms.job_id, size);
-    if (!keeper->answers) {
+    if (size != 0 && keeper->contact[0] != '\0' &&
+        keep_hand_answers(keeper->contact, &keeper->source.record.terms.job_id, size)) {
+        keeper->misses = 0;
+    } else if (keeper->misses < MISSES_MAX) {
+        keeper->misses++;
+    }
+    if (keeper->misses == MISSES_MAX) {
+        keeper->asked_ms = 0; /* the next round asks again */
         note_trouble(keeper, "our own mirror",
                      size == 0 ? "nobody gave the job file yet; --mirror names who has it"
                                : "it does not answer at the address that others know");
@@ -514,7 +520,7 @@ static void work(struct keeper *keeper)
     struct keeper_counts *counts = &keeper->counts;
 
     ask_mirror(keeper);
-    if (!keeper->answers) {
+    if (keeper->misses == MISSES_MAX) {
         keeper->well_s = 0;
     } else if (keeper->well_s == 0) {
         keeper->well_s = keeper->clock.time_s;
@@ -693,8 +699,10 @@ enum status keeper_open(struct keeper **keeper, const struct keeper_options *opt
     made->policy.refuses = !options_flag(given, "no-refuse");
     made->policy.replays = !options_flag(given, "no-replay");
     made->told_read = UINT64_MAX;
+    made->misses = MISSES_MAX;
     (void)snprintf(made->replay.folder, sizeof(made->replay.folder), "%s", options->state);
     TRY_OUT(check_known(given, error));
+    TRY_OUT(keep_replay_remember(&made->replay, error));
     TRY_OUT(chain_unlock(&made->signer, options->context, error));
     TRY_OUT(job_source_open(&made->source, options->key, options->context, NULL, error));
     made->source.mirrors.stop = options->stop;
@@ -715,6 +723,7 @@ void keeper_close(struct keeper *keeper)
         return;
     }
     keep_replay_stop(&keeper->replay);
+    keep_replay_forget(&keeper->replay);
     watch_keep_close(keeper->keep);
     job_source_close(&keeper->source);
     signer_free(keeper->signer);

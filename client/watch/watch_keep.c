@@ -265,7 +265,7 @@ static void *run(void *context)
         keep->now = keep->told;
         keep->news = false;
         (void)pthread_mutex_unlock(&keep->lock);
-        if (keep->now.count > 0) {
+        if (keep->now.mirrors.count > 0) {
             work(keep);
         }
         (void)pthread_mutex_lock(&keep->lock);

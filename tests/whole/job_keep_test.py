@@ -5,6 +5,7 @@ sets; the panel enlists and then sleeps, so that all hangs on the keeper."""
 
 import re
 import sys
+import urllib.error
 import urllib.request
 
 import town
@@ -24,7 +25,16 @@ def keep(here, key, *more):
     keeper = here.start("keeper", "job", "keep", key, "--serve", "127.0.0.1:0", "--poll", "1s",
                         "--status", "0", "--mirror", here.mirror, "--data", DATA, *more)
     here.until(lambda: "keeping job" in keeper.said(), "the keeper is there")
-    return keeper, re.search(r"the keeper at (\S+)", keeper.said()).group(1)
+    page = re.search(r"the keeper at (\S+)", keeper.said()).group(1)
+    here.until(lambda: is_well(page), "the keeper has the job file, and its mirror answers")
+    return keeper, page
+
+
+def is_well(page):
+    try:
+        return get(page + "health")
+    except urllib.error.HTTPError:
+        return False
 
 
 def get(url):
