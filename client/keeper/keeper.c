@@ -445,15 +445,14 @@ static void take_answer(struct keeper *keeper)
     keeper->counts.right += answer == KEEP_ANSWER_RIGHT;
     keeper->counts.wrong += answer == KEEP_ANSWER_FALSE;
     keeper->counts.failed += answer == KEEP_ANSWER_TROUBLE;
-    if (slot == NULL) { /* it is final or void meanwhile */
-        log_info(log_of(keeper), "keeper", "a replay ended: %s", words);
-        return;
+    (void)snprintf(what, sizeof(what), "what was replayed"); /* it is final or void meanwhile */
+    if (slot != NULL) {
+        name_segment(what, slot);
+        slot->known.replayed = answer != KEEP_ANSWER_TROUBLE;
+        slot->known.is_false = answer == KEEP_ANSWER_FALSE;
     }
-    name_segment(what, slot);
-    slot->known.replayed = answer != KEEP_ANSWER_TROUBLE;
-    slot->known.is_false = answer == KEEP_ANSWER_FALSE;
     if (answer == KEEP_ANSWER_TROUBLE) {
-        fail(keeper, &slot->replaying, what, words);
+        fail(keeper, slot == NULL ? &(struct retry){0} : &slot->replaying, what, words);
     } else if (answer == KEEP_ANSWER_FALSE) {
         log_error(log_of(keeper), "keeper", "%s is FALSE, and nothing is vouched: %s", what, words);
     } else {

@@ -104,7 +104,6 @@ def test_what_a_keeper_cannot_have_it_refuses():
         job, key = open_kept(here)
         serve_job(here, job)
         keeper, page = keep(here, key)
-        before = all_money(here)
         here.solve("solver", job, key, "--contact", "http://127.0.0.1:9")  # nobody is there
         here.until_count(SEGMENTS, "committed", key)
         here.until(lambda: here.count("round", key) == SEGMENTS, "all are drawn")
@@ -114,26 +113,22 @@ def test_what_a_keeper_cannot_have_it_refuses():
         here.until(lambda: "refused by the keeper" in get(page) or "vouched nothing" in get(page),
                    "the page says it")
         here.pass_time(3 * PERIOD_S + 2)  # claims come until then
-        here.until_count(1, "voided", key)
+        done = here.ask("client", "job", "collect", key)["done"]
+        assert [move["move"] for move in done] == ["settle"], done
+        assert here.count("voided", key) == 1
         shown = here.ask("client", "job", "show", key)
         assert shown["barred"] and shown["phase"] == "barred", shown
         burned = int(shown["missing_wei"])
-        assert burned > 0 and here.money("solver") == PURSE - REWARD, here.money("solver")
+        (voided,) = here.events("voided", key)
+        lost = (SEGMENTS + 1) * REWARD // SEGMENTS  # all that is open, and one more
+        assert burned > 0 and here.money("solver") == PURSE - lost, here.money("solver")
         text = here.run("client", "job", "watch", key, "--once")
         assert "barred" in text and "job resume" in " ".join(text.split()), text
         back = here.ask("client", "job", "close", key)
         assert back["move"] == "closed", back
         assert here.money("client") == PURSE - burned, (here.money("client"), burned)
-        assert before + escrowed(shown) - all_money(here) == burned + REWARD - bond(here), shown
-
-
-def escrowed(shown):
-    return int(shown["escrow_wei"])
-
-
-def bond(here):
-    """Of the entry that sleeps, which its owner has not fetched."""
-    return town.BOND
+        asleep = town.BOND  # whose owner has not fetched it
+        assert all_money(here) == len(PEOPLE) * PURSE - burned - lost - asleep, voided
 
 
 def test_a_client_resumes_stops_and_refuses():
