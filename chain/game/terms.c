@@ -129,12 +129,12 @@ void terms_time(char text[TERMS_TIME_SIZE], uint64_t time_s)
 
 /* ---- finding ------------------------------------------------------------------ */
 
-struct wanted {
+struct wanted_job {
     const char *prefix; /* without 0x; NULL: by id */
     const struct digest *job_id;
 };
 
-static bool fits(const struct wanted *wanted, const struct game_event *event)
+static bool fits(const struct wanted_job *wanted, const struct game_event *event)
 {
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
@@ -175,7 +175,7 @@ static enum status count_hit(uint32_t *count, uint32_t *open_count, struct hash3
     return STATUS_OK;
 }
 
-static enum status read_wanted(struct wanted *wanted, const char *text, struct error *error)
+static enum status read_wanted(struct wanted_job *wanted, const char *text, struct error *error)
 {
     wanted->prefix = text;
     if (text == NULL) {
@@ -194,7 +194,7 @@ static enum status read_wanted(struct wanted *wanted, const char *text, struct e
 enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledger *ledger,
                        const char *text, const struct digest *job_id, struct error *error)
 {
-    struct wanted wanted = {.job_id = job_id};
+    struct wanted_job wanted = {.job_id = job_id};
     struct ledger_entry entry = {0};
     struct game_terms ignored;
     uint32_t count = 0;

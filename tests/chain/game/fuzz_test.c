@@ -13,7 +13,7 @@
 #include "chain/evm/rpc/rpc.h"
 #include "tests/contracts/fuzz_code.h"
 #include "tests/support/game/anvil.h"
-#include "tests/support/game/contract_call.h"
+#include "tests/support/gas/contract_call.h"
 #include "tests/support/test.h"
 
 enum {

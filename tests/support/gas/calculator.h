@@ -2,8 +2,8 @@
  * calculator.h - runs tests/contracts/Calculator.sol and reports where it differs from this
  * machine.
  */
-#ifndef TESTS_SUPPORT_GAME_CALCULATOR_H
-#define TESTS_SUPPORT_GAME_CALCULATOR_H
+#ifndef TESTS_SUPPORT_GAS_CALCULATOR_H
+#define TESTS_SUPPORT_GAS_CALCULATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,4 +29,4 @@ bool calculator_differs(struct rpc *rpc, struct calculator_difference *differenc
 uint64_t calculator_gas(struct rpc *rpc, const struct address *calculator,
                         enum float_operation operation, struct float_operands operands);
 
-#endif /* TESTS_SUPPORT_GAME_CALCULATOR_H */
+#endif /* TESTS_SUPPORT_GAS_CALCULATOR_H */

@@ -4,8 +4,8 @@
  * No transactions: every call is an eth_call without a gas limit, so one call can do the work of
  * thousands. A call that fails, or reverts unexpectedly, fails the test.
  */
-#ifndef TESTS_SUPPORT_GAME_CONTRACT_CALL_H
-#define TESTS_SUPPORT_GAME_CONTRACT_CALL_H
+#ifndef TESTS_SUPPORT_GAS_CONTRACT_CALL_H
+#define TESTS_SUPPORT_GAS_CONTRACT_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,4 +41,4 @@ uint8_t *contract_call_make(struct rpc *rpc, size_t *size, const struct address 
 /* The last 8 bytes of a word of a result. */
 uint64_t contract_call_u64(const uint8_t *word);
 
-#endif /* TESTS_SUPPORT_GAME_CONTRACT_CALL_H */
+#endif /* TESTS_SUPPORT_GAS_CONTRACT_CALL_H */

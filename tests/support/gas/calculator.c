@@ -1,10 +1,10 @@
 /* calculator.c - see calculator.h. */
-#include "tests/support/game/calculator.h"
+#include "tests/support/gas/calculator.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "tests/support/game/contract_call.h"
+#include "tests/support/gas/contract_call.h"
 #include "tests/support/test.h"
 
 enum {

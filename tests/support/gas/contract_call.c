@@ -1,5 +1,5 @@
 /* contract_call.c - see contract_call.h. */
-#include "tests/support/game/contract_call.h"
+#include "tests/support/gas/contract_call.h"
 
 #include <assert.h>
 #include <stdlib.h>
