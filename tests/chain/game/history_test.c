@@ -81,7 +81,7 @@ static void test_both_ledgers_play_the_same_histories(void **state)
 
     (void)state;
     assert_non_null(compared);
-    history_init(&compared->history, 20260304);
+    history_init(&compared->history, history_seed(20260304));
     twins_open(twins);
     twins->learn = learn;
     twins->context = compared;

@@ -312,14 +312,6 @@ static bool needs_a_trace(enum game_event_kind kind)
     return kind == GAME_QUERIED || kind == GAME_REPLIED;
 }
 
-/* A soak that was cut off goes on with LOCKSTEP_FUZZ_SEED. */
-static uint64_t first_seed(void)
-{
-    const char *seed = getenv("LOCKSTEP_FUZZ_SEED");
-
-    return seed == NULL ? 20261128 : strtoull(seed, NULL, 10);
-}
-
 static void test_random_moves_break_no_promise(void **state)
 {
     struct played *played = calloc(1, sizeof(*played));
@@ -329,7 +321,7 @@ static void test_random_moves_break_no_promise(void **state)
 
     (void)state;
     assert_non_null(played);
-    history_init(&played->history, first_seed());
+    history_init(&played->history, history_seed(20261128));
     twins_open_embedded(twins);
     twins->learn = learn;
     twins->context = played;

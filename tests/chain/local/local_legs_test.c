@@ -564,6 +564,54 @@ static void test_what_waited_long_enough_is_not_held(void **state)
     close_world(&world);
 }
 
+static void test_the_last_second_of_the_claim_time_is_held(void **state)
+{
+    struct world world;
+
+    (void)state;
+    open_world(&world, GAME_PPM);
+    accept_job(&world);
+    commit_and_draw(&world, 1);
+    find_right(&world, 0);
+    wait_s(&world, REVEAL + CLAIM - 1);
+    must(simple(&world, GAME_REFUSE, 0, CLIENT));
+    wait_s(&world, NOTICE + 1);
+    must(settle(&world, 0, NULL, 0));
+    assert_int_equal(job_of(&world).phase, GAME_PHASE_OPEN);
+    assert_true(owed(&world, SOLVER) == STAKE - 2 * REWARD);
+    close_world(&world);
+}
+
+/* After the notice of a refusal the claims that are open end, and no other comes. */
+static void test_no_claim_follows_the_notice_of_a_refusal(void **state)
+{
+    struct game_move claim = {.kind = GAME_CLAIM, .value = BOND};
+    struct game_move seal = {.kind = GAME_SEAL_CLAIM};
+    struct world world;
+    struct hash32 subject;
+    struct hash32 hash;
+
+    (void)state;
+    open_world(&world, GAME_PPM);
+    accept_job(&world);
+    commit_and_draw(&world, 1);
+    must(simple(&world, GAME_REFUSE, 0, CLIENT));
+    claim.key = world.key;
+    claim.shown.segment = world.segments[0];
+    hash = hash_of(&world, 0);
+    subject = game_subject_hash(&hash, 0, &claim.shown.pre_state, &claim.shown.post_state);
+    seal.seal = game_claim_seal(&world.twins.players[STRANGER], &subject, &claim.salt);
+    for (uint32_t late = 0; late < 2; late++) {
+        must(play(&world, &seal, STRANGER));
+        wait_s(&world, late == 0 ? NOTICE : 1);
+        /* In time, it is looked at: it is not about this job. */
+        assert_int_equal(play(&world, &claim, STRANGER),
+                         late == 0 ? GAME_WRONG_CASE : GAME_TOO_LATE);
+        world.twins.height += GAME_SEAL_BLOCKS + 1;
+    }
+    close_world(&world);
+}
+
 static void test_a_refused_tail_is_void(void **state)
 {
     struct world world;
@@ -699,6 +747,8 @@ int main(void)
         cmocka_unit_test(test_a_vouch_of_high_s_is_none),
         cmocka_unit_test(test_a_refusal_voids_what_is_not_vouched),
         cmocka_unit_test(test_what_waited_long_enough_is_not_held),
+        cmocka_unit_test(test_the_last_second_of_the_claim_time_is_held),
+        cmocka_unit_test(test_no_claim_follows_the_notice_of_a_refusal),
         cmocka_unit_test(test_a_refused_tail_is_void),
         cmocka_unit_test(test_a_solver_waits_when_sixty_four_are_open),
         cmocka_unit_test(test_a_late_solver_loses_an_eighth),

@@ -1,6 +1,7 @@
 /* history.c - see history.h. */
 #include "tests/support/game/history.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "chain/game/allow_list.h"
@@ -366,9 +367,7 @@ static uint32_t choose_place(struct history *history, const struct local_tally *
 
         place = tally->from + below(history, span);
         get(history, &seat, LOCAL_SEAT, segment, place);
-        if (place < GAME_PLACES_MAX &&
-            ((tally->places.bytes[place / 2] >> (4 * (place % 2))) & 15) == LOCAL_PLACE_DRAWN &&
-            hash32_is_zero(&seat) != sealed) {
+        if (local_get_place(tally, place) == LOCAL_PLACE_DRAWN && hash32_is_zero(&seat) != sealed) {
             break;
         }
     }
@@ -430,7 +429,12 @@ static void challenge_move(struct history *history, struct game_move *move,
     struct local_entry entry = {0};
 
     move->kind = GAME_CHALLENGE;
-    move->place = below(history, tally->to + 1);
+    for (uint32_t tries = 0; tries < 30; tries++) {
+        move->place = below(history, tally->to + 1);
+        if (local_get_place(tally, move->place) == LOCAL_PLACE_RIGHT) {
+            break;
+        }
+    }
     if (tally->panel > 0) {
         get_seated(history, &entry, move, tally);
     }
@@ -573,6 +577,9 @@ static uint32_t claim_move(struct history *history, struct game_move *move)
                                           : small_amount(history);
         history->twins.height += chance(history, 80) ? 1 : 0;
         history->twins.height += chance(history, 3) ? 32 : 0;
+        if (job.refused_until_s != 0 && chance(history, 40)) {
+            jump_to(history, job.refused_until_s);
+        }
         if (chance(history, 70)) {
             *sealed = history->seals[--history->seal_count];
         }
@@ -856,6 +863,13 @@ uint32_t history_choose(struct history *history, struct game_move *move)
 }
 
 /* ---- histories -------------------------------------------------------------------- */
+
+uint64_t history_seed(uint64_t usual)
+{
+    const char *seed = getenv("LOCKSTEP_FUZZ_SEED");
+
+    return seed == NULL ? usual : strtoull(seed, NULL, 10);
+}
 
 void history_init(struct history *history, uint64_t random)
 {

@@ -61,6 +61,9 @@ struct history {
     struct buffer payload;
 };
 
+/* Where a run begins: LOCKSTEP_FUZZ_SEED, or as usual. */
+uint64_t history_seed(uint64_t usual);
+
 /* The caller opens the twins. */
 void history_init(struct history *history, uint64_t random);
 void history_release(struct history *history);
