@@ -3,14 +3,15 @@
  * anybody pays.
  * Method: whole jobs, with bonds and a conviction, on anvil and a token that returns nothing: the
  * balances are exact, since gas is paid in the coin; each account approves once, and sends no value.
- * A token that pauses, or keeps a part, moves nothing and is named. What is no token, and one whose
- * balances change by themselves, gets no registry.
+ * A move of tokens costs little more gas. A token that pauses, or keeps a part, moves nothing and is
+ * named. What is no token, and one whose balances change by themselves, gets no registry.
  */
 #include "tests/support/test.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "chain/codec/hex_data.h"
 #include "chain/evm/evm_token.h"
 #include "chain/evm/ledger_evm.h"
 #include "tests/support/game/scene.h"
@@ -18,6 +19,7 @@
 enum {
     DEPLOY_S = 600,
     PAYING_MOVES = 3,
+    TOKEN_GAS_MOST = 60000, /* more than for the coin */
 };
 
 /* It answers every call with a word of zeros: also those that only rebasing tokens know. */
@@ -139,6 +141,69 @@ static void test_a_purse_without_tokens_is_told_what_is_missing(void **state)
     scene_close(&scene);
 }
 
+/* ---- gas -------------------------------------------------------------------------- */
+
+enum { MONEY_MOVES = 5 };
+
+/* Of the last move of a player. */
+static uint64_t gas_of_last(struct scene *scene, int player)
+{
+    struct ledger_outcome outcome;
+    char hash[HEX_DATA_SIZE(HASH32_SIZE)];
+    char name[32];
+    struct error error;
+    uint64_t gas = 0;
+    json_t *receipt;
+
+    error_init(&error);
+    (void)snprintf(name, sizeof(name), "move %u", scene->stage.moves - 1);
+    stage_check(ledger_look(scene->stage.ledgers[player], &outcome, name, &error), &error);
+    hex_write(hash, outcome.transaction.bytes, HASH32_SIZE, true);
+    receipt = anvil_call(scene->stage.rpc, "eth_getTransactionReceipt", json_pack("[s]", hash));
+    stage_check(rpc_field_u64(&gas, receipt, "gasUsed", &error), &error);
+    json_decref(receipt);
+    return gas;
+}
+
+static void measure(enum stage_ledger ledger, uint64_t gas[MONEY_MOVES], const char *name)
+{
+    struct scene scene;
+
+    scene_open(&scene, ledger, name);
+    scene_open_job(&scene);
+    gas[0] = gas_of_last(&scene, STAGE_CLIENT);
+    scene_enlist(&scene, STAGE_VERIFIER, 1);
+    gas[1] = gas_of_last(&scene, STAGE_VERIFIER);
+    scene_accept(&scene, STAGE_SOLVER);
+    gas[2] = gas_of_last(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, 1);
+    (void)scene_claim(&scene, STAGE_SECOND, 0, 1, 0);
+    gas[3] = gas_of_last(&scene, STAGE_SECOND);
+    STAGE_PLAY(&scene.stage, STAGE_CLIENT, ledger_stop, &scene.job);
+    STAGE_PLAY(&scene.stage, STAGE_CLIENT, ledger_withdraw,
+               signer_address(scene.stage.signers[STAGE_CLIENT]));
+    gas[4] = gas_of_last(&scene, STAGE_CLIENT);
+    scene_close(&scene);
+}
+
+static void test_a_move_of_tokens_costs_little_more(void **state)
+{
+    static const char *const names[MONEY_MOVES] = {"open", "enlist", "accept", "claim", "withdraw"};
+    uint64_t coin[MONEY_MOVES];
+    uint64_t token[MONEY_MOVES];
+
+    (void)state;
+    measure(STAGE_ANVIL, coin, "gas-coin");
+    measure(STAGE_TOKEN, token, "gas-token");
+    for (int i = 0; i < MONEY_MOVES; i++) {
+        print_message("%s: %llu gas, for a token %llu\n", names[i], (unsigned long long)coin[i],
+                      (unsigned long long)token[i]);
+        assert_true(token[i] > coin[i] && token[i] <= coin[i] + TOKEN_GAS_MOST);
+    }
+}
+
+/* ---- which tokens ------------------------------------------------------------------- */
+
 static void refuses(struct stage *stage, const struct address *token, const char *why)
 {
     struct ledger_options options = stage->options;
@@ -178,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_an_account_approves_once_and_sends_no_value),
         cmocka_unit_test(test_a_token_that_does_not_move_the_amount_is_named),
         cmocka_unit_test(test_a_purse_without_tokens_is_told_what_is_missing),
+        cmocka_unit_test(test_a_move_of_tokens_costs_little_more),
         cmocka_unit_test(test_an_unfit_token_gets_no_registry),
     };
 
