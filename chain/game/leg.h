@@ -2,7 +2,7 @@
  * leg.h - the rules of a leg as plain functions: what covers a segment, when another round opens,
  * how long it waits, what becomes of it, and what a void burns.
  *
- * The embedded ledger plays by them, programs look ahead by them, and bench/support/network.h plays
+ * The embedded ledger plays by them, programs look ahead by them, and tests/support/network plays
  * whole jobs by them. chain/contracts/Registry.sol has the same in Solidity. Nothing here reads a
  * ledger.
  */

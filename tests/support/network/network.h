@@ -8,14 +8,15 @@
  * what the ledger holds or has burned. Money only moves from account to account.
  * docs/ECONOMICS.md lists the simplifications.
  */
-#ifndef BENCH_SUPPORT_NETWORK_H
-#define BENCH_SUPPORT_NETWORK_H
+#ifndef TESTS_SUPPORT_NETWORK_NETWORK_H
+#define TESTS_SUPPORT_NETWORK_NETWORK_H
 
 #include "chain/game/leg.h"
 
 #define NETWORK_UNIT         1000000 /* of money: the cost of computing a segment */
 #define NETWORK_NEVER        UINT64_MAX
 #define NETWORK_SEGMENTS_MAX 4096
+#define NETWORK_PANEL_MAX    128
 
 /* What the attacker does as the solver, if it is. */
 enum network_solver {
@@ -39,7 +40,8 @@ enum network_panel {
     PANEL_ABSENT,      /* enlists and never shows */
     PANEL_DENYING,     /* says unseen whatever is true */
     PANEL_ALARMING,    /* says false whatever is true */
-    PANEL_FARMING,     /* says unseen or nothing where that brings more of its entries a fee */
+    PANEL_FARMING,     /* says unseen or nothing where it may expect more fees by that */
+    PANEL_READING,     /* the same, and it reads in the seed who sits in the next round */
 };
 
 /* What the client does. Only the honest one is not the attacker. */
@@ -68,8 +70,7 @@ struct network_terms {
     double late;        /* of honest seats: their replays miss the seal */
     double blocks;      /* of all, the attacker makes: it leaves one out that would cover */
     uint32_t swarm;     /* false claims of outsiders, all the attacker's, for each segment */
-    uint32_t watchers;  /* honest nodes that check in secret, */
-    double watched;     /* ... each so many of the segments */
+    double watched;     /* of its segments, by honest nodes in secret */
     uint64_t killed_s;  /* the first solver vanishes then; NETWORK_NEVER: it does not */
 };
 
@@ -91,11 +92,12 @@ struct network {
     uint64_t random;
     uint64_t now_s;
     int64_t money[ACCOUNTS];
-    int64_t work[ACCOUNTS]; /* computing and gas */
-    int64_t honest;         /* what the attacker would have had in its seats and segments */
-    int64_t value;          /* of segments that the attacking client got without paying */
-    int64_t client_burned;  /* of escrow and pool */
-    bool is_short;          /* the ledger paid what it did not hold: never */
+    int64_t work[ACCOUNTS];       /* computing and gas */
+    int64_t honest;               /* what the attacker would have had in its seats and segments */
+    int64_t value;                /* of segments that the attacking client got without paying */
+    int64_t client_burned;        /* of escrow and pool */
+    bool gone[NETWORK_PANEL_MAX]; /* entries of this tenure whose bond is lost */
+    bool is_short;                /* the ledger paid what it did not hold: never */
     uint64_t jobs;
     uint64_t honest_segments; /* final, of honest solvers */
     uint64_t honest_seats;
@@ -110,6 +112,9 @@ struct network {
     uint64_t worked_s;  /* by solvers, */
     uint64_t stalled_s; /* ... and waited until they could commit */
 };
+
+/* SplitMix64. */
+uint64_t network_random(uint64_t *random);
 
 void network_init(struct network *network, const struct network_terms *terms, uint64_t seed);
 
@@ -128,4 +133,4 @@ double network_seat_net(const struct network *network);
 /* Is what the ledger holds never short, nothing left over, and no honest solver convicted? */
 bool network_is_sound(const struct network *network);
 
-#endif /* BENCH_SUPPORT_NETWORK_H */
+#endif /* TESTS_SUPPORT_NETWORK_NETWORK_H */

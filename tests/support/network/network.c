@@ -1,16 +1,15 @@
 /* network.c - see network.h. */
-#include "bench/support/network.h"
+#include "tests/support/network/network.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bench/support/network_leg.h"
+#include "tests/support/network/network_leg.h"
 
 #define RESUMES_MAX 5
 #define TENURES_MAX 20
 
-/* SplitMix64. */
-static uint64_t next(uint64_t *random)
+uint64_t network_random(uint64_t *random)
 {
     uint64_t z = *random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -21,7 +20,7 @@ static uint64_t next(uint64_t *random)
 
 bool network_chance(struct network *network, double p)
 {
-    return (double)(next(&network->random) >> 11) * 0x1p-53 < p;
+    return (double)(network_random(&network->random) >> 11) * 0x1p-53 < p;
 }
 
 static struct hash32 some_seed(struct network *network)
@@ -29,7 +28,7 @@ static struct hash32 some_seed(struct network *network)
     struct hash32 seed;
 
     for (size_t i = 0; i < sizeof(seed.bytes); i += sizeof(uint64_t)) {
-        uint64_t word = next(&network->random);
+        uint64_t word = network_random(&network->random);
 
         memcpy(seed.bytes + i, &word, sizeof(word));
     }
@@ -71,10 +70,11 @@ struct tenure {
     uint64_t refused_until_s;
     uint64_t convict_s;
     enum network_account finder;
-    uint32_t leg_first; /* in the queue */
+    uint32_t leg_first;   /* in the queue */
+    uint32_t vouch_first; /* ... that is not vouched */
     uint32_t leg_count;
-    struct network_leg legs[NETWORK_SEGMENTS_MAX];
     bool is_false[NETWORK_SEGMENTS_MAX];
+    struct network_leg legs[NETWORK_SEGMENTS_MAX];
 };
 
 static enum network_account solver_of(const struct tenure *tenure)
@@ -93,18 +93,26 @@ static struct network_leg *first_leg(struct tenure *tenure)
     return tenure->leg_first < tenure->leg_count ? &tenure->legs[tenure->leg_first] : NULL;
 }
 
-static uint32_t unvouched_segments(const struct tenure *tenure, uint64_t now_s)
+/* The first leg that nobody has vouched yet, in the order of their draws; NULL: none. */
+static const struct network_leg *first_unvouched(struct tenure *tenure, uint64_t now_s)
 {
-    for (uint32_t i = tenure->leg_first; i < tenure->leg_count; i++) {
-        if (tenure->legs[i].vouched_s > now_s) {
-            return tenure->committed - tenure->legs[i].first;
-        }
+    while (tenure->vouch_first < tenure->leg_count &&
+           (tenure->vouch_first < tenure->leg_first ||
+            tenure->legs[tenure->vouch_first].vouched_s <= now_s)) {
+        tenure->vouch_first++;
     }
-    return tenure->committed - tenure->leg_start;
+    return tenure->vouch_first < tenure->leg_count ? &tenure->legs[tenure->vouch_first] : NULL;
+}
+
+static uint32_t unvouched_segments(struct tenure *tenure, uint64_t now_s)
+{
+    const struct network_leg *leg = first_unvouched(tenure, now_s);
+
+    return tenure->committed - (leg != NULL ? leg->first : tenure->leg_start);
 }
 
 /* As our solver plays: docs/OPERATIONS.md, --ahead. Never below a leg. */
-static bool may_commit(const struct tenure *tenure, uint64_t now_s)
+static bool may_commit(struct tenure *tenure, uint64_t now_s)
 {
     const struct network_terms *terms = &tenure->network->terms;
     uint32_t afford = (uint32_t)(terms->game.stake / terms->game.reward);
@@ -161,11 +169,9 @@ static bool watch(struct tenure *tenure, uint32_t index)
     struct network *network = tenure->network;
     bool watched = false;
 
-    for (uint32_t i = 0; i < network->terms.watchers; i++) {
-        if (network_chance(network, network->terms.watched) && serves(tenure, index, false)) {
-            network->work[ACCOUNT_WATCHERS] += network->terms.replay;
-            watched = true;
-        }
+    if (network_chance(network, network->terms.watched) && serves(tenure, index, false)) {
+        network->work[ACCOUNT_WATCHERS] += network->terms.replay;
+        watched = true;
     }
     if (watched && tenure->is_false[index]) {
         uint64_t at_s = network->now_s + network->terms.draw_s + network->terms.segment_s;
@@ -408,6 +414,7 @@ static void see_end(struct tenure *tenure, uint64_t times_s[HAPPENINGS])
 static void see_times(struct tenure *tenure, uint64_t times_s[HAPPENINGS])
 {
     uint64_t now_s = tenure->network->now_s;
+    const struct network_leg *unvouched = first_unvouched(tenure, now_s);
 
     for (int i = 0; i < HAPPENINGS; i++) {
         times_s[i] = NETWORK_NEVER;
@@ -417,10 +424,8 @@ static void see_times(struct tenure *tenure, uint64_t times_s[HAPPENINGS])
     if (tenure->refused_until_s == 0 && open_segments(tenure) > 0) {
         times_s[HAPPENS_REFUSAL] = tenure->refuse_s;
     }
-    for (uint32_t i = tenure->leg_first; i < tenure->leg_count; i++) {
-        if (tenure->legs[i].vouched_s > now_s) {
-            times_s[HAPPENS_VOUCH] = first_of(times_s[HAPPENS_VOUCH], tenure->legs[i].vouched_s);
-        }
+    if (unvouched != NULL) {
+        times_s[HAPPENS_VOUCH] = unvouched->vouched_s;
     }
     if (may_commit(tenure, now_s)) {
         times_s[HAPPENS_COMMIT] = tenure->ready_s > now_s ? tenure->ready_s : now_s;
@@ -483,7 +488,8 @@ static void begin(struct tenure *tenure, struct network *network, bool attacks)
     uint32_t done = tenure->finalized;
     uint32_t segments = tenure->segments;
 
-    memset(tenure, 0, sizeof(*tenure));
+    memset(network->gone, 0, sizeof(network->gone));
+    memset(tenure, 0, offsetof(struct tenure, is_false));
     tenure->network = network;
     tenure->attacks = attacks;
     tenure->segments = segments;

@@ -1,13 +1,14 @@
 /* network_leg.c - see network_leg.h. */
-#include "bench/support/network_leg.h"
+#include "tests/support/network/network_leg.h"
 
-/* A farmer looks so many rounds ahead. */
-#define FARM_ROUNDS 3
-#define FEE_PARTS   GAME_LATER_SHARE
+#include <math.h>
 
-/* The seats of a segment in the order of their places; doubled places are skipped. */
+/* The seats of a segment in the order of their places, as far as somebody asked; doubled places are
+ * skipped. */
 struct seating {
     uint32_t count;
+    uint32_t walked; /* places */
+    uint32_t entries[GAME_PLACES_MAX];
     uint32_t places[GAME_PLACES_MAX];
     bool theirs[GAME_PLACES_MAX]; /* the attacker's */
 };
@@ -24,22 +25,29 @@ struct play {
     bool worked;   /* the attacker replayed it, once for all of its seats */
 };
 
-static void seat_all(struct seating *seating, const struct network *network,
-                     const struct hash32 *seed)
+static bool sits_already(const struct seating *seating, uint32_t entry)
 {
-    uint32_t entries[GAME_PLACES_MAX];
-
-    for (uint32_t place = 0; place < GAME_PLACES_MAX; place++) {
-        uint32_t entry = game_place_entry(seed, place, network->terms.panel);
-        bool doubled = false;
-
-        for (uint32_t i = 0; i < seating->count; i++) {
-            doubled |= entries[i] == entry;
+    for (uint32_t i = 0; i < seating->count; i++) {
+        if (seating->entries[i] == entry) {
+            return true;
         }
-        if (!doubled) {
-            entries[seating->count] = entry;
+    }
+    return false;
+}
+
+static void find_seats(struct play *play, uint32_t count)
+{
+    const struct network_terms *terms = &play->network->terms;
+    struct seating *seating = &play->seating;
+
+    while (seating->count < count && seating->walked < GAME_PLACES_MAX) {
+        uint32_t place = seating->walked++;
+        uint32_t entry = game_place_entry(&play->leg->seed, place, terms->panel);
+
+        if (!play->network->gone[entry] && !sits_already(seating, entry)) {
+            seating->entries[seating->count] = entry;
             seating->places[seating->count] = place;
-            seating->theirs[seating->count++] = entry < network->terms.attackers;
+            seating->theirs[seating->count++] = entry < terms->attackers;
         }
     }
 }
@@ -97,7 +105,7 @@ static void work_once(struct play *play)
 }
 
 /* A bond that a false alarm loses. The solver replays to answer. */
-static void alarm_falsely(struct play *play)
+static void alarm_falsely(struct play *play, uint32_t entry)
 {
     struct network *network = play->network;
     int64_t bond = (int64_t)network->terms.game.bond;
@@ -106,9 +114,10 @@ static void alarm_falsely(struct play *play)
     network_move(network, ACCOUNT_ATTACKER, solver, bond / 2);
     network_move(network, ACCOUNT_ATTACKER, ACCOUNT_BURNED, bond - bond / 2);
     network->work[solver] += network->terms.replay;
+    network->gone[entry] = true;
 }
 
-static void attacking_seat(struct play *play)
+static void attacking_seat(struct play *play, uint32_t entry)
 {
     struct network *network = play->network;
     enum network_panel plays = network->terms.panel_plays;
@@ -118,6 +127,7 @@ static void attacking_seat(struct play *play)
     case PANEL_HONEST:
     case PANEL_PARTNER: /* what is true it replays: what it saves else is the row of trusting */
     case PANEL_FARMING:
+    case PANEL_READING:
         if (!play->leg->is_false) {
             work_once(play);
         }
@@ -132,7 +142,7 @@ static void attacking_seat(struct play *play)
         say_unseen(play, SIDE_ATTACKER);
         return;
     case PANEL_ALARMING:
-        alarm_falsely(play);
+        alarm_falsely(play, entry);
         return;
     case PANEL_ABSENT:
         return;
@@ -140,13 +150,6 @@ static void attacking_seat(struct play *play)
 }
 
 /* ---- farming of fees ---------------------------------------------------------------------- */
-
-/* What a farmer's seats of a round do: so many say right, so many unseen, the others nothing. */
-struct farm {
-    uint32_t rights;
-    uint32_t unseen;
-    uint32_t parts; /* of a fee, what all of its seats get from here on */
-};
 
 static uint32_t theirs_in(const struct seating *seating, uint32_t at, uint32_t count)
 {
@@ -163,46 +166,73 @@ static uint32_t seats_left(const struct seating *seating, uint32_t at, uint32_t 
     return need < seating->count - at ? need : seating->count - at;
 }
 
-/* The places of all rounds are known from the draw on, so it sees who comes. */
-static struct farm plan_farm(const struct seating *seating, struct leg_tally tally, uint32_t at,
-                             uint32_t need)
+/* What a farmer's seats of a round do: so many say right, so many unseen, the others nothing. */
+struct farm {
+    uint32_t rights;
+    uint32_t unseen;
+    double gain;
+};
+
+/* What `need` more seats bring it, all of which say right: one that reads the seed knows whose they
+ * are, another goes by its share of the panel. replay: what it still costs to say right. */
+static double later_gain(const struct play *play, uint32_t at, uint32_t need, double replay)
 {
-    uint32_t count = seats_left(seating, at, need);
-    uint32_t theirs = theirs_in(seating, at, count);
-    uint32_t fee = tally.round == 0 ? FEE_PARTS : FEE_PARTS - 1;
-    struct farm best = {.rights = theirs, .parts = theirs * fee};
+    const struct network_terms *terms = &play->network->terms;
+    double fee = (double)leg_fee(&terms->game, WEI_MAX, 1, true) - (double)terms->gas;
+    double used = theirs_in(&play->seating, 0, at);
+    double theirs;
+    double any;
 
-    if (tally.round >= FARM_ROUNDS) {
-        return best;
-    }
-    for (uint32_t unseen = 0; unseen <= theirs; unseen++) {
-        for (uint32_t rights = 0; rights + unseen <= theirs; rights++) {
-            struct leg_tally after = tally;
-            struct farm farm = {.rights = rights, .unseen = unseen, .parts = rights * fee};
-            uint32_t next;
+    if (terms->panel_plays == PANEL_READING) {
+        theirs = theirs_in(&play->seating, at, seats_left(&play->seating, at, need));
+        any = theirs > 0.0 ? 1.0 : 0.0;
+    } else {
+        double share = at < terms->panel ? (terms->attackers - used) / (terms->panel - at) : 0.0;
 
-            after.rights += rights + count - theirs;
-            after.unseen += unseen;
-            after.drawn += count;
-            after.to =
-                at + count < seating->count ? seating->places[at + count - 1] + 1 : GAME_PLACES_MAX;
-            next = leg_seats_needed(&after);
-            after.round++;
-            farm.parts += next > 0 ? plan_farm(seating, after, at + count, next).parts : 0;
-            best = farm.parts > best.parts ? farm : best;
-        }
+        theirs = need * share;
+        any = 1.0 - pow(1.0 - share, need);
     }
-    return best;
+    return theirs * fee - any * replay;
 }
 
-static void farm_round(struct play *play, uint32_t need)
+static double farm_gain(const struct play *play, const struct farm *farm, uint32_t count,
+                        uint32_t theirs)
 {
-    struct farm farm = plan_farm(&play->seating, play->tally, play->at, need);
+    const struct network_terms *terms = &play->network->terms;
+    struct leg_tally after = play->tally;
+    double replay = play->worked ? 0.0 : (double)terms->replay;
+    double gain = farm->rights > 0 ? -replay : 0.0;
+    uint32_t need;
 
-    for (uint32_t i = 0; i < farm.rights; i++) {
-        attacking_seat(play);
+    gain += farm->rights * (double)leg_fee(&terms->game, WEI_MAX, 1, play->tally.round > 0) -
+            (farm->rights + farm->unseen) * (double)terms->gas;
+    after.rights += farm->rights + count - theirs;
+    after.unseen += farm->unseen;
+    after.drawn += count;
+    need = leg_seats_needed(&after);
+    return gain + (need == 0
+                       ? 0.0
+                       : later_gain(play, play->at + count, need, farm->rights > 0 ? 0.0 : replay));
+}
+
+/* As if all others said right. */
+static void farm_round(struct play *play, uint32_t count)
+{
+    uint32_t theirs = theirs_in(&play->seating, play->at, count);
+    struct farm best = {.rights = theirs, .gain = -INFINITY};
+
+    for (uint32_t rights = 0; rights <= theirs; rights++) {
+        for (uint32_t unseen = 0; rights + unseen <= theirs; unseen++) {
+            struct farm farm = {.rights = rights, .unseen = unseen};
+
+            farm.gain = farm_gain(play, &farm, count, theirs);
+            best = farm.gain > best.gain ? farm : best;
+        }
     }
-    for (uint32_t i = 0; i < farm.unseen; i++) {
+    for (uint32_t i = 0; i < best.rights; i++) {
+        attacking_seat(play, 0);
+    }
+    for (uint32_t i = 0; i < best.unseen; i++) {
         play->network->work[ACCOUNT_ATTACKER] += play->network->terms.gas;
         say_unseen(play, SIDE_ATTACKER);
     }
@@ -230,6 +260,9 @@ static void challenge(struct play *play)
     play->tally.rights -= leg->rights[SIDE_ATTACKER];
     play->tally.unseen += leg->rights[SIDE_ATTACKER];
     leg->rights[SIDE_ATTACKER] = 0;
+    for (uint32_t i = 0; i < play->at; i++) {
+        network->gone[play->seating.entries[i]] |= play->seating.theirs[i];
+    }
     leg->late_rights[SIDE_ATTACKER] = 0;
 }
 
@@ -251,23 +284,25 @@ static void keep(struct play *play)
 static void play_round(struct play *play, uint32_t need)
 {
     const struct game_terms *terms = &play->network->terms.game;
-    uint32_t count = seats_left(&play->seating, play->at, need);
-    bool farms = play->network->terms.panel_plays == PANEL_FARMING;
+    bool farms = play->network->terms.panel_plays == PANEL_FARMING ||
+                 play->network->terms.panel_plays == PANEL_READING;
+    uint32_t count;
 
+    find_seats(play, farms ? GAME_PLACES_MAX : play->at + need);
+    count = seats_left(&play->seating, play->at, need);
     if (farms) {
-        farm_round(play, need);
+        farm_round(play, count);
     }
     for (uint32_t i = play->at; i < play->at + count; i++) {
         if (!play->seating.theirs[i]) {
             honest_seat(play);
         } else if (!farms) {
-            attacking_seat(play);
+            attacking_seat(play, play->seating.entries[i]);
         }
     }
     play->at += count;
     play->tally.drawn += count;
-    play->tally.to =
-        play->at < play->seating.count ? play->seating.places[play->at - 1] + 1 : GAME_PLACES_MAX;
+    play->tally.to = count < need ? GAME_PLACES_MAX : play->seating.places[play->at - 1] + 1;
     play->leg->end_s = play->start_s + terms->seal_period_s + terms->reveal_period_s;
     challenge(play);
     keep(play);
@@ -297,7 +332,7 @@ void network_leg_play(struct network *network, struct network_leg *leg)
     } else if (network->terms.keeper) {
         leg->refuse_s = leg->drawn_s + terms->seal_period_s + terms->reveal_period_s + 1;
     }
-    seat_all(&play.seating, network, &leg->seed);
+    find_seats(&play, leg->wanted);
     count_honest(network, &play.seating, leg->wanted);
     while (need > 0) {
         play_round(&play, need);

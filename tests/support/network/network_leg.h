@@ -2,10 +2,10 @@
  * network_leg.h - what becomes of a covered segment in a network: who sits, what they say, who
  * vouches, and when it ends. Nothing is paid here but what a bond loses.
  */
-#ifndef BENCH_SUPPORT_NETWORK_LEG_H
-#define BENCH_SUPPORT_NETWORK_LEG_H
+#ifndef TESTS_SUPPORT_NETWORK_NETWORK_LEG_H
+#define TESTS_SUPPORT_NETWORK_NETWORK_LEG_H
 
-#include "bench/support/network.h"
+#include "tests/support/network/network.h"
 
 enum network_side {
     SIDE_HONEST,
@@ -42,4 +42,4 @@ void network_move(struct network *network, enum network_account from, enum netwo
                   int64_t amount);
 bool network_chance(struct network *network, double p);
 
-#endif /* BENCH_SUPPORT_NETWORK_LEG_H */
+#endif /* TESTS_SUPPORT_NETWORK_NETWORK_LEG_H */
