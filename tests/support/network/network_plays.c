@@ -102,8 +102,8 @@ static struct game_terms game_terms_of(const struct network_setting *setting)
     const wei bond = BOND_FEES * terms.fee;
     const wei whole = setting->segments * terms.reward;
 
-    terms.stake = whole > bond ? whole : bond;
-    terms.bond = bond;
+    terms.stake = whole > GAME_FEES_OF_BOND * terms.fee ? whole : GAME_FEES_OF_BOND * terms.fee;
+    terms.bond = bond < terms.stake ? bond : terms.stake;
     terms.query_fee = UNIT / 100;
     terms.coverage_ppm = (uint32_t)(coverage_of(setting, &terms) * GAME_PPM);
     return terms;
