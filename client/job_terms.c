@@ -373,6 +373,7 @@ struct economy job_terms_economy(const struct game_terms *terms, wei segment_cos
         .panel = terms->panel_least,
         .coverage = coverage,
         .saved = 1.0,
+        .kept = !address_is_zero(&terms->keeper),
         /* A solver that is faster than it must be has more of them open, and more to lose. */
         .open_segments = economy_open_segments(coverage, terms->segment_period_s,
                                                (double)unseen_s(terms), OPEN_USUAL),

@@ -28,7 +28,7 @@ struct walk {
     uint32_t panel;
     uint32_t partners;
     uint32_t wanted;
-    uint32_t rounds; /* played */
+    uint32_t rounds;            /* played */
     double ends[DRAWN_MAX + 1]; /* the chance that so many seats are all that the places have */
     double at[DRAWN_MAX + 1][DRAWN_MAX + 1];
     double next[DRAWN_MAX + 1][DRAWN_MAX + 1];
@@ -156,6 +156,9 @@ double economy_passes(const struct economy *economy, double partners, bool serve
 
     if (economy->seats <= 0.0) {
         return 1.0;
+    }
+    if (!served && economy->kept) {
+        return 0.0;
     }
     return served ? final_of_partners(seats, panel, friends) : final_of_walk(seats, panel, friends);
 }

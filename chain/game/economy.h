@@ -32,6 +32,7 @@ struct economy {
         open_segments; /* committed and not final when the solver goes: economy_open_segments() */
     double overhead;   /* of replaying a segment beside computing it, as a share of its cost */
     double gas;        /* of one verdict: seal and reveal */
+    bool kept;         /* a keeper refuses what nobody serves */
 };
 
 /* How many segments a leg has, on average: the sixteenth is covered whatever its seed. */

@@ -274,6 +274,15 @@ static void test_a_small_panel_is_drawn_without_replacement(void **state)
     assert_near(passes(2, 4, 0.25, false), 0.0, 0);
 }
 
+static void test_nothing_that_is_hidden_passes_a_keeper(void **state)
+{
+    const struct economy economy = {.seats = 1, .panel = 12, .kept = true};
+
+    (void)state;
+    assert_near(economy_passes(&economy, 0.45, false), 0.0, 0);
+    assert_near(economy_passes(&economy, 0.5, true), 0.5, 1e-12);
+}
+
 static void test_a_leg_ends_with_a_covered_segment_or_the_sixteenth(void **state)
 {
     double chance = 1.0;
@@ -316,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_without_detection_every_cheat_pays),
         cmocka_unit_test(test_a_panel_of_partners_passes_anything_and_one_without_nothing),
         cmocka_unit_test(test_a_small_panel_is_drawn_without_replacement),
+        cmocka_unit_test(test_nothing_that_is_hidden_passes_a_keeper),
         cmocka_unit_test(test_a_leg_ends_with_a_covered_segment_or_the_sixteenth),
         cmocka_unit_test(test_open_segments_follow_from_the_periods),
         cmocka_unit_test(test_a_void_burns_the_price_of_what_is_open_and_of_one_more),

@@ -77,7 +77,9 @@ static double coverage_of(const struct network_setting *setting, const struct ga
                                     .panel = ECONOMY_PANEL_USUAL,
                                     .coverage = class->coverage,
                                     .saved = 1.0,
-                                    .open_segments = economy_leg(class->coverage)};
+                                    .kept = setting->keeper,
+                                    .open_segments = economy_open_segments(
+                                        class->coverage, DAY_S, 6 * HOUR_S, ECONOMY_AHEAD_USUAL)};
 
     return fmin(1.0, fmax(class->coverage,
                           COVERAGE_SPARE * economy_coverage_least(&economy, class->partners)));
@@ -118,8 +120,8 @@ struct network_terms network_terms_of(const struct network_play *play,
                                   .panel = setting->panel,
                                   .attackers = (uint32_t)(setting->share * setting->panel),
                                   .segment_s = setting->segment_s,
-                                  .draw_s = 4 * 60,
-                                  .fetch_s = 2 * 60,
+                                  .draw_s = 210, /* sixteen blocks, and the next */
+                                  .fetch_s = 90,
                                   .ahead = ECONOMY_AHEAD_USUAL,
                                   .replay = 105 * UNIT / 100,
                                   .gas = UNIT / 100,
