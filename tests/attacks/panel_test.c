@@ -69,10 +69,10 @@ ATTACK(entries_of_a_tenure_that_is_over)
                      GAME_PANEL_SHORT);
     scene_enlist(scene, STAGE_VERIFIER, 2);
     scene_accept(scene, STAGE_OTHER);
-    scene_commit(scene, STAGE_OTHER, SCENE_STEPS);
-    assert_int_equal(scene_segment(scene, 0).panel, 2);
     scene_depart(scene); /* the bonds of the first tenure, at any time */
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
+    scene_commit(scene, STAGE_OTHER, SCENE_STEPS);
+    assert_int_equal(scene_segment(scene, 0).panel, 2);
     scene_end_segment(scene, 0, &right);
     scene_see(scene, scene_gain(scene, STAGE_OTHER), -20000 + 1000);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), -2000 + 100);
