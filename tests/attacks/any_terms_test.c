@@ -42,6 +42,7 @@ static struct solver_view run_solver(struct scene *scene, const struct policy *p
                                      .account = *signer_address(stage->signers[STAGE_SOLVER]),
                                      .accept = true,
                                      .segment_steps = SCENE_STEPS,
+                                     .contact = "http://solver.example:8000",
                                      .policy = {.limits = *policy}};
     struct digest room[SCENE_STEPS];
     struct game_hashes states = {room, SCENE_STEPS};

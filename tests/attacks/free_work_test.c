@@ -130,6 +130,8 @@ ATTACK(a_rival_voids_nothing_that_is_vouched)
                                                     .unseen = {[STAGE_FRIEND] = true}};
 
     scene->terms.keeper = *signer_address(scene->stage.signers[STAGE_OTHER]);
+    scene->terms.seats = 4;
+    scene->terms.panel_least = 4;
     commit_for(scene, 12, 8);
     scene_vouch(scene, STAGE_SECOND, STAGE_OTHER, 0); /* anybody may bring it */
     assert_true(scene->record.segments[0].draw.vouched);

@@ -2,8 +2,8 @@
 
 Method: each fault of the table is put into one file of the embedded game, which must have that text
 exactly once. The file is compiled and linked with the rest of what this tree built and with the
-attacks' program, which plays on the embedded ledger alone. The attack that the table names must fail.
-Without a fault all attacks pass.
+attacks' program, which plays on the embedded ledger alone. The attack that the table names must fail:
+in one of a few plays, since chance draws the seats. Without a fault all attacks pass.
 """
 
 import glob
@@ -32,6 +32,8 @@ LIBRARIES = ["-lcmocka"] + (os.environ.get("TEST_LDLIBS") or
 GAME, PANEL, LEGS, RULES, REFEREE, LEG = (
     "chain/local/local_game.c", "chain/local/local_panel.c", "chain/local/local_legs.c",
     "chain/local/local_rules.c", "chain/local/local_referee.c", "chain/game/leg.c")
+
+PLAYS = 4
 
 # What is wrong, where, the text, what stands in its place, the program, the attack.
 FAULTS = (
@@ -69,7 +71,7 @@ FAULTS = (
     ("a refusal holds what was over", LEGS,
      "wait_end(segment, told) + notice_s >= job->refused_until_s", "notice_s > 0", "free_work",
      "a_refusal_that_comes_too_late"),
-    ("anybody vouches", LEGS, "address_equal(&signer, &segment->job.terms.keeper)", "1",
+    ("anybody vouches", LEGS, "if (!is_of_keeper(game, segment, vouch)) {", "if (0) {",
      "free_work", "a_vouch_of_somebody_else"),
     ("a stop takes the next segment too", GAME, "segments = job.committed + 1;",
      "segments = job.committed;", "free_work", "a_stop_instead_of_a_refusal"),
@@ -120,7 +122,8 @@ FAULTS = (
      "TRY(local_credit(game, &game->sender, bond - bond / 2));",
      "TRY(local_credit(game, &game->sender, bond));", "verdicts",
      "a_guess_that_its_friend_challenges"),
-    ("a right that was disproved counts for nothing", PANEL, "segment->tally.unseen++;\n    set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);",
+    ("a right that was disproved counts for nothing", PANEL,
+     "segment->tally.unseen++;\n    set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);",
      "set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);", "verdicts",
      "disproved_partners_and_then_silence"),
     ("a late seed covers nothing", LEG, "terms->seats == 0 || late ||", "terms->seats == 0 ||",
@@ -195,8 +198,8 @@ def test_of(fault):
     what, path, text, replacement, program, attack = fault
 
     def test():
-        failed = bench.play(program, [bench.fault(path, text, replacement)])
-        assert attack in failed, "%s: %s failed" % (attack, failed or "nothing")
+        made = bench.fault(path, text, replacement)
+        assert any(attack in bench.play(program, [made]) for _ in range(PLAYS)), attack + " passed"
 
     test.__name__ = "%s: %s" % (attack, what)
     return test

@@ -172,23 +172,26 @@ static const struct scene_verdicts served_alone = {
     .of = {[STAGE_FRIEND] = GAME_VERDICT_RIGHT},
     .unseen = {[STAGE_VERIFIER] = true, [STAGE_SECOND] = true}};
 
-/* The fees of the friends' rights, in thousandths: those of later rounds have an eighth less. */
-static int64_t fees_of_rights(const struct scene *scene)
+/* The fees of the friends' rights, in millionths of an ether: no more than the pool has, and in
+ * later rounds an eighth less. */
+static int64_t fees_of_rights(const struct scene *scene, uint32_t rights)
 {
+    const int64_t pool = 3 * SEATS * 100000;
+    const int64_t fee = rights == 0 || pool / rights > 100000 ? 100000 : pool / rights;
     int64_t fees = 0;
 
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
         if (seat->phase == GAME_SEAT_REVEALED) {
-            fees += seat->round == 0 ? 1000 : 875;
+            fees += seat->round == 0 ? fee : fee - fee / 8;
         }
     }
-    return fees / 10;
+    return fees;
 }
 
 /* A job of one false segment, which the solver serves to its friends alone: they say right with the
- * leaves that it hands them. Returns what the party gains of it, in thousandths: either it is final,
+ * leaves that it hands them. Returns what the party gains of it, in millionths: either it is final,
  * or it is void, and the price of two segments burns. */
 static int64_t serve_friends(struct scene *scene, uint32_t friends, uint32_t panel)
 {
@@ -209,13 +212,20 @@ static int64_t serve_friends(struct scene *scene, uint32_t friends, uint32_t pan
     scene_draw(scene, 0);
     scene_rounds(scene, 0, &served_alone);
     segment = job_record_segment(&scene->record, 0);
-    gain = leg_is_final(&segment.tally) ? 1000 + fees_of_rights(scene) : -2000;
+    gain = leg_is_final(&segment.tally) ? 1000000 + fees_of_rights(scene, segment.tally.rights)
+                                        : -2000000;
     scene_settle(scene, STAGE_CLIENT, 0);
     if (scene->record.phase == GAME_PHASE_OPEN) {
         STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_close_job, &scene->job);
     }
     scene_depart(scene);
     return gain;
+}
+
+/* Of millionths, the nearest. */
+static int64_t thousandths(int64_t millionths)
+{
+    return millionths >= 0 ? (millionths + 500) / 1000 : -((500 - millionths) / 1000);
 }
 
 /* What the party has in the end, of many jobs where they are quick. Nobody else loses a bond. */
@@ -227,10 +237,10 @@ static int64_t serve_a_share(struct scene *scene, uint32_t friends, uint32_t pan
     for (uint32_t i = 0; i < (scene->stage.anvil == NULL ? jobs : 1); i++) {
         wanted += serve_friends(scene, friends, panel);
     }
-    scene_see(scene, scene_party_gain(scene, attackers, 2), wanted);
+    scene_see(scene, scene_party_gain(scene, attackers, 2), thousandths(wanted));
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 0);
-    return wanted;
+    return thousandths(wanted);
 }
 
 /* Two friends never are three rights more than those who saw nothing. */
@@ -263,7 +273,8 @@ ATTACK(selective_serving_at_50_percent)
 /* Three rights are needed, and one friend is one. */
 ATTACK(serving_one_friend_of_a_small_panel)
 {
-    scene_see(scene, serve_friends(scene, 1, 3), -2000);
+    scene->terms.seats = SEATS;
+    scene_see(scene, thousandths(serve_friends(scene, 1, 3)), -2000);
     scene_see(scene, scene_party_gain(scene, attackers, 2), -2000);
 }
 
