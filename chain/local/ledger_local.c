@@ -462,18 +462,11 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
     return status;
 }
 
-/* Each value stands twice, the second time as NAME-again. A file of before has it once. */
+/* Each value stands twice, the second time as NAME-again. */
 static enum status check_meta(struct local *local, struct error *error)
 {
-    int64_t again = 0;
     int64_t other = 0;
 
-    TRY(database_number(&local->sql, &again, 0, error,
-                        "SELECT count(*) FROM meta WHERE name LIKE '%-again'", ""));
-    if (again == 0) {
-        return database_run(&local->sql, error,
-                            "INSERT INTO meta SELECT name || '-again', value FROM meta", "");
-    }
     TRY(database_number(&local->sql, &other, 0, error,
                         "SELECT count(*) FROM meta AS one WHERE NOT EXISTS (SELECT 1 FROM meta AS"
                         " two WHERE two.value IS one.value AND (two.name = one.name || '-again'"
