@@ -137,10 +137,15 @@ def call(method, *params):
     body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': params}).encode()
     head = {'Content-Type': 'application/json'}
     return json.load(urllib.request.urlopen(urllib.request.Request(url, body, head)))['result']
-sent = call('eth_sendTransaction', {'from': owner, 'data': code, 'gas': '0x4c4b40'})
-while (receipt := call('eth_getTransactionReceipt', sent)) is None:
-    time.sleep(0.1)
-print(receipt['contractAddress'])
+def send(**fields):
+    sent = call('eth_sendTransaction', dict(fields, gas='0x4c4b40', **{'from': owner}))
+    while (receipt := call('eth_getTransactionReceipt', sent)) is None:
+        time.sleep(0.1)
+    return receipt
+token = send(data=code)['contractAddress']
+mint = '0x40c10f19' + owner[2:].rjust(64, '0') + '%064x' % 10**19
+send(to=token, data=mint)
+print(token)
 END
 )
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --name token \
@@ -148,7 +153,12 @@ END
     check "a registry plays for a token" 0 'says out "registry=0x"'
     tokens=$(sed -n 's/^registry=//p' "$dir/out")
     run "$L" ledger status --ledger "$url" --registry "$tokens"
-    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "$address has 0, "'
+    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "$address has 10000000000000000000, "'
+    run "$L" job open "$dir/small.job" --ledger "$url" --registry "$tokens" \
+        --reward 0.5ether --passphrase-file "$dir/pass" --yes
+    check "a job is opened for tokens" 0 'says out "0x"'
+    run "$L" ledger status --ledger "$url" --registry "$tokens"
+    check "and its price is theirs" 0 'says out "$address has 6500000000000000000, "'
     run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY="$tokens" "$L" doctor
     check "doctor names the token, and what makes one unfit" 0 \
         'says out "all is paid in the token" && says out "rebasing"'
