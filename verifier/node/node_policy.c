@@ -23,7 +23,7 @@ static const struct {
     {false, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.lost AND"
                  " d.lost_s > ?"},
     {false, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND"
-                 " e.lost_s > ? GROUP BY j.key"},
+                 " e.lost_s > max(?, 0) GROUP BY j.key"},
     /* Entries and claims that are sent and not seen yet. */
     {false, ROWS "1, 0, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :enlist"
                  " AND a.state = :action_sent AND ? IS NOT NULL AND j.enlisted <="

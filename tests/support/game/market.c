@@ -558,7 +558,7 @@ enum status market_node_try_open(struct market_node *node, struct error *error)
         status = store_open(&node->store, path, STORE_WRITE, error);
     }
     if (status == STATUS_OK && !node->in_process) {
-        status = workers_open(&node->workers, node->options.checks_max + 1,
+        status = workers_open(&node->workers, node->options.checks_max + NODE_PLACES_BESIDE,
                               node->options.check_time_s, node->program, error);
     }
     if (status == STATUS_OK) {
