@@ -213,13 +213,14 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT state, outcome, count(*), sum(attempts),"
          " sum(coalesce(json_extract(result, '$.steps_run'), 0)),"
          " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
-         " FROM tasks GROUP BY state, outcome",
+         " FROM tasks WHERE kind = :checks GROUP BY state, outcome",
          take_tasks},
         /* A segment may have several tasks, and counts once. */
         {"SELECT sum(steps) FROM (SELECT DISTINCT segment, previous, steps FROM tasks"
-         " WHERE outcome = :proven)",
+         " WHERE kind = :checks AND outcome = :proven)",
          take_steps_proven},
-        {"SELECT min(deadline_s) FROM tasks WHERE state IN (:task_waiting, :task_running)",
+        {"SELECT min(deadline_s) FROM tasks WHERE kind = :checks AND state IN (:task_waiting,"
+         " :task_running)",
          take_deadline},
         {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
         {LOST_MOVES, take_lost},
@@ -362,7 +363,7 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
                      " json_extract(t.result, '$.loss_bits'), NULL)),"
                      " coalesce(max(t.state = :task_running), FALSE)"
                      " FROM segments s LEFT JOIN tasks t ON t.segment = s.hash AND"
-                     " t.previous = s.previous WHERE s.job = ? AND NOT s.void"
+                     " t.previous = s.previous AND t.kind = :checks WHERE s.job = ? AND NOT s.void"
                      " GROUP BY s.idx ORDER BY s.idx",
                      &key, take_segment, error));
     }
@@ -461,10 +462,11 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
                  "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
                  " FROM mirrors ORDER BY name LIMIT 32",
                  NULL, take_mirror, error));
-    TRY(each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks", NULL, take_span, error));
+    TRY(each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks WHERE kind = :checks", NULL,
+                 take_span, error));
     TRY(each_row(snapshot, store,
                  "SELECT ended_ms, coalesce(json_extract(result, '$.steps_run'), 0)"
-                 " FROM tasks WHERE ended_ms IS NOT NULL",
+                 " FROM tasks WHERE kind = :checks AND ended_ms IS NOT NULL",
                  NULL, take_ended, error));
     return STATUS_OK;
 }

@@ -103,7 +103,8 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
 
 /* ---- status --------------------------------------------------------------- */
 
-#define COUNT_TASKS "(SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = "
+#define COUNT_TASKS                                                                                \
+    "(SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.kind = :checks AND t.outcome = "
 
 static const char *const outcomes[] = {"cannot-tell", "proven", "refuted", "fault"};
 static const struct store_words outcome_words = {sizeof(outcomes) / sizeof(outcomes[0]), outcomes};
@@ -138,11 +139,12 @@ static const struct {
      " FROM jobs j ORDER BY j.rowid DESC"},
     {"queue", task_columns,
      "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"
-     " outcome) AS outcome, count(*) AS count FROM tasks GROUP BY 1, 2 ORDER BY 1, 2"},
+     " outcome) AS outcome, count(*) AS count FROM tasks WHERE kind = :checks GROUP BY 1, 2 ORDER "
+     "BY 1, 2"},
     {"unanswered", NULL,
      "SELECT job, idx AS segment, attempts, CASE state WHEN :task_skipped THEN 'skipped' WHEN"
      " :task_running THEN 'being checked again' ELSE 'tried again' END AS state, reason FROM tasks "
-     "WHERE outcome = :cannot_tell AND (state = :task_skipped OR"
+     "WHERE kind = :checks AND outcome = :cannot_tell AND (state = :task_skipped OR"
      " attempts > (state = :task_running)) ORDER BY number DESC"},
     {"passed_over", NULL,
      "SELECT job, idx AS segment, reason FROM segments WHERE choice = :passed_over"

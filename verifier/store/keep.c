@@ -135,6 +135,9 @@ static void take(const struct keep *keep, const struct check_request *request,
     enum status status;
 
     error_init(&why);
+    if (kept_has(keep->folder, &request->job_id, step)) { /* another child has left it, too */
+        return;
+    }
     TRY_OUT(take_part(keep, request, root, step, KEPT_JOB, &why));
     TRY_OUT(take_part(keep, request, root, step, KEPT_PIECES, &why));
     TRY_OUT(take_part(keep, request, root, step, KEPT_STATE, &why));
