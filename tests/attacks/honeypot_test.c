@@ -2,8 +2,8 @@
  * Goal: a client and a solver that are one party get no bond out of a node that asks its policy.
  * Method: the attack as it was played: a bond of 45 ether, a fee of one wei and one second to
  * reveal. The node is the real one. Once it has no policy: it locks nothing all the same, since
- * nobody shows it the job, and it enlists in none that it has not tried. Once it has the policy of
- * its defaults. Then baits that look better and better. That absence costs no bond, panel_test.c
+ * nobody shows it the job, and it enlists in none that it has not tried; where the job is shown it
+ * locks the bond, and has it back. Once it has the policy of its defaults. Then baits that look better and better. That absence costs no bond, panel_test.c
  * plays. Client and solver are one party: their money is counted together.
  */
 #include "tests/support/test.h"
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
 #include "verifier/dispute/dispute_child.h"
 
@@ -105,10 +106,11 @@ static int64_t refused_by(struct market_node *node, const char *option)
 }
 
 /* A job that waits for a panel, and the node; refused: the option that its policy names. NULL: the
- * policy says nothing, and the job is tried first, in vain. */
+ * policy says nothing, and the job is tried first, in vain unless there is a mirror. */
 static void play(bool embedded, const char *name, void (*terms)(struct game_terms *terms),
-                 const struct policy *policy, const char *refused)
+                 const struct policy *policy, const char *mirror, const char *refused)
 {
+    const bool locks = refused == NULL && mirror != NULL;
     struct job *job = small_job_of_steps(STEPS, SEGMENT);
     struct market_node node;
     struct market market;
@@ -121,19 +123,21 @@ static void play(bool embedded, const char *name, void (*terms)(struct game_term
     attackers = attackers_money(&market);
     victim = market_money(&market, MARKET_VERIFIER);
     key = market_open_job(&market, job);
-    market_node_defaults(&node, &market, NULL);
+    market_node_defaults(&node, &market, mirror);
     node.options.entries = 1;
     node.options.policy = *policy;
     market_node_open(&node);
     some_rounds(&node);
     assert_int_equal(
-        market_count(&market, GAME_ENLISTED, signer_address(market.signers[MARKET_VERIFIER])), 0);
-    if (refused == NULL) {
-        assert_int_equal(market_node_number(&node, TRIED), 1);
+        market_count(&market, GAME_ENLISTED, signer_address(market.signers[MARKET_VERIFIER])),
+        locks);
+    if (locks) {
+        assert_true(market_money(&market, MARKET_VERIFIER) <= victim - 45 * ETH);
     } else {
-        assert_int_equal(refused_by(&node, refused), 1);
+        assert_int_equal(
+            refused == NULL ? market_node_number(&node, TRIED) : refused_by(&node, refused), 1);
+        see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
     }
-    see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
     market_close_job(&market, &key);
     some_rounds(&node);
     see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
@@ -143,28 +147,40 @@ static void play(bool embedded, const char *name, void (*terms)(struct game_term
     job_free(job);
 }
 
+static const char *mirror_of_the_job(const char *name)
+{
+    const char *path = small_path(name);
+    uint64_t random = 1;
+
+    cheat_bundle_new(path, small_job_of_steps(STEPS, SEGMENT), CHEAT_NOT, 0, &random);
+    return path;
+}
+
 static void test_without_a_policy_a_node_locks_nothing_blindly(void **state)
 {
     (void)state;
-    play(true, "honeypot", bait, &no_policy, NULL);
+    play(true, "blind", bait, &no_policy, NULL, NULL);
+    play(true, "honeypot", bait, &no_policy, mirror_of_the_job("honeypot-run"), NULL);
 }
 
 static void test_without_a_policy_a_node_locks_nothing_blindly_on_a_chain(void **state)
 {
     (void)state;
-    play(false, "honeypot-evm", bait, &no_policy, NULL);
+    play(false, "blind-evm", bait, &no_policy, NULL, NULL);
+    play(false, "honeypot-evm", bait, &no_policy, mirror_of_the_job("honeypot-run-evm"), NULL);
 }
 
 static void test_with_the_default_policy_it_locks_none(void **state)
 {
     const struct policy policy = policy_default();
+    const char *mirror = mirror_of_the_job("refused-run");
 
     (void)state;
-    play(true, "refused", bait, &policy, "--fee-least");
-    play(true, "fee", bait_with_a_fee, &policy, "--bond-fees-most");
-    play(true, "large-fee", bait_with_a_large_fee, &policy, "--reveal-period-least");
-    play(true, "time", bait_with_time, &policy, "-most");
-    play(true, "trap", trap, &policy, "--clock-least");
+    play(true, "refused", bait, &policy, mirror, "--fee-least");
+    play(true, "fee", bait_with_a_fee, &policy, mirror, "--bond-fees-most");
+    play(true, "large-fee", bait_with_a_large_fee, &policy, mirror, "--reveal-period-least");
+    play(true, "time", bait_with_time, &policy, mirror, "-most");
+    play(true, "trap", trap, &policy, mirror, "--clock-least");
 }
 
 static void test_with_the_default_policy_it_locks_none_on_a_chain(void **state)
@@ -172,7 +188,24 @@ static void test_with_the_default_policy_it_locks_none_on_a_chain(void **state)
     const struct policy policy = policy_default();
 
     (void)state;
-    play(false, "refused-evm", bait, &policy, "--fee-least");
+    play(false, "refused-evm", bait, &policy, mirror_of_the_job("refused-run-evm"), "--fee-least");
+}
+
+/* The issue's "1 gwei": a fee that pays neither the work nor the gas of a seat. The node tries one
+ * step, which tells it what a seat costs, and enlists nowhere. */
+static void one_gwei(struct game_terms *terms)
+{
+    terms->fee = WEI_PER_GWEI;
+    terms->bond = 20 * WEI_PER_GWEI;
+    terms->segment_period_s = 86400;
+}
+
+static void test_one_gwei_buys_no_seat_of_a_node_on_a_chain(void **state)
+{
+    const struct policy policy = policy_default();
+
+    (void)state;
+    play(false, "gwei-evm", one_gwei, &policy, mirror_of_the_job("gwei-run-evm"), "--price");
 }
 
 int main(int argc, char **argv)
@@ -182,6 +215,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_a_policy_a_node_locks_nothing_blindly_on_a_chain),
         cmocka_unit_test(test_with_the_default_policy_it_locks_none),
         cmocka_unit_test(test_with_the_default_policy_it_locks_none_on_a_chain),
+        cmocka_unit_test(test_one_gwei_buys_no_seat_of_a_node_on_a_chain),
     };
 
     if (workers_asked(argc, argv)) {

@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
 #include "verifier/dispute/dispute_child.h"
 
@@ -35,6 +36,7 @@ static void dear(struct game_terms *terms)
     terms->fee = large_bond / 5; /* a good one */
     terms->stake = 4 * large_bond;
     terms->reward = 4 * large_bond;
+    terms->segment_period_s = 86400;
 }
 
 static void junk(struct game_terms *terms)
@@ -144,8 +146,19 @@ static void see_as_before(struct market *market, enum market_player player, wei 
     assert_true(now <= before && now + gas >= before);
 }
 
+/* A node tries a job before it enlists: here is where it finds it. */
+static const char *mirror_of_the_job(const char *name)
+{
+    const char *path = small_path(name);
+    uint64_t random = 1;
+
+    cheat_bundle_new(path, small_job_of_steps(STEPS, SEGMENT), CHEAT_NOT, 0, &random);
+    return path;
+}
+
 static void play(bool embedded, const char *name)
 {
+    const char *mirror = mirror_of_the_job(embedded ? "junk-run" : "junk-run-evm");
     struct job *job = small_job_of_steps(STEPS, SEGMENT);
     struct market_node node;
     struct market market;
@@ -159,7 +172,7 @@ static void play(bool embedded, const char *name)
         before[i] = market_money(&market, i);
     }
     large_bond = before[MARKET_VERIFIER] / 202; /* gas makes the purse smaller */
-    market_node_defaults(&node, &market, NULL);
+    market_node_defaults(&node, &market, mirror);
     node.options.entries = 1;
     node.options.policy = policy_default();
     market_node_open(&node);
