@@ -185,8 +185,8 @@ interface IRegistry {
     event Unseen(bytes32 indexed job, uint256 indexed index, uint256 place, address owner);
     /// @notice The keeper says that it has the states of the segment, and serves them.
     event Vouched(bytes32 indexed job, uint256 indexed index, bytes32 segment);
-    /// @notice A seat is paid: a right its fee, and where a void was decided, who said unseen a part of
-    /// its gas.
+    /// @notice A seat is paid: a right its fee, and where a void was decided, who said unseen a
+    /// part of its gas.
     event FeePaid(
         bytes32 indexed job, uint256 indexed index, uint256 place, address owner, uint256 amount
     );
@@ -247,11 +247,12 @@ interface IRegistry {
     /// @notice Puts back what a void burned, so that a solver may accept again.
     function resume(bytes32 job) external payable;
 
-    /// @notice Makes the next segment the last one. What the others would cost is owed to the client.
+    /// @notice Makes the next segment the last one. What the others would cost is owed to the
+    /// client.
     function stop(bytes32 job) external;
 
-    /// @notice Says that the states cannot be had. Also the keeper's move. The solver commits no more,
-    /// and what is not vouched and not yet through its claim time becomes void.
+    /// @notice Says that the states cannot be had. Also the keeper's move. The solver commits no
+    /// more, and what is not vouched and not yet through its claim time becomes void.
     function refuse(bytes32 job) external;
 
     ////////////////////////////////////////////////////////////////
@@ -279,21 +280,22 @@ interface IRegistry {
         external
         payable;
 
-    /// @notice Takes an entry's bond back: while no solver has the job, when it is closed, and of any
-    /// earlier generation. The last entry takes its number.
+    /// @notice Takes an entry's bond back: while no solver has the job, when it is closed, and of
+    /// any earlier generation. The last entry takes its number.
     function depart(bytes32 job, uint256 generation, uint256 entry) external;
 
     /// @notice Changes the address at which a party is found.
     function announce(bytes32 job, bytes calldata contact) external;
 
     /// @notice Fixes the seed of the next segment: whether it is covered, and by whom.
-    /// @param proof What the registry's seeds (ISeeds.sol) want to see: RLP of the header of the block
-    /// that the seed comes from, or nothing where it was fixed.
+    /// @param proof What the registry's seeds (ISeeds.sol) want to see: RLP of the header of the
+    /// block that the seed comes from, or nothing where it was fixed.
     function draw(bytes32 job, Segment calldata segment, bytes calldata proof) external;
 
     /// @notice Seals the verdict of a seat of the last round.
     /// @param segment Its hash.
-    /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is kept
+    /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is
+    /// kept
     function seal(bytes32 job, uint256 index, bytes32 segment, uint256 place, bytes32 seal)
         external;
 
@@ -317,8 +319,8 @@ interface IRegistry {
     //                      Moves of anybody                      //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Does whatever is due about a covered segment: notes a vouch, closes its round and opens
-    /// another, pays its leg or voids what is not final.
+    /// @notice Does whatever is due about a covered segment: notes a vouch, closes its round and
+    /// opens another, pays its leg or voids what is not final.
     /// @param vouch The keeper's signature over Vouch(job, segment's hash), or nothing.
     function settle(bytes32 job, Segment calldata segment, bytes calldata vouch) external;
 

@@ -79,8 +79,8 @@ contract Notary {
     //                          Vouches                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Did the keeper sign for the registry that asks: "I have start and end of this covered
-    /// segment, and serve them"? (EIP-712)
+    /// @notice Did the keeper sign for the registry that asks: "I have start and end of this
+    /// covered segment, and serve them"? (EIP-712)
     /// @param segment Its hash.
     function isVouch(address keeper, bytes32 job, bytes32 segment, bytes calldata signature)
         external

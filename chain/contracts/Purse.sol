@@ -13,8 +13,9 @@ interface IToken {
 
 /// @title Purse
 /// @notice All money of a registry: one currency, what comes in, what is owed, what was burned.
-/// @dev Money leaves by withdraw() alone. The chain's coin comes with a move, and is looked at where
-/// its turn is. A token is taken before anything else is looked at: its contract may call back.
+/// @dev Money leaves by withdraw() alone. The chain's coin comes with a move, and is looked at
+/// where its turn is. A token is taken before anything else is looked at: its contract may call
+/// back.
 abstract contract Purse is IRegistry {
     /// @notice The token that all amounts are in; zero: the chain's coin.
     address public immutable TOKEN;

@@ -9,13 +9,13 @@ import {Purse} from "./Purse.sol";
 
 /// @title Registry
 /// @notice Holds all money, jobs, segments, panels and verdicts.
-/// @dev Makes no call except to its token, to pay out at the end of withdraw(), and to ask its seeds
-/// and a keeper that is a contract, which can change nothing. The referee calls this contract, never
-/// the other way round. Every move checks first, in the order in which the code reads, and changes
-/// afterwards.
+/// @dev Makes no call except to its token, to pay out at the end of withdraw(), and to ask its
+/// seeds and a keeper that is a contract, which can change nothing. The referee calls this
+/// contract, never the other way round. Every move checks first, in the order in which the code
+/// reads, and changes afterwards.
 ///
-/// INVARIANT: the balance is at least all that is owed, held (escrows, pools, stakes, bonds, pots) and
-/// burned.
+/// INVARIANT: the balance is at least all that is owed, held (escrows, pools, stakes, bonds, pots)
+/// and burned.
 contract Registry is Panel {
     /// @notice The only account that may judge.
     address public immutable REFEREE;
@@ -337,8 +337,8 @@ contract Registry is Panel {
         else if (wasFull && job.refusedUntil == 0) job.due = _dueFromNow(job);
     }
 
-    /// @dev Nobody can prove whose fault it is: the price of what is not final, and of one segment more,
-    /// burns on both sides.
+    /// @dev Nobody can prove whose fault it is: the price of what is not final, and of one segment
+    /// more, burns on both sides.
     /// @param segment What decided it. Seats that did not see it get a part of their gas back.
     function _void(bytes32 key, Job storage job, Segment calldata segment, bytes32 hash) internal {
         uint256 count = uint256(job.committed) - job.finalized + 1;
@@ -460,7 +460,8 @@ contract Registry is Panel {
         emit Gone(key, segment.generation, number, entry.owner, 0);
     }
 
-    /// @notice The solver was proven wrong. What is not final is void, and costs the client nothing.
+    /// @notice The solver was proven wrong. What is not final is void, and costs the client
+    /// nothing.
     /// @return stake Now the referee's to share out.
     function convict(bytes32 key) external onlyReferee returns (uint256 stake) {
         Job storage job = _jobs[key];

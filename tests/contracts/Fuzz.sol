@@ -40,11 +40,11 @@ contract Oracle is IExaminer {
 
 /// @title Fuzz
 /// @notice Plays random moves against the contracts as deployed, and checks after each of them what
-/// the game promises. Each world is one job, from its opening until all money is paid out; every other
-/// one is played for a token.
+/// the game promises. Each world is one job, from its opening until all money is paid out; every
+/// other one is played for a token.
 /// @dev Player 0 is the client; 1 an honest solver, who is online; 2 an honest verifier, who is
-/// online; 6 a keeper, honest in some worlds; the others do anything. What the honest do follows each
-/// random move, and no time that passes at once is longer than a third of a period.
+/// online; 6 a keeper, honest in some worlds; the others do anything. What the honest do follows
+/// each random move, and no time that passes at once is longer than a third of a period.
 contract Fuzz {
     uint256 internal constant PLAYERS = 7;
     uint256 internal constant CLIENT = 0;
@@ -54,7 +54,7 @@ contract Fuzz {
     uint256 internal constant FORTUNE = 2 ** 60;
     uint256 internal constant PERIOD = 90; // of all terms, at least
     uint256 internal constant KINDS = 33;
-    uint256 internal constant ROUNDS = 14; // of a draw: 64 places, and at least nine at a time from the fifth
+    uint256 internal constant ROUNDS = 14; // of a draw, at most
 
     struct Committed {
         IRegistry.Segment segment;
@@ -266,7 +266,7 @@ contract Fuzz {
         drawn.dataRoot = _next();
         drawn.firstStateRoot = firstState;
         drawn.salt = ++salt;
-        drawn.steps = 1 + _below(12);
+        drawn.steps = 1 + _below(24);
         drawn.segmentSteps = 1 + _below(4);
         if (_isLong()) (drawn.steps, drawn.segmentSteps) = (70 + _below(50), 1);
         drawn.reward = reward;
@@ -480,13 +480,13 @@ contract Fuzz {
         if (!tally.covered || terms.seats == 0) return;
         if (time > began + terms.sealPeriod + terms.revealPeriod) return;
         for (uint256 place = tally.from; place < tally.to; place++) {
-            address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+            address owner = _ownerAt(commit, place);
             uint256 player = numberOf[owner] - 1;
-            if (player != VERIFIER && _below(8) != 0) continue;
+            if (player != VERIFIER && _below(4) != 0) continue;
             if (time <= began + terms.sealPeriod) {
                 Sealed memory what = Sealed(IRegistry.Verdict.Right, commit.lie, true);
                 if (commit.isLie) what.verdict = IRegistry.Verdict.False;
-                if (player != VERIFIER && _below(4) == 0) {
+                if (player != VERIFIER && _below(3) == 0) {
                     _unseen(player, number, place);
                     continue;
                 }
@@ -723,7 +723,7 @@ contract Fuzz {
         Draw memory tally = _drawOf(commit.hash);
         if (!tally.covered || terms.seats == 0) return false;
         uint256 place = tally.from + _below(tally.to - tally.from);
-        address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+        address owner = _ownerAt(commit, place);
         if (owner == address(players[VERIFIER])) return false;
         uint256 player = numberOf[owner] - 1;
         if (seals_) {
@@ -831,10 +831,13 @@ contract Fuzz {
 
     function _challenge(uint256 player, uint256 number) internal returns (bool) {
         Committed storage commit = commits[number];
-        uint256 place = _below(8);
         Draw memory tally = _drawOf(commit.hash);
         if (!tally.covered || terms.seats == 0) return false;
-        address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+        uint256 place = _below(8);
+        for (; place < tally.to; place++) {
+            if ((tally.places >> (4 * place)) & 15 == 2) break; // a right
+        }
+        address owner = _ownerAt(commit, place);
         bytes16 leaves = _leaves(owner, commit.hash, verdicts[commit.hash][place].isTrue);
         uint256 index = _below(2) == 0 ? 3 : _below(9);
         bytes32 subject = keccak256(abi.encode(bytes32("challenge"), commit.hash, place, index));
@@ -902,7 +905,9 @@ contract Fuzz {
                 )
             )
         ) return false;
-        if (!pays && !byToken && bond != terms.bond) _broken("bonds of outsiders rise", outsiders, 0);
+        if (!pays && !byToken && bond != terms.bond) {
+            _broken("bonds of outsiders rise", outsiders, 0);
+        }
         if (height <= sealed_.height || height > sealed_.height + 32) {
             _broken("a seal lives 32 blocks", height, sealed_.height);
         }
@@ -1061,17 +1066,15 @@ contract Fuzz {
         found.places = places;
     }
 
-    function _entryAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (uint256) {
-        return uint256(keccak256(abi.encode(_drawOf(hash).seed, place))) % panel;
-    }
-
-    function _ownerAt(bytes32 hash, uint256 panel, uint256 place)
+    function _ownerAt(Committed storage commit, uint256 place)
         internal
         view
         returns (address owner)
     {
-        uint256 generation = registry.jobs(job).generation;
-        (owner,) = registry.entries(job, generation, _entryAt(hash, panel, place));
+        IRegistry.Segment storage segment = commit.segment;
+        uint256 entry =
+            uint256(keccak256(abi.encode(_drawOf(commit.hash).seed, place))) % segment.panel;
+        (owner,) = registry.entries(job, segment.generation, entry);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -1220,7 +1223,11 @@ contract Fuzz {
             if (left == 0 || job_.ended) _broken("a last segment is stopped", left, 0);
         } else if (move == IRegistry.close.selector) {
             uint256 left = (job_.segments - job_.finalized) * terms.reward;
-            _equal("the rest is the client's", _clientGot(before), left - job_.missingEscrow + job_.pool);
+            _equal(
+                "the rest is the client's",
+                _clientGot(before),
+                left - job_.missingEscrow + job_.pool
+            );
             if (job_.phase != IRegistry.Phase.Open) _broken("a solver is not sent away", 0, 0);
         } else if (move == IRegistry.resume.selector) {
             _equal("the pool is whole", registry.jobs(job).pool, job_.pool + job_.missingPool);
@@ -1277,7 +1284,12 @@ contract Fuzz {
         } else if (now_.generation != before.job.generation) {
             return _checkVoid(before, draw, isLast);
         } else if (draw.round != before.draw.round) {
-            _within("after its round", time, before.draw.start + terms.sealPeriod + terms.revealPeriod, time);
+            _within(
+                "after its round",
+                time,
+                before.draw.start + terms.sealPeriod + terms.revealPeriod,
+                time
+            );
             uint256 unseen = draw.vouched ? 0 : draw.unseen;
             uint256 wanted = _wantedRights(isLast) + unseen;
             if (draw.rights >= wanted) _broken("no round where all is told", draw.rights, unseen);
@@ -1360,7 +1372,9 @@ contract Fuzz {
                 _within("claims may be opened first", time, job_.refusedUntil, time);
             } else {
                 _within("void after its claims", time, _waitEnd(draw), time);
-                if (unseen == 0 || draw.rights >= 2 * unseen) _broken("denied", draw.rights, unseen);
+                if (unseen == 0 || draw.rights >= 2 * unseen) {
+                    _broken("denied", draw.rights, unseen);
+                }
                 if (draw.rights >= _wantedRights(isLast) + unseen) _broken("denied", unseen, 0);
             }
         }
@@ -1369,7 +1383,8 @@ contract Fuzz {
         uint256 stake = terms.stake < price ? terms.stake : price;
         uint256 escrow = (job_.segments - job_.finalized) * terms.reward;
         if (escrow > stake) escrow = stake;
-        uint256 pool = stake - escrow + count * terms.seats * terms.fee * terms.coveragePpm / 1_000_000;
+        uint256 pool =
+            stake - escrow + count * terms.seats * terms.fee * terms.coveragePpm / 1_000_000;
         if (pool > job_.pool) pool = job_.pool;
         _equal("the escrow burns", now_.missingEscrow, escrow);
         _equal("the pool burns", now_.missingPool, pool);
@@ -1414,7 +1429,9 @@ contract Fuzz {
         _equal("a leg begins behind the last", draw.legStart, job_.legStart);
         _equal("the next leg", registry.jobs(job).legStart, index + 1);
         uint256 seats = _wantedRights(_word(data, 9) != 0 || index + 1 == job_.segments);
-        if (draw.drawn < seats && draw.to != 64) _broken("as many seats as rights", draw.drawn, seats);
+        if (draw.drawn < seats && draw.to != 64) {
+            _broken("as many seats as rights", draw.drawn, seats);
+        }
     }
 
     function _checkTrial(bytes4 move, bytes memory data, Before memory before) internal view {

@@ -36,6 +36,7 @@ enum {
     REGISTRY_SIZE_MOST = 23500,
     FAR_GAS_MOST = 25000,
     NEAR_PLACES = 12,
+    CALL_MAX = 1024,
 };
 
 struct world {
@@ -434,27 +435,52 @@ static void test_strangers_judge_nothing(void **state)
     tear_down(&world);
 }
 
-static void act(struct world *world, const struct address *contract, const struct game_move *move)
+/* A call of act() of a contract of the test, which makes the move. */
+static size_t write_act(uint8_t *outer, size_t room, const struct game_move *move)
 {
     uint8_t inner[GAME_MOVE_SIZE_MAX];
-    uint8_t outer[GAME_MOVE_SIZE_MAX + 128];
-    char data[2 * sizeof(outer) + 3];
-    char value[UINT256_HEX_SIZE];
-    struct uint256 wide = wei_to_uint256(move->value);
     struct abi_writer writer;
     size_t size;
     size_t place;
 
     game_move_encode(inner, &size, move);
-    abi_writer_init(&writer, outer, sizeof(outer));
+    abi_writer_init(&writer, outer, room);
     abi_put_selector(&writer, "act(bytes)");
     place = abi_put_offset(&writer);
     abi_set_offset(&writer, place, ABI_SELECTOR_SIZE);
     abi_put_blob(&writer, inner, size);
     assert_int_equal(abi_writer_finish(&writer), STATUS_OK);
-    hex_write(data, outer, writer.used, true);
+    return writer.used;
+}
+
+static void act(struct world *world, const struct address *contract, const struct game_move *move)
+{
+    uint8_t outer[GAME_MOVE_SIZE_MAX + 128];
+    char data[2 * sizeof(outer) + 3];
+    char value[UINT256_HEX_SIZE];
+    struct uint256 wide = wei_to_uint256(move->value);
+
+    hex_write(data, outer, write_act(outer, sizeof(outer), move), true);
     uint256_print_quantity(value, &wide);
     json_decref(anvil_send(world->rpc, EVE, contract, data, value));
+}
+
+/* What the contract says to a move of a contract of the test. */
+static enum game_refusal_kind refused_through(struct world *world, const struct address *contract,
+                                              const struct game_move *move)
+{
+    uint8_t data[GAME_MOVE_SIZE_MAX + 128];
+    uint8_t result[RPC_DATA_MAX];
+    struct game_refusal refused;
+    struct error error;
+    size_t data_size = write_act(data, sizeof(data), move);
+    size_t size;
+
+    assert_int_equal(evm_call(world->rpc, result, sizeof(result), &size, &world->accounts[EVE],
+                              contract, 0, data, data_size, &error),
+                     STATUS_REFUSED);
+    game_refusal_decode(&refused, result, size);
+    return refused.kind;
 }
 
 static bool stole(struct world *world, const struct address *thief)
@@ -504,6 +530,109 @@ static void test_reentrancy_pays_once(void **state)
     assert_int_equal(evm_balance(world.rpc, &balance, &thief, &error), STATUS_OK);
     assert_true(balance == game_escrow(&world.terms));
     assert_int_equal(refusal(&world, &thief, &move), GAME_NOTHING_OWED);
+    tear_down(&world);
+}
+
+static void put_wei(struct abi_writer *writer, wei amount)
+{
+    struct uint256 wide = wei_to_uint256(amount);
+
+    abi_put_uint256(writer, &wide);
+}
+
+static void tell_coin(struct world *world, const struct address *coin, struct abi_writer *writer)
+{
+    char data[2 * CALL_MAX + 3];
+
+    assert_int_equal(abi_writer_finish(writer), STATUS_OK);
+    hex_write(data, writer->bytes, writer->used, true);
+    json_decref(anvil_send(world->rpc, EVE, coin, data, "0x0"));
+}
+
+/* The coin has a balance for the thief, and lets the registry take it. */
+static void give_coins(struct world *world, const struct address *coin, const struct address *thief)
+{
+    uint8_t call[CALL_MAX];
+    char data[2 * CALL_MAX + 3];
+    char from[ADDRESS_TEXT_SIZE];
+    char to[ADDRESS_TEXT_SIZE];
+    struct abi_writer writer;
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "mint(address,uint256)");
+    abi_put_address(&writer, thief);
+    put_wei(&writer, 1000 * WEI_PER_ETHER);
+    tell_coin(world, coin, &writer);
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "approve(address,uint256)");
+    abi_put_address(&writer, &world->registry);
+    put_wei(&writer, 1000 * WEI_PER_ETHER);
+    hex_write(data, call, writer.used, true);
+    address_print(from, thief);
+    address_print(to, coin);
+    json_decref(anvil_call(world->rpc, "anvil_impersonateAccount", json_pack("[s]", from)));
+    json_decref(anvil_call(world->rpc, "anvil_setBalance",
+                           json_pack("[s, s]", from, "0xde0b6b3a7640000"))); /* its gas */
+    json_decref(anvil_call(world->rpc, "eth_sendTransaction",
+                           json_pack("[{s:s, s:s, s:s}]", "from", from, "to", to, "data", data)));
+}
+
+/* The coin calls the payer back before it moves, and the payer makes that move. */
+static void call_back(struct world *world, const struct address *coin, const struct game_move *move)
+{
+    uint8_t call[CALL_MAX];
+    uint8_t inner[GAME_MOVE_SIZE_MAX + 128];
+    struct abi_writer writer;
+    size_t place;
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "behave(bool,bool,uint256,bytes)");
+    abi_put_u64(&writer, false);
+    abi_put_u64(&writer, false);
+    abi_put_u64(&writer, 0);
+    place = abi_put_offset(&writer);
+    abi_set_offset(&writer, place, ABI_SELECTOR_SIZE);
+    abi_put_blob(&writer, inner, write_act(inner, sizeof(inner), move));
+    tell_coin(world, coin, &writer);
+}
+
+/* Client and solver in one, the thief closes its job while the token takes the stake for it. */
+static void test_a_token_that_calls_back_robs_nobody(void **state)
+{
+    struct address partners[3];
+    struct address coin;
+    struct address thief;
+    struct game_move move;
+    struct world world;
+
+    (void)state;
+    set_up(&world);
+    open_and_accept(&world, 1); /* for its terms */
+    coin = anvil_deploy(world.rpc, 0, COIN_CODE, NULL, "0x0");
+    partners[0] = world.accounts[REFEREE];
+    partners[1] = anvil_deploy_seeds(world.rpc, 0);
+    partners[2] = coin;
+    world.registry = anvil_deploy_with(world.rpc, 0, REGISTRY_CODE, partners, 3, "0x0");
+    world.place = anvil_place(world.rpc, &world.registry);
+    thief = anvil_deploy(world.rpc, 0, THIEF_CODE, &world.registry, "0x0");
+    give_coins(&world, &coin, &thief);
+
+    move = about(GAME_OPEN, NULL);
+    move.terms = world.terms;
+    move.terms.seats = 0; /* so nobody has to wait for a panel */
+    move.terms.coverage_ppm = 0;
+    move.terms.panel_least = 0;
+    act(&world, &thief, &move);
+    world.job = game_job_key(&world.place, &thief, &world.terms.job_id, move.terms.salt);
+    move = about(GAME_CLOSE, &world.job);
+    call_back(&world, &coin, &move);
+    move = about(GAME_ACCEPT, &world.job);
+    assert_int_equal(refused_through(&world, &thief, &move), GAME_WRONG_PHASE);
+    move = about(GAME_ANNOUNCE, &world.job); /* and nothing is wrong with another one */
+    call_back(&world, &coin, &move);
+    move = about(GAME_ACCEPT, &world.job);
+    act(&world, &thief, &move);
     tear_down(&world);
 }
 
@@ -870,6 +999,7 @@ int main(void)
         cmocka_unit_test(test_a_verdict_cannot_be_copied),
         cmocka_unit_test(test_strangers_judge_nothing),
         cmocka_unit_test(test_reentrancy_pays_once),
+        cmocka_unit_test(test_a_token_that_calls_back_robs_nobody),
         cmocka_unit_test(test_a_target_that_takes_no_money_loses_none),
         cmocka_unit_test(test_dust_and_absurd_terms_are_refused),
         cmocka_unit_test(test_every_move_costs_what_is_documented_and_no_money_stays),
