@@ -55,7 +55,7 @@ def an_hour_needs_a_measurement():
     assert "measured" in refusal["message"] and "prover probe" in refusal["advice"], refusal
     measure("a.job", 500 * 10 ** 9)  # 36 steps of 500 s: five hours
     open_job("a.job", "--reward", "2eth", "--per-hour")
-    job = listed()[0]
+    job = listed("--price", "0eth")[0]
     assert int(job["terms"]["reward_wei"]) == 10 * ETHER // SEGMENTS, job
     assert int(job["hour_wei"]) == 10 * ETHER // SEGMENTS * 3600 // 1500, job
     assert open_job("b.job", "--reward", "1eth", "--per-hour", "--per-million-tokens", wanted=3)

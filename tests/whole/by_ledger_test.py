@@ -44,8 +44,7 @@ def test_a_job_is_played_by_the_ledgers_address_alone():
     with Town(["client", "solver", "verifier"]) as here:
         job = here.new_job("text.job")
         url = serve_job(here, job)
-        key = here.open_job(job, "--contact", url, "--held", "0.2", "--delivery-period",
-                            "%ds" % PERIOD_S)
+        key = here.open_job(job, "--contact", url)
         solver = here.start("solver", "prover", "run", key, "--bundle", here.path("solver.run"),
                             "--threads", "1", "--poll", "1s", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "committed", key)
@@ -56,12 +55,8 @@ def test_a_job_is_played_by_the_ledgers_address_alone():
         here.until_count_at_least(3, "revealed", key)
         here.pass_time(3 * PERIOD_S + 10)
         here.until_count(1, "closed", key)
-        waits = here.ask("client", "job", "collect", key)["waits_for"]
-        assert waits["for"] == "delivery" and "0.6 eth are held for" in waits["text"], waits
-        assert "ask-panel" not in waits["text"], "a panel of one entry cannot deny"
-        here.ask("client", "job", "ask-panel", key, wanted=1)
         done = here.ask("client", "job", "fetch", key, "--out", here.path("model"))
-        assert done["acknowledged"] and done["step"] == 12, done
+        assert done["final"] and done["step"] == 12, done
         assert node.stop() == 0, node.said()
         solver.kill()
 
@@ -159,16 +154,14 @@ def test_a_solver_that_nobody_can_call_pushes():
         here.pass_time(3 * PERIOD_S + 10)
         here.until_count(1, "closed", key)
         solver.kill()
-        here.run("client", "job", "fetch", key, "--out", here.path("early"), "--no-acknowledge",
-                 wanted=2)
+        here.run("client", "job", "fetch", key, "--out", here.path("early"), wanted=2)
         with open(here.path("wrong"), "w", encoding="ascii") as file:
             file.write("another token of some length\n")
         push = ("prover", "publish", here.path("solver.run"), "--push", url, "--push-token")
         here.run("solver", *push, here.path("wrong"), wanted=1)
         assert here.ask("solver", *push, here.path("token"))["written"] > 0
         assert here.ask("solver", *push, here.path("token"))["written"] == 0
-        done = here.ask("client", "job", "fetch", key, "--out", here.path("early"),
-                        "--no-acknowledge")
+        done = here.ask("client", "job", "fetch", key, "--out", here.path("early"))
         assert done["step"] == 12, done
 
 
