@@ -19,7 +19,7 @@
 enum {
     CALLS_FULL = 10000000,
     CALLS_SHARE = 40000,
-    CALLS_OF_A_HISTORY = 200,
+    CALLS_OF_A_HISTORY = 240,
     TOLD = 250000,      /* calls from one line of progress to the next */
     ENDS_PERCENT = 2,   /* of the states that are reached: ended, to see that they can be */
     ROUNDS_MAX = 12,    /* of a draw: 64 places, 1 1 1 1 4 8 9 9 ... of them */
@@ -30,6 +30,7 @@ enum {
 struct played {
     struct history history;
     uint32_t events_of[GAME_EVENT_KINDS];
+    uint32_t most_open; /* segments of a job */
 };
 
 static void learn(void *context, const struct game_event *event)
@@ -63,7 +64,8 @@ static void check_money(struct history *history)
     assert_true(sum == twins->paid_in - twins->paid_out);
 }
 
-static void check_job(struct history *history, const struct hash32 *key)
+/* Returns how many of its segments are open. */
+static uint32_t check_job(struct history *history, const struct hash32 *key)
 {
     struct local_job job;
 
@@ -81,6 +83,7 @@ static void check_job(struct history *history, const struct hash32 *key)
         assert_int_equal(job.open_claims, 0);
         assert_int_equal(job.refused_until_s, 0);
     }
+    return job.committed - job.finalized;
 }
 
 /* ---- ends ------------------------------------------------------------------------- */
@@ -270,8 +273,10 @@ static uint32_t made(const struct twins *twins)
     return sum;
 }
 
-static void play_history(struct history *history)
+static void play_history(struct played *played)
 {
+    struct history *history = &played->history;
+
     history_begin(history);
     for (uint32_t i = 0; i < CALLS_OF_A_HISTORY; i++) {
         struct game_move move;
@@ -280,7 +285,9 @@ static void play_history(struct history *history)
         if (twins_play(&history->twins, &move, player).done) {
             check_money(history);
             for (uint32_t k = 0; k < history->job_count; k++) {
-                check_job(history, &history->jobs[k]);
+                uint32_t open = check_job(history, &history->jobs[k]);
+
+                played->most_open = open > played->most_open ? open : played->most_open;
             }
         }
         if (test_random_below(&history->random, 100) < ENDS_PERCENT) {
@@ -329,18 +336,20 @@ static void test_random_moves_break_no_promise(void **state)
         twins_new_store(twins);
         twins->now_s = 1000000 + 10000 * i;
         twins->height = 1000 + 1000 * i;
-        play_history(&played->history);
+        play_history(played);
         if (made(twins) / TOLD > told) {
             told = made(twins) / TOLD;
             print_message("%u calls\n", made(twins));
         }
     }
     show(played);
+    print_message("at most %u segments open\n", played->most_open);
     for (int i = 0; i < GAME_EVENT_KINDS; i++) {
         /* A handful of histories need not meet the rare ones. */
         assert_true(wanted < CALLS_SHARE || played->events_of[i] > 0 ||
                     needs_a_trace((enum game_event_kind)i));
     }
+    assert_true(wanted < CALLS_SHARE || played->most_open == GAME_OPEN_MAX);
     twins_close(twins);
     history_release(&played->history);
     free(played);

@@ -101,6 +101,9 @@ static struct game_terms some_terms(struct history *history)
     terms.salt = chance(history, 97) ? history->next_salt++ : history->next_salt - 1;
     terms.segment_steps = 1 + below(history, HISTORY_STEPS);
     terms.steps = 1 + below(history, (chance(history, 60) ? 3 : 40) * terms.segment_steps);
+    if (history->runs_ahead) {
+        terms.steps += 2 * GAME_OPEN_MAX * terms.segment_steps;
+    }
     return terms;
 }
 
@@ -157,7 +160,8 @@ static void choose_job(struct history *history, struct game_move *move, struct l
 {
     memset(job, 0, sizeof(*job));
     for (uint32_t tries = 0; tries < 3 && history->job_count > 0; tries++) {
-        uint32_t at = below(history, history->job_count);
+        bool first = history->runs_ahead && chance(history, 90);
+        uint32_t at = first ? 0 : below(history, history->job_count);
 
         move->key = history->jobs[at];
         *job = history->states[at];
@@ -696,7 +700,7 @@ static void commit_move(struct history *history, struct game_move *move,
 
     move->kind = GAME_COMMIT;
     move->index = job->committed + (chance(history, 3) ? 1 : 0);
-    move->diverged = chance(history, 8);
+    move->diverged = chance(history, history->runs_ahead ? 0 : 8);
     steps = job->committed >= job->segments ? 1 : steps;
     steps = move->diverged ? 1 + below(history, steps) : steps;
     steps = steps < HISTORY_STEPS ? steps : HISTORY_STEPS;
@@ -727,7 +731,7 @@ static uint32_t solver_move(struct history *history, struct game_move *move,
         }
         return player;
     }
-    if (kind < 88) {
+    if (kind < (history->runs_ahead ? 99 : 88)) {
         commit_move(history, move, job);
         return chance(history, 97) ? player_of(history, &job->solver)
                                    : below(history, TWINS_PLAYERS);
@@ -773,7 +777,7 @@ static uint32_t work_move(struct history *history, struct game_move *move,
 {
     const bool open = job->phase == GAME_PHASE_OPEN;
 
-    if (job->barred ? chance(history, 90) : chance(history, open ? 3 : 10)) {
+    if (job->barred ? chance(history, 90) : chance(history, open || history->runs_ahead ? 3 : 10)) {
         return client_move(history, move, job);
     }
     if (open && job->entries < job->terms.panel_least && chance(history, 80)) {
@@ -831,7 +835,7 @@ uint32_t history_choose(struct history *history, struct game_move *move)
     choose_job(history, move, &job);
     if (history->job_count < HISTORY_JOBS || kind < 1 || a_job_is_over(history)) {
         player = open_move(history, move);
-    } else if (kind < 22 || (is_idle(&job) && kind < 80)) {
+    } else if (kind < 22 || (is_idle(&job) && kind < 80) || (history->runs_ahead && kind < 85)) {
         player = work_move(history, move, &job);
     } else if (kind < 28) {
         player = panel_move(history, move, &job, 40);
@@ -899,7 +903,8 @@ void history_begin(struct history *history)
     history->claim_count = 0;
     history->seal_count = 0;
     history->patience = 20 + 15 * below(history, 6);
-    history->hostility = chance(history, 50) ? 6 : 40;
+    history->runs_ahead = chance(history, 10);
+    history->hostility = history->runs_ahead ? 0 : chance(history, 50) ? 6 : 40;
     for (uint32_t i = 0; i < HISTORY_JOBS; i++) {
         struct game_move move = {.kind = GAME_OPEN};
 

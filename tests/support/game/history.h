@@ -52,6 +52,7 @@ struct history {
     uint32_t seal_count;
     uint32_t patience;     /* of how many in a hundred verdicts are right */
     uint32_t hostility;    /* how many in a hundred moves are about claims */
+    bool runs_ahead;       /* the solver does, until as many segments are open as may be */
     struct signer *keeper; /* of most jobs; it makes no moves */
     /* What the move borrows. */
     struct digest roots[HISTORY_STEPS + 1];
