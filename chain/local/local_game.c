@@ -1,7 +1,6 @@
 /* local_game.c - see local_game.h: the moves of client and solver. */
 #include "chain/local/local_game.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "chain/local/local_rules.h"

@@ -1,5 +1,4 @@
 /* local_panel.c - the panel of a job: entries, draws, rounds and verdicts. See local_game.h. */
-#include <assert.h>
 #include <string.h>
 
 #include "chain/local/local_rules.h"
