@@ -550,6 +550,34 @@ static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint
     return evm_seeds_fixed(&evm->seeds, evm->rpc, source, height, time_s, error);
 }
 
+/* Whatever else the contract does is no approval. */
+static enum status get_signed(void *self, const struct address *contract, const struct hash32 *hash,
+                              const struct game_bytes *signature, struct error *error)
+{
+    uint8_t call[ABI_SELECTOR_SIZE + 3 * ABI_WORD_SIZE + GAME_VOUCH_MAX];
+    struct evm *evm = self;
+    struct hash32 approval = {{0}}; /* the selector itself */
+    struct hash32 word;
+    struct abi_writer writer;
+    enum status status;
+
+    assert(signature->size <= GAME_VOUCH_MAX);
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "isValidSignature(bytes32,bytes)");
+    abi_put_hash(&writer, hash);
+    abi_set_offset(&writer, abi_put_offset(&writer), ABI_SELECTOR_SIZE);
+    abi_put_blob(&writer, signature->bytes, signature->size);
+    memcpy(approval.bytes, call, ABI_SELECTOR_SIZE);
+    status = evm_word(evm->rpc, &word, contract, call, writer.used, error);
+    if (status != STATUS_OK && status != STATUS_REFUSED && status != STATUS_BAD_FORMAT &&
+        status != STATUS_OVER_LIMIT) {
+        return status;
+    }
+    return status == STATUS_OK && hash32_equal(&word, &approval)
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the contract has not signed that");
+}
+
 /* ---- opening ------------------------------------------------------------------ */
 
 static void close_evm(void *self)
@@ -576,6 +604,7 @@ static const struct ledger_backend backend = {
     .get_gas_price = get_gas_price,
     .get_clock = get_clock,
     .get_fixed = get_fixed,
+    .get_signed = get_signed,
     .reopened = count_reopened,
     .endpoints = list_endpoints,
 };

@@ -232,6 +232,11 @@ MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clo
 MUST_CHECK enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
                                         uint64_t time_s, struct error *error);
 
+/* Does a contract say that it has signed the hash (ERC-1271)? STATUS_REFUSED: no. */
+MUST_CHECK enum status ledger_get_signed(struct ledger *ledger, const struct address *contract,
+                                         const struct hash32 *hash,
+                                         const struct game_bytes *signature, struct error *error);
+
 /* ---- the calls, typed ----------------------------------------------------------- */
 
 /* What borrowed bytes and hashes a move has is read before the call returns. */

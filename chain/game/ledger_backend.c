@@ -254,6 +254,15 @@ enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t h
     return ledger->backend->get_fixed(ledger->self, source, height, time_s, error);
 }
 
+enum status ledger_get_signed(struct ledger *ledger, const struct address *contract,
+                              const struct hash32 *hash, const struct game_bytes *signature,
+                              struct error *error)
+{
+    return ledger->backend->get_signed == NULL
+               ? error_set(error, STATUS_REFUSED, "this ledger has no contracts")
+               : ledger->backend->get_signed(ledger->self, contract, hash, signature, error);
+}
+
 uint64_t ledger_age_s(const struct ledger_clock *clock)
 {
     uint64_t now_s = (uint64_t)time(NULL);

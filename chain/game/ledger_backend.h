@@ -28,6 +28,9 @@ struct ledger_backend {
     enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
     enum status (*get_fixed)(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
                              struct error *error);
+    /* NULL: there are no contracts. */
+    enum status (*get_signed)(void *self, const struct address *contract, const struct hash32 *hash,
+                              const struct game_bytes *signature, struct error *error);
     /* NULL: none ever. */
     enum status (*reopened)(void *self, uint64_t *count, struct error *error);
     /* NULL: there are none. */
