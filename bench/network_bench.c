@@ -33,8 +33,8 @@ static bool play_at(struct network *network, struct network_gain *gain, uint64_t
     return network_is_sound(network) && (play->may_gain || !network_gains(gain));
 }
 
-/* The most that a play gains, or the least that it loses, in all settings: where it seemed so, it is
- * played again, and more often. */
+/* The most that a play gains, or the least that it loses, in all settings: where it seemed so, it
+ * is played again, and more often. */
 static bool play_grid(double *most, const struct network_play *play)
 {
     struct network_setting best = {.class = NULL};

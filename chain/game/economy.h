@@ -40,8 +40,8 @@ double economy_leg(double coverage);
 
 /*
  * How many segments are committed and not final, on average, where computing one takes segment_s
- * and wait_s (seal, reveal and claim period) pass behind a covered one. At most `ahead`, as far as a
- * leg allows.
+ * and wait_s (seal, reveal and claim period) pass behind a covered one. At most `ahead`, as far as
+ * a leg allows.
  */
 double economy_open_segments(double coverage, double segment_s, double wait_s, double ahead);
 

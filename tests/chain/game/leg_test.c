@@ -2,8 +2,8 @@
  * Goal: the rules of a leg are those of docs/PROTOCOL.md; by them nobody gains by an attack, and
  * nobody honest is driven into a loss.
  * Method: the functions by hand; then a small version of bench/network_bench.c: every attack in
- * settings of the grid, a rival against a keeper, solvers that are killed or kept waiting. Checks of
- * the checker: what must gain does, and so does a liar that nobody looks at.
+ * settings of the grid, a rival against a keeper, solvers that are killed or kept waiting. Checks
+ * of the checker: what must gain does, and so does a liar that nobody looks at.
  */
 #include <string.h>
 
@@ -170,7 +170,7 @@ static void test_no_attack_gains(void **state)
 }
 
 /* It saves the work of a replay, and nobody can convict it. */
-static void test_trusting_gains(void **state)
+static void test_trusting_verifiers_gain(void **state)
 {
     const struct network_setting setting = {&network_classes[1], 100, 600, 12, 0.33, false};
     struct network network;
@@ -251,7 +251,7 @@ int main(void)
         cmocka_unit_test(test_a_leg_has_sixteen_segments_at_most),
         cmocka_unit_test(test_a_right_of_a_later_round_gets_seven_eighths),
         cmocka_unit_test(test_no_attack_gains),
-        cmocka_unit_test(test_trusting_gains),
+        cmocka_unit_test(test_trusting_verifiers_gain),
         cmocka_unit_test(test_a_liar_that_owns_the_panel_gains),
         cmocka_unit_test(test_a_rival_voids_nothing_that_is_vouched),
         cmocka_unit_test(test_a_killed_solver_costs_the_client_little),

@@ -122,8 +122,8 @@ void network_init(struct network *network, const struct network_terms *terms, ui
  * that a leg is void, the client puts back what burned, five times at most. */
 void network_play(struct network *network);
 
-/* What the attacker had more than honest conduct in the same seats and segments, for a job, in costs
- * of a segment. */
+/* What the attacker had more than honest conduct in the same seats and segments, for a job, in
+ * costs of a segment. */
 double network_advantage(const struct network *network);
 
 /* What an honest solver earns with a final segment, an honest verifier with a seat; NAN: none. */
