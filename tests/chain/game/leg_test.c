@@ -5,8 +5,11 @@
  * settings of the grid, a rival against a keeper, solvers that are killed or kept waiting. Checks
  * of the checker: what must gain does, and so does a liar that nobody looks at.
  */
+#include <math.h>
 #include <string.h>
 
+#include "chain/game/economy.h"
+#include "tests/support/network/network_leg.h"
 #include "tests/support/network/network_plays.h"
 #include "tests/support/test.h"
 
@@ -169,6 +172,62 @@ static void test_no_attack_gains(void **state)
     }
 }
 
+static struct hash32 random_seed(uint64_t *random)
+{
+    struct hash32 seed;
+
+    for (size_t i = 0; i < sizeof(seed.bytes); i++) {
+        seed.bytes[i] = (uint8_t)test_random(random);
+    }
+    return seed;
+}
+
+/* How often a panel passes a false segment: places of seeds, against draws without replacement. */
+static double passed_share(const struct network_setting *setting, bool served, uint64_t legs)
+{
+    const struct network_terms terms = network_terms_of(play_named("lazy: all false"), setting);
+    struct network network;
+    uint64_t random = SEED;
+    uint64_t passed = 0;
+
+    network_init(&network, &terms, SEED);
+    for (uint64_t i = 0; i < legs; i++) {
+        struct network_leg leg = {.wanted = terms.game.seats,
+                                  .seed = random_seed(&random),
+                                  .attacks = true,
+                                  .is_false = true,
+                                  .serves_seats = served};
+
+        network_leg_play(&network, &leg);
+        passed += leg.is_final && leg.alarm_s == NETWORK_NEVER;
+    }
+    return (double)passed / (double)legs;
+}
+
+static void test_lies_pass_as_often_as_the_closed_form_says(void **state)
+{
+    static const double shares[] = {0.25, 0.45, 0.6};
+    static const uint32_t panels[] = {12, 24, 100};
+    uint64_t legs = test_share(200000, 10000);
+
+    (void)state;
+    for (size_t i = 0; i < 9; i++) {
+        const struct network_setting setting = {
+            &network_classes[i % 2 + 1], 100, 600, panels[i % 3], shares[i / 3], false};
+        uint32_t partners = (uint32_t)(setting.share * setting.panel);
+        const struct economy economy = {.seats = 2, .panel = setting.panel};
+
+        for (int served = 0; served < 2; served++) {
+            double wanted = economy_passes(&economy, (double)partners / setting.panel, served > 0);
+            double got = passed_share(&setting, served > 0, legs);
+
+            if (fabs(got - wanted) > 5.0 * sqrt(wanted * (1.0 - wanted) / (double)legs) + 1e-4) {
+                fail_msg("%u of %u pass %g, wanted %g", partners, setting.panel, got, wanted);
+            }
+        }
+    }
+}
+
 /* It saves the work of a replay, and nobody can convict it. */
 static void test_trusting_verifiers_gain(void **state)
 {
@@ -251,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_a_leg_has_sixteen_segments_at_most),
         cmocka_unit_test(test_a_right_of_a_later_round_gets_seven_eighths),
         cmocka_unit_test(test_no_attack_gains),
+        cmocka_unit_test(test_lies_pass_as_often_as_the_closed_form_says),
         cmocka_unit_test(test_trusting_verifiers_gain),
         cmocka_unit_test(test_a_liar_that_owns_the_panel_gains),
         cmocka_unit_test(test_a_rival_voids_nothing_that_is_vouched),
