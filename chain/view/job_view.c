@@ -144,7 +144,7 @@ static void take_alert(struct job_standing *standing, const struct job_record *r
     char text[TERMS_AMOUNT_SIZE > TERMS_TIME_SIZE ? TERMS_AMOUNT_SIZE : TERMS_TIME_SIZE];
 
     standing->alert[0] = '\0';
-    if (record->barred) {
+    if (record->barred && record->phase == GAME_PHASE_OPEN) {
         terms_amount(text, standing->missing);
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "the job is barred: %s burned, which its client puts back to go on", text);
