@@ -237,13 +237,6 @@ double economy_open_segments(double coverage, double segment_s, double wait_s, d
     return fmin(waiting + (leg + 1.0) / 2.0, fmax(ahead, GAME_LEG_MAX));
 }
 
-double economy_burned(const struct economy *economy, double open_segments)
-{
-    double seats = economy->seats * economy->fee * economy->coverage;
-
-    return (open_segments + 1.0) * (economy->reward + seats);
-}
-
 double economy_verifying(const struct economy *economy)
 {
     double rest = economy->segments > 1.0 ? 1.0 - 1.0 / economy->segments : 0.0;

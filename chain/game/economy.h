@@ -1,6 +1,6 @@
 /*
- * economy.h - what verifying costs a client, what a seat earns, what a void burns, and what a cheat
- * may expect: closed forms for `job open` and `verifier plan`.
+ * economy.h - what verifying costs a client, what a seat earns, and what a cheat may expect: closed
+ * forms for `job open` and `verifier plan`.
  *
  * This is advice for people: binary64, and never part of the game. docs/ECONOMICS.md derives the
  * formulas; `make bench NAME=network` plays them. Amounts are in any one unit.
@@ -44,10 +44,6 @@ double economy_leg(double coverage);
  * a leg allows.
  */
 double economy_open_segments(double coverage, double segment_s, double wait_s, double ahead);
-
-/* What the client loses, where that many open segments become void: their price, and that of one
- * more. The solver loses the rewards of as many from its stake. */
-double economy_burned(const struct economy *economy, double open_segments);
 
 /* A false segment of a solver, where a share of the panel says what the solver wants. */
 struct economy_cheat {

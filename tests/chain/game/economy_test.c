@@ -307,15 +307,6 @@ static void test_open_segments_follow_from_the_periods(void **state)
     assert_near(economy_open_segments(0.2, 1, 6 * 3600, 2), GAME_LEG_MAX, 0);
 }
 
-static void test_a_void_burns_the_price_of_what_is_open_and_of_one_more(void **state)
-{
-    const struct economy economy = {.reward = 1.3, .fee = 1.3, .seats = 2, .coverage = 0.5};
-
-    (void)state;
-    assert_near(economy_burned(&economy, 0), 2.6, 1e-12);
-    assert_near(economy_burned(&economy, GAME_OPEN_MAX), 65 * 2.6, 1e-12);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,7 +319,6 @@ int main(void)
         cmocka_unit_test(test_nothing_that_is_hidden_passes_a_keeper),
         cmocka_unit_test(test_a_leg_ends_with_a_covered_segment_or_the_sixteenth),
         cmocka_unit_test(test_open_segments_follow_from_the_periods),
-        cmocka_unit_test(test_a_void_burns_the_price_of_what_is_open_and_of_one_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
