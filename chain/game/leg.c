@@ -69,7 +69,7 @@ struct leg_void leg_void(const struct game_terms *terms, wei pool, uint32_t open
     wei fees = burned.priced * (wei)terms->seats * terms->fee * terms->coverage_ppm / GAME_PPM;
     wei match;
 
-    burned.stake = less_wei(terms->stake, burned.priced * terms->reward);
+    burned.stake = game_void_price(terms, open);
     burned.escrow = less_wei(burned.stake, left * terms->reward);
     match = less_wei(pool, burned.stake - burned.escrow);
     burned.pool = match + less_wei(pool - match, fees);
