@@ -49,7 +49,7 @@ def test_a_job_is_played_by_the_ledgers_address_alone():
                             "--threads", "1", "--poll", "1s", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "committed", key)
         node = here.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
-                          "--withdraw-at", "1", "--entries", "1")
+                          "--withdraw-at", "1", "--entries", "1", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "sealed a verdict", key)
         here.pass_time(PERIOD_S + 10)
         here.until_count_at_least(3, "revealed", key)
@@ -98,7 +98,8 @@ def test_a_solvers_node_gets_a_given_first_state():
         here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", town.DATA,
                  "--folder", here.path("none"), wanted=1)
         plain = serve_job(here, job)
-        key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S))
+        key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S),
+                            panel=())
         os.makedirs(here.path("locks"))
         place = "127.0.0.1:%d" % town.free_port()
 
@@ -125,6 +126,7 @@ def test_a_solvers_node_gets_a_given_first_state():
         url = serve_job(here, job, "--first-state", state)
         here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
                  "--folder", here.path("served"), "--at", "256.0.0.1:1", wanted=3)
+        here.enlist("verifier", key, "--mirror", url)
         node = start("--jobs", job, "--data", town.DATA, "--mirror", url)
         here.until_count_at_least(3, "committed", key)
         assert here.count("accepted", key, "solver") == 1

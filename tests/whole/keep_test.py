@@ -196,7 +196,7 @@ def a_smaller_bound_leaves_the_model(here, node, size):
     assert node.stop() == 0, node.said()
     small = here.verifier("--mode", "observe", "--keep-bytes", str(size * 3 // 2), "--serve",
                           "127.0.0.1:0", who="auditor")
-    here.until(lambda: keeps(here, "auditor").startswith("1 end states"), "the others go")
+    here.until(lambda: keeps(here, "auditor").startswith("1 states"), "the others go")
     see_right(here, store_of(here, "auditor"), ENDS[2:])
     place_of(here, small)
     return small
@@ -219,7 +219,7 @@ def a_panel_outlives_the_solver(on_chain):
         here.pass_time(2 * PERIOD_S + 10)
         here.until_count(1, "closed", key)
         for who in ("verifier", "auditor"):
-            here.until(lambda who=who: keeps(here, who).startswith("3 end states"), who + " keeps")
+            here.until(lambda who=who: keeps(here, who).startswith("3 states"), who + " keeps")
         solver.kill()
         cites_the_ledger(here, key, here.path("solver.run"))
         cites_another_run(here, key, job)

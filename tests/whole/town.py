@@ -255,9 +255,9 @@ class Town:
         os.makedirs(folder, exist_ok=True)
         shutil.copy(job, os.path.join(folder, "job"))
 
-    def enlist(self, who, key):
+    def enlist(self, who, key, *more):
         """By the node itself, which then ends."""
-        node = self.verifier("--mirror", self.path("tree"), "--entries", "1", who=who)
+        node = self.verifier("--mirror", self.path("tree"), "--entries", "1", *more, who=who)
         self.until(lambda: self.count("enlisted", key, who) > 0, "%s enlists" % who)
         assert node.stop() == 0, node.said()
 
