@@ -100,6 +100,11 @@ def test_a_solvers_node_gets_a_given_first_state():
         plain = serve_job(here, job)
         key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S),
                             panel=())
+        whole = here.start("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
+                           "--at", "127.0.0.1:0", "--folder", here.path("whole"), "--json")
+        here.until(lambda: '"serving"' in whole.said(), "the client serves all of it")
+        here.enlist("verifier", key, "--mirror", json.loads(whole.said())["serving"])
+        whole.kill()
         os.makedirs(here.path("locks"))
         place = "127.0.0.1:%d" % town.free_port()
 
@@ -126,7 +131,6 @@ def test_a_solvers_node_gets_a_given_first_state():
         url = serve_job(here, job, "--first-state", state)
         here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
                  "--folder", here.path("served"), "--at", "256.0.0.1:1", wanted=3)
-        here.enlist("verifier", key, "--mirror", url)
         node = start("--jobs", job, "--data", town.DATA, "--mirror", url)
         here.until_count_at_least(3, "committed", key)
         assert here.count("accepted", key, "solver") == 1

@@ -232,7 +232,8 @@ def a_panel_outlives_the_solver(on_chain):
         done = fetch(here, key, "model", "--with-optimizer")
         assert done["final"] and done["step"] == 12, done
         assert read(done["file"]) == read(here.path("truth/%s.safetensors" % ENDS[2]))
-        assert [one["url"] for one in done["mirrors"]] == [place_of(here, nodes[0])], done
+        gave = [one["url"] for one in done["mirrors"] if one["bytes"] > 0]
+        assert gave == [place_of(here, nodes[0])], done
         done = fetch(here, key, "other", "--with-optimizer", "--mirror",
                      place_of(here, nodes[1]))
         assert read(done["file"]) == read(here.path("truth/%s.safetensors" % ENDS[2]))
