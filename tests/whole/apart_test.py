@@ -54,7 +54,7 @@ def a_game_is_played_by_machines_that_share_the_ledger_alone():
                    "1", "--poll", "1s", "--serve", place, "--contact", "http://" + place)
         town.until_count_at_least(3, "committed", key)
         node = town.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
-                          "--withdraw-at", "1", "--entries", "1")
+                          "--withdraw-at", "1", "--entries", "1", "--serve", address("verifier") + ":7571")
         town.until_count_at_least(3, "sealed a verdict", key)
         town.pass_time(PERIOD_S + 10)
         town.until_count_at_least(3, "revealed", key)

@@ -49,7 +49,7 @@ def a_committed_job(town, number, node=None):
         town.until(lambda: town.count("enlisted", key) > 0, "the node enlists")
     bundle = town.train("honest", job, "%d.run" % number)
     town.run("honest", "prover", "commit", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
-             "--job-key", key)
+             "--job-key", key, "--contact", "http://127.0.0.1:9")
     town.run("honest", "prover", "publish", bundle, "--data", DATA, "--to", town.path("www"))
     return key
 
