@@ -1,6 +1,6 @@
 /*
- * job_change.h - `lockstep job close`, `resume`, `stop` and `refuse`: what a client does about a job
- * that is on a ledger.
+ * job_change.h - `lockstep job close`, `resume`, `stop` and `refuse`: what a client does about a
+ * job that is on a ledger.
  */
 #ifndef CLIENT_JOB_CHANGE_H
 #define CLIENT_JOB_CHANGE_H
