@@ -1,13 +1,13 @@
 /*
  * fuzz_test.c - random moves against the contracts as deployed, and what the game promises.
  *
- * tests/contracts/Fuzz.sol plays: a client and a keeper, an honest solver and an honest verifier who
- * are online, and three accounts that do anything; every other job is played for a token. After each
- * move all money is accounted for (owed, held and burned are what was paid in), the honest solver is
- * not convicted, the honest verifier has lost nothing, claims are counted, and few disputes use
- * clocks at once; and what the move did is what the rules say, computed again. Every job ends within
- * a bound, by moves that anybody may make, and leaves nothing behind. 200,000 calls; "make soak"
- * makes 10 million.
+ * tests/contracts/Fuzz.sol plays: a client and a keeper, an honest solver and an honest verifier
+ * who are online, and three accounts that do anything; every other job is played for a token.
+ * After each move all money is accounted for (owed, held and burned are what was paid in), the
+ * honest solver is not convicted, the honest verifier has lost nothing, claims are counted, and
+ * few disputes use clocks at once; and what the move did is what the rules say, computed again.
+ * Every job ends within a bound, by moves that anybody may make, and leaves nothing behind.
+ * 200,000 calls; "make soak" makes 10 million.
  */
 #include <stdlib.h>
 
