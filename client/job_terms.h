@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "base/cli/options.h"
-#include "chain/game/economy.h"
 #include "chain/game/game.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/economy.h"
+#include "chain/game/policy/policy.h"
 #include "client/board/job_price.h"
 #include "proofs/job/job.h"
 

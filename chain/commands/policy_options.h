@@ -1,5 +1,5 @@
 /*
- * policy_options.h - a policy (chain/game/policy.h) from options, and what `lockstep doctor` says
+ * policy_options.h - a policy (chain/game/policy/policy.h) from options, and what `lockstep doctor` says
  * of it.
  *
  * As all options they come from the command line, the environment or the config file, so what the
@@ -9,7 +9,7 @@
 #define CHAIN_COMMANDS_POLICY_OPTIONS_H
 
 #include "base/cli/command.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 
 /* What a node and a solver have in common, for a command's table. */
 #define POLICY_OPTIONS                                                                             \

@@ -9,7 +9,7 @@
 #include "chain/contracts/compiled/seeds_code.h"
 #include "chain/evm/evm_blocks.h"
 #include "chain/evm/evm_registry.h"
-#include "chain/evm/seed_delays.h"
+#include "chain/evm/header/seed_delays.h"
 
 enum {
     CODE_SIZE = (sizeof(HEADER_SEEDS_STANDING) - 1) / 2,

@@ -12,7 +12,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/outbox_fees.h"
-#include "chain/evm/transaction.h"
+#include "chain/keys/transaction.h"
 
 enum {
     POOL_CHECK_MS = 3000, /* how often a pending transaction is looked for in the pool */

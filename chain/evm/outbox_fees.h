@@ -4,7 +4,7 @@
 
 #include "chain/codec/wei.h"
 #include "chain/evm/evm.h"
-#include "chain/evm/transaction.h"
+#include "chain/keys/transaction.h"
 
 /* tip and fee for a transaction that is sent now; within the ceiling, or STATUS_REFUSED. */
 MUST_CHECK enum status outbox_fees_within(struct transaction *transaction, struct evm_fees *fees,

@@ -54,7 +54,7 @@
 #define GAME_POT_SHARE     4   /* of the stake, to the claimant and to the client each */
 #define GAME_SEED_SIZE     8   /* bytes */
 #define GAME_SEED_BLOCKS   256 /* how far back a seed can be read, and the step to the next */
-#define GAME_SEED_DELAY    1   /* from a commit to its seed, embedded: chain/evm/seed_delays.h */
+#define GAME_SEED_DELAY    1   /* from a commit to its seed, embedded (header/seed_delays.h) */
 #define GAME_FIX_AFTER_S   (7 * 86400) /* from a commit: then anybody fixes its seed */
 #define GAME_CONTACT_MAX   256
 #define GAME_HEADER_MAX    1024 /* of a block */

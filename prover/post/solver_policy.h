@@ -1,11 +1,11 @@
 /*
- * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy.h) against
+ * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy/policy.h) against
  * the terms and the time that the job's steps take on this machine.
  */
 #ifndef PROVER_POST_SOLVER_POLICY_H
 #define PROVER_POST_SOLVER_POLICY_H
 
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 #include "chain/job/job_record.h"
 #include "proofs/run/run.h"
 

@@ -6,7 +6,7 @@
  */
 #include "tests/support/game/attack.h"
 
-#include "chain/game/economy.h"
+#include "chain/game/policy/economy.h"
 
 static const struct scene_verdicts lazy = {
     .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_FRIEND] = GAME_VERDICT_RIGHT},

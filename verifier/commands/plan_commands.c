@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "chain/codec/wei.h"
-#include "chain/game/economy.h"
 #include "chain/game/game.h"
+#include "chain/game/policy/economy.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"

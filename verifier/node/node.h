@@ -9,7 +9,7 @@
 #define VERIFIER_NODE_NODE_H
 
 #include "base/io/log.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 #include "verifier/check/workers.h"
 #include "verifier/store/queue.h"
 #include "verifier/store/verdict_db.h"

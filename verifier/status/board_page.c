@@ -10,7 +10,7 @@
 #include "base/hex.h"
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 #include "chain/game/terms.h"
 #include "chain/job/board.h"
 #include "chain/job/job_status.h"

@@ -1,5 +1,5 @@
 /*
- * plan.h - how much to check, and how long that takes: closed forms. chain/game/economy.h has the
+ * plan.h - how much to check, and how long that takes: closed forms. chain/game/policy/economy.h has the
  * money.
  *
  * This is advice for people: binary64, with log1p and expm1 where differences from one matter, and

@@ -19,8 +19,8 @@
 #include "chain/contracts/compiled/registry_code.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/outbox.h"
-#include "chain/evm/transaction.h"
 #include "chain/game/game.h"
+#include "chain/keys/transaction.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/rpc_server.h"
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chain/game/economy.h"
+#include "chain/game/policy/economy.h"
 #include "tests/support/network/network_leg.h"
 #include "tests/support/network/network_plays.h"
 #include "tests/support/test.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "chain/game/economy.h"
+#include "chain/game/policy/economy.h"
 
 #define UNIT       NETWORK_UNIT
 #define HOUR_S     3600

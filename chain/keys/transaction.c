@@ -1,5 +1,5 @@
 /* transaction.c - see transaction.h. */
-#include "chain/evm/transaction.h"
+#include "chain/keys/transaction.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 
 #define ETH  WEI_PER_ETHER
 #define MOST (~(wei)0)

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "chain/game/economy.h"
 #include "chain/game/game.h"
+#include "chain/game/policy/economy.h"
 #include "tests/support/test.h"
 
 static void assert_near(double got, double wanted, double tolerance)

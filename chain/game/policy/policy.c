@@ -1,5 +1,5 @@
 /* policy.c - see policy.h. */
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* economy.c - see economy.h. */
-#include "chain/game/economy.h"
+#include "chain/game/policy/economy.h"
 
 #include <math.h>
 #include <string.h>
