@@ -82,7 +82,7 @@ FAULTS = (
     ("one friend passes a last segment", LEG, "(tally->rights > 0 && tally->rights >= 2 * unseen)",
      "(tally->rights > 0)", "withholding", "serving_one_friend_of_a_small_panel"),
     ("a void burns nothing of the stake", LEG,
-     "burned.stake = less_wei(terms->stake, burned.priced * terms->reward);", "burned.stake = 0;",
+     "burned.stake = game_void_price(terms, open);", "burned.stake = 0;",
      "withholding", "thirty_two_bytes"),
     ("a leg is paid that is void", LEGS,
      "TRY(local_credit(game, &job->solver, job->terms.stake - lost.stake));",
