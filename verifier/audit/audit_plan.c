@@ -147,8 +147,8 @@ bool audit_lane_is_done(const struct audit_lane *lane)
 
 static bool is_listed(const struct audit_plan *plan, uint64_t step)
 {
-    return bsearch(&step, plan->checkpoints, plan->checkpoint_count, sizeof(step), by_number) !=
-           NULL;
+    return plan->checkpoint_count > 0 && bsearch(&step, plan->checkpoints, plan->checkpoint_count,
+                                                 sizeof(step), by_number) != NULL;
 }
 
 /* The newest state at or before the step that may be at hand; 0: the first one. */
