@@ -193,8 +193,9 @@ static enum status ask_contract(struct askers *askers, const struct ask_claim *c
     return status;
 }
 
-static enum status admit(struct askers *askers, struct address *party, const char *text,
-                         uint64_t step, uint64_t now_s, struct error *error)
+/* *asked: a contract was, or waits for its turn; no event changes its word. */
+static enum status admit(struct askers *askers, struct address *party, bool *asked,
+                         const char *text, uint64_t step, uint64_t now_s, struct error *error)
 {
     struct ask_claim claim = {.signature_size = 0};
     enum status status;
@@ -203,24 +204,28 @@ static enum status admit(struct askers *askers, struct address *party, const cha
     (void)pthread_mutex_lock(&askers->lock);
     status = judge(askers, party, &claim, text, step, now_s, error);
     (void)pthread_mutex_unlock(&askers->lock);
-    return status == STATUS_OK && claim.signature_size > 0 ? ask_contract(askers, &claim, error)
-                                                           : status;
+    *asked = status == STATUS_OK && claim.signature_size > 0;
+    return *asked ? ask_contract(askers, &claim, error) : status;
 }
 
 /* What is refused may be allowed by events that are not read yet. */
 enum status askers_admit(struct askers *askers, struct address *party, const char *text,
                          uint64_t step, uint64_t now_s, struct error *error)
 {
+    enum status status;
+    bool asked;
+
     if (text == NULL) {
         return error_set(error, STATUS_REFUSED,
                          "an ask about a trace is signed by a party of the job, in the "
                          "header " ASK_HEADER);
     }
-    if (admit(askers, party, text, step, now_s, error) == STATUS_OK) {
-        return STATUS_OK;
+    status = admit(askers, party, &asked, text, step, now_s, error);
+    if (status == STATUS_OK || asked) {
+        return status;
     }
     follow_after(askers, FOLLOW_LEAST_MS);
-    return admit(askers, party, text, step, now_s, error);
+    return admit(askers, party, &asked, text, step, now_s, error);
 }
 
 /* ---- vouches -------------------------------------------------------------------- */
