@@ -221,10 +221,12 @@ static void drop_vouches(struct solver *solver)
     }
 }
 
-/* A solver makes nothing of its own void: others do it. */
-static bool is_void(const struct due_move *move)
+/* A solver makes nothing of its own void: others do it. But what was refused can only become void
+ * when its time is over, and until then the rest of the stake is locked. */
+static bool is_void(const struct solver *solver, const struct due_move *move)
 {
-    return move->kind == DUE_MOVE_SETTLE && move->because == JOB_SEGMENT_LOST;
+    return move->kind == DUE_MOVE_SETTLE && move->because == JOB_SEGMENT_LOST &&
+           solver->record.refused_until_s == 0;
 }
 
 static void move_segments(struct solver *solver)
@@ -235,7 +237,7 @@ static void move_segments(struct solver *solver)
     for (uint32_t i = record->finalized; i < record->committed; i++) {
         struct due_move move;
 
-        if (due_move_at(&move, record, i, &solver->clock) && !is_void(&move)) {
+        if (due_move_at(&move, record, i, &solver->clock) && !is_void(solver, &move)) {
             submit(solver, &move);
         }
     }
