@@ -41,6 +41,7 @@ WAIT_MAX_S = int(os.environ.get("WAIT_MAX_S", "400"))
 PERIOD_S = 1000000
 AT_ONCE = 3  # tests of one program
 TOWNS = []  # that stand
+NOBODY = "http://127.0.0.1:9"  # a contact where nobody is
 # Most of a purse is in bonds here, which a node at its defaults would not lock.
 POLICY = {"LOCKSTEP_LOCK_MOST": "100%", "LOCKSTEP_LOCK_JOB_MOST": "100%",
           "LOCKSTEP_LOCK_PARTY_MOST": "100%", "LOCKSTEP_LOCK_TIME_MOST": "0s",
@@ -264,14 +265,16 @@ class Town:
     def solve(self, who, job, key, *more, deaths=(), verb="run"):
         """`prover run`, and `prover resume` in every later life."""
         bundle = self.path(who + ".run") if verb == "run" else more[0]
-        if not {"--serve", "--contact", "--publish"} & set(more):
+        if not {"--serve", "--contact"} & set(more):
             more += ("--serve", "127.0.0.1:0")
+        found = [word for at, word in enumerate(more)
+                 if {"--serve", "--contact"} & {word, *more[at - 1:at]}]
 
         def words():
             common = ["--data", DATA, "--threads", "1", "--job-key", key, "--poll", "1s"]
-            if os.path.exists(os.path.join(bundle, "job")):
+            if os.path.exists(os.path.join(bundle, "job")):  # a killed one may not have accepted
                 return ["prover", "resume", bundle, "--ledger", self.place["LOCKSTEP_LEDGER"],
-                        *common]
+                        *common, *found]
             return ["prover", "run", job, "--bundle", bundle, *common, *more]
 
         return self.start(who, words, deaths=deaths)
