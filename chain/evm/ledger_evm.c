@@ -228,7 +228,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
     char full[OUTBOX_NAME_MAX + 1];
     struct game_move drawn;
 
-    if (move->kind != GAME_DRAW) {
+    if (move->kind != GAME_DRAW || move->segment.panel == 0) {
         return submit(evm, name, move, error);
     }
     name_here(full, evm, name);

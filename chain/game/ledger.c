@@ -187,7 +187,9 @@ enum status ledger_draw(struct ledger *ledger, const char *name, const struct ha
 {
     struct game_move move = move_of(GAME_DRAW, job);
 
-    TRY(fix_if_late(ledger, segment, error));
+    if (segment->panel > 0) {
+        TRY(fix_if_late(ledger, segment, error));
+    }
     move.segment = *segment;
     return ledger_submit(ledger, name, &move, error);
 }

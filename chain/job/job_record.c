@@ -714,6 +714,7 @@ struct job_segment job_record_segment(const struct job_record *record, uint32_t 
                   .to = of->draw.to,
                   .vouched = of->draw.vouched || of->has_vouch},
         .height = of->committed.height,
+        .panel = of->committed.panel,
         .start_s = of->draw.start_s,
         .refused_until_s = record->refused_until_s,
         .open_claims = of->open_claims,

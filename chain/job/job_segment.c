@@ -20,7 +20,7 @@ uint64_t job_segment_claim_end(const struct job_segment *segment)
 bool job_segment_can_draw(const struct job_segment *segment, const struct ledger_clock *clock)
 {
     return !segment->final && segment->next &&
-           (segment->terms->seats == 0 || clock->height >= segment->height + clock->seed_delay);
+           (segment->panel == 0 || clock->height >= segment->height + clock->seed_delay);
 }
 
 /* A vouch counts that we have and the ledger has not: settle brings it. */

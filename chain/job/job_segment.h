@@ -14,6 +14,7 @@ struct job_segment {
     const struct game_terms *terms; /* of the job; borrowed */
     struct leg_tally tally;         /* vouched: noted on the ledger, or known to us */
     uint64_t height;                /* of the block of its commit */
+    uint32_t panel;                 /* entries at its commit; 0: its draw needs no seed */
     uint64_t start_s;               /* of the last round; of the commit where there is none */
     uint64_t refused_until_s;       /* of the job; 0: nobody refused */
     uint32_t open_claims;

@@ -480,6 +480,7 @@ struct job_segment store_segment_state(const struct store_segment *segment)
                   .to = segment->to,
                   .vouched = segment->vouched || segment->vouch_known},
         .height = segment->committed.height,
+        .panel = segment->committed.panel,
         .start_s = segment->start_s,
         .refused_until_s = segment->refused_until_s,
         .open_claims = segment->open_claims,

@@ -93,6 +93,29 @@ static void test_a_seed_comes_sixteen_blocks_behind_its_commit(void **state)
     scene_close(&scene);
 }
 
+static void test_a_draw_without_a_panel_waits_for_no_block(void **state)
+{
+    struct game_segment segment;
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, STAGE_ETHEREUM, "without");
+    scene.terms.seats = 0;
+    scene.terms.panel_least = 0;
+    scene.terms.coverage_ppm = 0;
+    scene_open_job(&scene);
+    scene_accept(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    segment = scene_segment(&scene, 0);
+    assert_int_equal(segment.panel, 0);
+    assert_int_equal(try_draw(&scene, &segment, "draw"), STATUS_OK);
+    stage_settle_down(&scene.stage, STAGE_OTHER, "draw");
+    scene_read(&scene);
+    assert_int_equal(scene.record.drawn, 1);
+    assert_true(scene.record.segments[0].draw.covered);
+    scene_close(&scene);
+}
+
 /* ---- a seed that nobody shows ------------------------------------------------------ */
 
 /* Where it comes from now, by the event. */
@@ -307,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_a_week_without_a_draw_ends),
         cmocka_unit_test(test_a_week_without_a_draw_ends_on_a_chain),
         cmocka_unit_test(test_a_seed_comes_sixteen_blocks_behind_its_commit),
+        cmocka_unit_test(test_a_draw_without_a_panel_waits_for_no_block),
         cmocka_unit_test(test_a_chain_of_unknown_seeds_is_refused),
         cmocka_unit_test(test_a_registry_of_strange_seeds_is_refused),
     };

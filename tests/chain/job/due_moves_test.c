@@ -271,6 +271,21 @@ static void test_segments_are_drawn_in_order_when_their_block_is_there(void **st
     see(&scene, COMMIT_S, &client, DUE_MOVE_DRAW, 1);
 }
 
+static void test_without_a_panel_no_block_is_waited_for(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
+    uncover(&scene, 0);
+    scene.record.terms.seats = 0;
+    scene.record.drawn = 0;
+    scene.clock.height = 10;
+    see_nothing(&scene, COMMIT_S, &client);
+    scene.segments[0].committed.panel = 0;
+    see(&scene, COMMIT_S, &client, DUE_MOVE_DRAW, 0);
+}
+
 /* ---- claims --------------------------------------------------------------------- */
 
 static void test_claims_are_ended_before_what_they_hold_up(void **state)
@@ -484,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_a_round_needs_somebody_to_draw),
         cmocka_unit_test(test_a_job_without_seats_waits_for_claims_alone),
         cmocka_unit_test(test_segments_are_drawn_in_order_when_their_block_is_there),
+        cmocka_unit_test(test_without_a_panel_no_block_is_waited_for),
         cmocka_unit_test(test_claims_are_ended_before_what_they_hold_up),
         cmocka_unit_test(test_an_overtaken_claim_is_lapsed_and_the_pot_is_paid),
         cmocka_unit_test(test_what_was_refused_is_void_when_claims_have_had_their_time),
