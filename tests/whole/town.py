@@ -250,9 +250,9 @@ class Town:
             self.pass_time(int(terms["--seal-period"][:-1]) + 1)  # until then nobody accepts
         return key
 
-    def publish(self, job):
+    def publish(self, job, mirror="tree"):
         """The job file in a folder that is a mirror: a node tries a job before it enlists."""
-        folder = self.path("tree/v1/jobs/" + self.ask("client", "job", "show", job)["id"])
+        folder = self.path(mirror + "/v1/jobs/" + self.ask("client", "job", "show", job)["id"])
         os.makedirs(folder, exist_ok=True)
         shutil.copy(job, os.path.join(folder, "job"))
 
