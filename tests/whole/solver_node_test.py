@@ -22,7 +22,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, Town, free_port, main  # noqa: E402
+from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, STAKE, Town, free_port, main  # noqa: E402
 import browser  # noqa: E402
 
 JOBS = 10
@@ -410,12 +410,14 @@ def a_job_whose_training_fails_is_given_back():
                               more=dict(more, LOCKSTEP_LOCKS=town.path(who)))
 
         broken = start("greedy", LOCKSTEP_EVERY="nonsense")
-        town.until_count(1, "stepped back", key)
+        town.until(lambda: "is given back" in broken.said(), "no more is tried")
+        town.pass_time(5 * PERIOD_S + 1)  # the time of its first segment
+        town.until_count(1, "released", key)
         town.until(lambda: jobs_of(town, "greedy").get("lost") == 1, "it is lost")
         town.until(lambda: [offer for offer in jobs_of(town, "greedy")["offers"]
                             if offer["job"] == key and "begun here before" in offer["why"]],
                    "and not taken again")
-        assert town.money("greedy") == 100 * ETHER - 5 * ETHER // 64
+        assert town.money("greedy") == 100 * ETHER - STAKE // 8
         good = start("careful")
         town.until(lambda: town.count("closed", key) == 1, "another does it")
         assert town.count("accepted", key, "greedy") == 1
