@@ -290,7 +290,9 @@ static void test_a_state_comes_from_all_good_mirrors_at_once(void **state)
     }
     assert_true(notes[FIRST].bytes > 0 && notes[SECOND].bytes > 0);
     assert_non_null(strstr(notes[LIAR].trouble, "false bytes of the tensor"));
-    assert_int_equal(notes[LIAR].bytes + notes[DRIP].bytes, 0);
+    assert_int_equal(notes[LIAR].bytes, 0);
+    /* A slow machine has time for a tensor of one number. */
+    assert_true(notes[DRIP].bytes * 10 < notes[FIRST].bytes + notes[SECOND].bytes);
     assert_string_not_equal(notes[MORTAL].trouble, "");
     free(request);
     free(result);
