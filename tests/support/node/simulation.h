@@ -110,6 +110,7 @@ struct simulation_job {
     bool answers;      /* the cheat answers claims */
     bool withholds;    /* and shows nobody what it has */
     bool stops;        /* the client, after a segment */
+    bool closes;       /* it does, when its first solver is gone */
     bool refuses;      /* it refuses what the first solver committed, as a bad client would */
     enum simulation_manner manner;
     bool slandered;
@@ -165,6 +166,7 @@ struct simulation {
     bool data_is_away;
     bool hidden;    /* a life whose cheat shows nothing to anybody; its panel is large */
     bool withheld;  /* the cheat's turn it is in such a life */
+    bool captured;  /* a life whose first cheat has a panel of friends alone */
     bool forsaken;  /* nobody but the nodes makes the moves that time allows */
     uint64_t heard; /* the last event that was judged */
     wei paid_in;

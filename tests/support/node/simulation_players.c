@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/game/allow_list.h"
 #include "chain/job/due_submit.h"
 #include "tests/support/game/made_states.h"
 #include "tests/support/node/simulation.h"
@@ -277,6 +278,14 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
     }
 }
 
+/* What it says counts against the states: one entry cannot make void what nodes find right. */
+static uint32_t seat_entries(const struct simulation_job *job)
+{
+    const bool denies = job->manner == MANNER_UNSEEN || job->manner == MANNER_MADE_UP;
+
+    return denies && hash32_is_zero(&job->terms.verifiers) ? 1 : SEAT_ENTRIES;
+}
+
 static void play_seats(struct simulation *simulation, struct simulation_job *job)
 {
     const struct job_record *record = &job->record;
@@ -285,12 +294,9 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
 
     error_init(&error);
     if (record->phase == GAME_PHASE_OPEN && record->accepts == 0) {
-        /* What it says counts against the states: one entry cannot make void what nodes find right. */
         (void)snprintf(name, sizeof(name), "enlist/%" PRIu64, job->terms.salt);
-        forgive(ledger_enlist(
-            ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
-            job->manner == MANNER_UNSEEN || job->manner == MANNER_MADE_UP ? 1 : SEAT_ENTRIES,
-            &no_path, &no_contact, &error));
+        forgive(ledger_enlist(ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
+                              seat_entries(job), &no_path, &no_contact, &error));
     }
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];
@@ -403,6 +409,10 @@ static void play_client(struct simulation *simulation, struct simulation_job *jo
                        record->generation);
         forgive(ledger_resume(ledger, name, &record->key,
                               record->missing_escrow + record->missing_pool, &error));
+    }
+    if (record->phase == GAME_PHASE_OPEN && job->closes && record->accepts > 0) {
+        (void)snprintf(name, sizeof(name), "close/%" PRIu64, job->terms.salt);
+        forgive(ledger_close_job(ledger, name, &record->key, &error));
     }
     if (record->phase == GAME_PHASE_RUNNING && job->stops && record->committed == 1) {
         (void)snprintf(name, sizeof(name), "stop/%" PRIu64 "/%u", job->terms.salt,
@@ -518,6 +528,21 @@ bool simulation_waits_for(char what[SIMULATION_WAIT_MAX], const struct simulatio
 
 /* ---- jobs ------------------------------------------------------------------------------ */
 
+/* No node is on the panel: whoever looks at everything finds the lie, and claims as an outsider. */
+static bool is_captured(const struct simulation *simulation, uint32_t number)
+{
+    return simulation->captured && number == 0;
+}
+
+/* A lie that all can see, told to the end. */
+static void make_sure_of_lie(struct simulation *simulation, struct simulation_job *job)
+{
+    job->is_cheated = job->answers = job->closes = true;
+    job->lie = (uint32_t)below(simulation, job->terms.segment_steps);
+    job->fraud = FRAUD_STATE;
+    job->vanishes = SIMULATION_SEGMENTS;
+}
+
 static void invent_terms(struct simulation *simulation, struct simulation_job *job, uint32_t number)
 {
     uint8_t header[GAME_JOB_HEADER_SIZE];
@@ -546,7 +571,9 @@ static void invent_terms(struct simulation *simulation, struct simulation_job *j
     }
     made_job(header, &job->terms.job_id, job->first);
     job->terms.first_state_root = made_state_root(job->first);
-    if (simulation->hidden) {
+    if (is_captured(simulation, number)) {
+        allow_list_root(&job->terms.verifiers, &simulation->accounts[PLAYER_SEAT], 1);
+    } else if (simulation->hidden) {
         job->terms.coverage_ppm = GAME_PPM;
     } else if (chance(simulation, 20)) { /* nobody is drawn */
         job->terms.seats = job->terms.coverage_ppm = job->terms.panel_least = 0;
@@ -583,5 +610,8 @@ void simulation_invent_jobs(struct simulation *simulation)
         job->manner = (enum simulation_manner)below(simulation, SIMULATION_MANNERS);
         job->slandered = chance(simulation, 50);
         job->queries = chance(simulation, 50);
+        if (is_captured(simulation, i)) {
+            make_sure_of_lie(simulation, job);
+        }
     }
 }
