@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/spawn.h"
 #include "base/io/strict_json.h"
 #include "base/secret.h"
 #include "chain/codec/hex_data.h"
@@ -24,12 +24,8 @@ enum {
     ANSWER_DEPTH = 4,
     NUMBERS_MAX = 8,
     NUMBER_SIZE = 24,
-    SECRET_FILE = 9, /* the child's descriptor of the passphrase */
     SECRET_MAX = 4096,
 };
-#define SECRET_PATH "/dev/fd/9"
-
-extern char **environ;
 
 /* The words of the child's command line. */
 struct words {
@@ -114,31 +110,23 @@ static int open_secret(const struct keep_replay *replay)
     return file;
 }
 
-/* Its answer goes to a file, its log to ours. It must not inherit which signals wait. */
-static int spawn(pid_t *process, struct words *words, const char *answer, int secret)
+/* Its answer goes to a file, its log to ours. */
+static enum status spawn(struct keep_replay *replay, struct words *words, int secret,
+                         struct error *error)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int result;
+    struct spawn_files files = {.input = -1, .further = secret};
+    char answer[FILE_PATH_MAX];
+    enum status status;
 
-    (void)sigemptyset(&none);
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, answer,
-                                           O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (secret >= 0) {
-        (void)posix_spawn_file_actions_adddup2(&actions, secret, SECRET_FILE);
+    TRY(answer_path(answer, replay, error));
+    files.output = open(answer, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (files.output < 0) {
+        return error_set_errno(error, "cannot write %s", answer);
     }
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     words->list[words->count] = NULL;
-    result = posix_spawn(process, "/proc/self/exe", &actions, &attributes,
-                         (char *const *)(uintptr_t)words->list, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)posix_spawnattr_destroy(&attributes);
-    return result;
+    status = spawn_program(&replay->process, SPAWN_SELF, words->list, &files, error);
+    (void)close(files.output);
+    return status;
 }
 
 enum status keep_replay_start(struct keep_replay *replay, const struct command_context *context,
@@ -147,9 +135,8 @@ enum status keep_replay_start(struct keep_replay *replay, const struct command_c
 {
     struct words words = {.count = 0};
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char answer[FILE_PATH_MAX];
+    enum status status;
     int secret;
-    int result;
 
     hex_write(key, job->bytes, HASH32_SIZE, true);
     add(&words, "lockstep");
@@ -163,16 +150,14 @@ enum status keep_replay_start(struct keep_replay *replay, const struct command_c
     add_ledger(&words, context->options, replay->secret != NULL);
     add_sources(&words, context->options, kept);
     TRY(file_private_folder(replay->folder, error));
-    TRY(answer_path(answer, replay, error));
     secret = open_secret(replay);
-    add_option(&words, "--passphrase-file", secret < 0 ? NULL : SECRET_PATH);
-    result = spawn(&replay->process, &words, answer, secret);
+    add_option(&words, "--passphrase-file", secret < 0 ? NULL : SPAWN_FURTHER_PATH);
+    status = spawn(replay, &words, secret, error);
     if (secret >= 0) {
         (void)close(secret);
     }
-    if (result != 0) {
-        replay->process = 0;
-        return error_set(error, STATUS_IO, "cannot start a replay: %s", strerror(result));
+    if (status != STATUS_OK) {
+        return error_wrap(error, "no replay");
     }
     replay->segment = *segment;
     return STATUS_OK;
