@@ -1,6 +1,6 @@
 /*
- * policy_options.h - a policy (chain/game/policy/policy.h) from options, and what `lockstep doctor` says
- * of it.
+ * policy_options.h - a policy (chain/game/policy/policy.h) from options, and what `lockstep doctor`
+ * says of it.
  *
  * As all options they come from the command line, the environment or the config file, so what the
  * config file says holds for the node, the solver, `job list` and `doctor` alike.

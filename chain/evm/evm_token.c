@@ -187,7 +187,7 @@ static enum status add_approval(struct outbox *outbox, const char *name,
     return outbox_add(outbox, name, token, 0, call, writer.used, APPROVE_GAS, error);
 }
 
-/* Approvals of one account have numbers: one that is final and was used up is followed by another. */
+/* Approvals of one account have numbers: one that is final and used up is followed by another. */
 enum status evm_token_approve(struct outbox *outbox, struct rpc *rpc, const struct address *token,
                               const struct address *account, const struct address *registry,
                               wei amount, struct error *error)

@@ -214,7 +214,7 @@ MUST_CHECK enum status ledger_get_job(struct ledger *ledger, struct ledger_job *
 MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
                                         const struct hash32 *key, struct error *error);
 
-/* purse: what the account has, in the currency of the ledger; owed: what the ledger holds for it. */
+/* purse: what the account has, in the ledger's currency; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
 /* How old the newest block is, by the clock of this machine; older than a quarter of an hour: the

@@ -14,8 +14,8 @@
 /* The phase that the event's job enters; GAME_PHASE_NONE: it stays in its phase. */
 enum game_phase job_event_phase(enum game_event_kind kind);
 
-/* Does it end a tenure: void, convicted or released? What is not final is void then, and the job has
- * a new generation. */
+/* Does it end a tenure: void, convicted or released? What is not final is void then, and the job
+ * has a new generation. */
 bool job_event_reopens(enum game_event_kind kind);
 
 /* Does the event name a claim, and only by that its job? */

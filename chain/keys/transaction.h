@@ -3,8 +3,8 @@
  *
  * Both kinds bind the chain's id: a signature for one chain is worth nothing on another.
  */
-#ifndef CHAIN_EVM_TRANSACTION_H
-#define CHAIN_EVM_TRANSACTION_H
+#ifndef CHAIN_KEYS_TRANSACTION_H
+#define CHAIN_KEYS_TRANSACTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,4 +49,4 @@ MUST_CHECK enum status transaction_sign(const struct transaction *transaction, u
                                         size_t *size, struct hash32 *hash,
                                         const struct signer *signer, struct error *error);
 
-#endif /* CHAIN_EVM_TRANSACTION_H */
+#endif /* CHAIN_KEYS_TRANSACTION_H */

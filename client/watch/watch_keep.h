@@ -3,8 +3,9 @@
  * model does not vanish with its solver.
  *
  * A thread brings the ends that it is told, in that order, checked piece by piece against their
- * roots on the ledger, into the layout of the published tree (docs/FORMATS.md, section 11). Once a newer
- * state is whole, the oldest over the bound goes. What fails is said in the view, and tried again.
+ * roots on the ledger, into the layout of the published tree (docs/FORMATS.md, section 11). Once a
+ * newer state is whole, the oldest over the bound goes. What fails is said in the view, and tried
+ * again.
  */
 #ifndef CLIENT_WATCH_WATCH_KEEP_H
 #define CLIENT_WATCH_WATCH_KEEP_H

@@ -140,7 +140,7 @@ void run_progress_step(void *context, const struct bundle_step *step)
     progress_update(&run->progress, run->steps, note, steady_seconds());
 }
 
-/* The end and the start of each segment that is not final, and the newest, from where it goes on. */
+/* The end and start of each segment that is not final, and the newest, from where it goes on. */
 uint64_t run_progress_keep_least(void *context)
 {
     struct run_progress *run = context;

@@ -1,6 +1,6 @@
 /*
- * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy/policy.h) against
- * the terms and the time that the job's steps take on this machine.
+ * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy/policy.h)
+ * against the terms and the time that the job's steps take on this machine.
  */
 #ifndef PROVER_POST_SOLVER_POLICY_H
 #define PROVER_POST_SOLVER_POLICY_H

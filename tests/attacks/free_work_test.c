@@ -1,10 +1,10 @@
 /*
  * Goal: neither a deadline nor a silent panel nor a client gets a solver's work for nothing.
- * Method: a solver commits before the deadline, and everything else comes after it. A client's panel
- * that enlists and never shows, with and without an allow-list. A client's verifiers who deny what
- * everybody can get, some of the panel and all of it. A client that refuses, before and after its
- * keeper has vouched, and when all was over; one that stops the job instead. Client and friend are
- * one party.
+ * Method: a solver commits before the deadline, and everything else comes after it. A client's
+ * panel that enlists and never shows, with and without an allow-list. A client's verifiers who deny
+ * what everybody can get, some of the panel and all of it. A client that refuses, before and after
+ * its keeper has vouched, and when all was over; one that stops the job instead. Client and friend
+ * are one party.
  */
 #include "tests/support/game/attack.h"
 

@@ -3,8 +3,9 @@
  * Method: the attack as it was played: a bond of 45 ether, a fee of one wei and one second to
  * reveal. The node is the real one. Once it has no policy: it locks nothing all the same, since
  * nobody shows it the job, and it enlists in none that it has not tried; where the job is shown it
- * locks the bond, and has it back. Once it has the policy of its defaults. Then baits that look better and better. That absence costs no bond, panel_test.c
- * plays. Client and solver are one party: their money is counted together.
+ * locks the bond, and has it back. Once it has the policy of its defaults. Then baits that look
+ * better and better. That absence costs no bond, panel_test.c plays. Client and solver are one
+ * party: their money is counted together.
  */
 #include "tests/support/test.h"
 

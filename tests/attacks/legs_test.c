@@ -1,10 +1,10 @@
 /*
- * Goal: a solver is paid for legs whose end was looked at, and for nothing else; whoever stops, sleeps
- * or runs away loses more than it gains, and the client can go on from what is final.
+ * Goal: a solver is paid for legs whose end was looked at, and for nothing else; whoever stops,
+ * sleeps or runs away loses more than it gains, and the client can go on from what is final.
  * Method: a solver that draws out of order, that counts on chance to look at nothing, that stops
- * before the last segment or before the deadline, that commits all that it may and goes, that accepts
- * and sleeps. Friends who would have a lie void before it is convicted, and a claim of a friend
- * against a refusal. Everybody's money is counted to the end.
+ * before the last segment or before the deadline, that commits all that it may and goes, that
+ * accepts and sleeps. Friends who would have a lie void before it is convicted, and a claim of a
+ * friend against a refusal. Everybody's money is counted to the end.
  */
 #include "tests/support/game/attack.h"
 

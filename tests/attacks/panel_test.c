@@ -1,9 +1,9 @@
 /*
- * Goal: a panel is made of those who are there, whoever else has been; and nobody honest in it can be
- * driven into a loss.
+ * Goal: a panel is made of those who are there, whoever else has been; and nobody honest in it can
+ * be driven into a loss.
  * Method: entries that enlist and go by the dozen before a job begins; entries of a tenure that is
- * over; a solver that accepts before anybody else could enlist; verifiers that are never served, come
- * too late or never come; friends who say that they saw nothing, to empty the pool.
+ * over; a solver that accepts before anybody else could enlist; verifiers that are never served,
+ * come too late or never come; friends who say that they saw nothing, to empty the pool.
  */
 #include "tests/support/game/attack.h"
 
@@ -78,7 +78,7 @@ ATTACK(entries_of_a_tenure_that_is_over)
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), -2000 + 100);
 }
 
-/* A solver and its friends would be the whole panel if they came first. Others have a seal period. */
+/* A solver and friends would be the whole panel if they came first. Others have a seal period. */
 ATTACK(a_panel_captured_in_the_block_of_the_opening)
 {
     scene_open_job(scene);

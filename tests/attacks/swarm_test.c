@@ -68,8 +68,8 @@ ATTACK(nine_claims_at_once)
         bonds += 1000 + 250 * (int64_t)i;
     }
     answer_all(scene);
-    /* The seats slept through all this. Others are drawn, and say right; of the last segment all had
-     * been drawn, and silence lets it pass. */
+    /* The seats slept through all this. Others are drawn, and say right; of the last segment all
+     * had been drawn, and silence lets it pass. */
     for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
         if (i + 1 < SCENE_SEGMENTS) {
             scene_settle(scene, STAGE_CLIENT, i);

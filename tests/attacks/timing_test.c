@@ -1,8 +1,8 @@
 /*
  * Goal: nobody gains by waiting, by coming first, or by what a chain takes back.
  * Method: a cheat that lets the block of its seed pass; a panel of the client that sleeps past the
- * deadline; a stake that is to be pulled out from under a claim; a partner's alarm before the honest one; a chain that is
- * reorganized after a reveal.
+ * deadline; a stake that is to be pulled out from under a claim; a partner's alarm before the
+ * honest one; a chain that is reorganized after a reveal.
  */
 #include "tests/support/game/attack.h"
 
@@ -43,8 +43,8 @@ static bool first_round(const struct scene *scene)
     return false;
 }
 
-/* Eleven of twelve entries are the client's, and sleep until the deadline is over. One that shows is
- * enough, and none is too: the solver is paid, and who slept loses nothing and gains nothing. */
+/* Eleven of twelve entries are the client's, and sleep until the deadline is over. One that shows
+ * is enough, and none is too: the solver is paid, and who slept loses nothing and gains nothing. */
 ATTACK(a_panel_asleep_past_the_deadline)
 {
     static const struct scene_verdicts one_right = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT}};

@@ -1,8 +1,9 @@
 /*
  * Goal: a verdict of right costs a replay, and a bond stands behind it until the end.
  * Method: a verifier that guesses the leaves is challenged with one of them, by a stranger and by
- * its friend, and then all are silent; a true right cannot be; the bond of an entry with a duty cannot be withdrawn; the seal of a claim does not live long;
- * verdicts of right lose nothing when the solver is convicted.
+ * its friend, and then all are silent; a true right cannot be; the bond of an entry with a duty
+ * cannot be withdrawn; the seal of a claim does not live long; verdicts of right lose nothing when
+ * the solver is convicted.
  */
 #include "tests/support/game/attack.h"
 

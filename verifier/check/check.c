@@ -358,8 +358,8 @@ static enum status replay(struct checker *checker, struct error *error)
 #define TRIAL_NS     ((uint64_t)1000000000)
 #define TRIAL_NS_MAX (4 * TRIAL_NS) /* with the first state, that is set each time */
 
-/* Runs the first step of the job, and those after it whose data is there too, until they have run for
- * a second in all. The first time is not counted where there is another: it also warms up the
+/* Runs the first step of the job, and those after it whose data is there too, until they have run
+ * for a second in all. The first time is not counted where there is another: it also warms up the
  * machine. */
 static enum status run_trial(struct checker *checker, struct error *error)
 {

@@ -1,7 +1,7 @@
 /*
- * check_keep.h - leaves states in the cache behind a child, so that its node can keep and serve them
- * (verifier/store/keep.h): the one that a segment ends in behind a check that proved it, and both
- * that a segment begins and ends with behind a child that fetched them.
+ * check_keep.h - leaves states in the cache behind a child, so that its node can keep and serve
+ * them (verifier/store/keep.h): the one that a segment ends in behind a check that proved it, and
+ * both that a segment begins and ends with behind a child that fetched them.
  *
  * A child may write to its cache alone: there the files lie under the root of the state until the
  * node takes them. A failure to leave them is no failure of the check.

@@ -71,8 +71,8 @@ struct check_request {
 
     /* Instead of a check: only fetches the states that the last segment begins and ends with. */
     bool states;
-    /* Or runs the first step of the job, again and again for a second, to learn whether all is there
-     * that it needs, and what it takes. The request has one segment, of one step. */
+    /* Or runs the first step of the job, again and again for a second, to learn whether all is
+     * there that it needs, and what it takes. The request has one segment, of one step. */
     bool trial;
 
     /* A dispute instead of a check: what a visitor does with a step of the last segment. */

@@ -130,8 +130,8 @@ enum status node_request(struct node *node, struct check_request **made,
     return fill_mirrors(node, request, &segment->job, error);
 }
 
-/* One step of the job's first segment: it fetches what any step needs. A step that would be too slow
- * for the seal period is not waited for. */
+/* One step of the job's first segment: it fetches what any step needs. A step that would be too
+ * slow for the seal period is not waited for. */
 enum status node_trial_request(struct node *node, struct check_request **made,
                                const struct store_job *job, struct error *error)
 {

@@ -111,8 +111,8 @@ static enum status give_up(struct node *node, const struct hash32 *job, enum sto
     return store_wish(node->ports.store, job, wish, why, error);
 }
 
-/* Blind enlistment would let a stranger lock our bonds for work that we cannot do in time: so a step
- * of the job runs here first. *ready: it did. */
+/* Blind enlistment would let a stranger lock our bonds for work that we cannot do in time: so a
+ * step of the job runs here first. *ready: it did. */
 static enum status try_job(struct node *node, bool *ready, const struct store_job *job,
                            struct error *error)
 {
@@ -292,7 +292,7 @@ static enum status plan_departure(void *context, const void *row, struct error *
     "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.generation ="                       \
     " j.generation AND e.ours AND NOT e.gone)"
 
-/* One at a time of a panel that still grows and shrinks: the others may get another number by it. */
+/* One at a time of a panel that still grows and shrinks: others may get another number by it. */
 #define NONE_DEPARTS                                                                               \
     "NOT EXISTS (SELECT 1 FROM actions a WHERE a.job = e.job AND a.kind = :depart AND"             \
     " a.generation = e.generation AND a.state IN (:action_planned, :action_sent))"

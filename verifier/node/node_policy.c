@@ -152,8 +152,8 @@ static enum status read_trial(uint64_t *segment_ms, struct node *node, const str
     return STATUS_OK;
 }
 
-/* By the last checks of the job, with all that they waited for, and by its trial. *known false: there
- * was none of either. */
+/* By the last checks of the job, with all that they waited for, and by its trial. *known false:
+ * there was none of either. */
 static enum status read_pace(struct policy_pace *pace, bool *known, struct node *node,
                              const struct hash32 *job, const struct game_terms *terms,
                              struct error *error)

@@ -144,8 +144,8 @@ static enum status begin(struct node *node, const struct store_segment *segment,
     return queue_add(node->ports.store, &full, segment, &wanted, error);
 }
 
-/* Were the states not to be had until now, though this machine's line works? Lack of time, memory or
- * processor is silence. The keeper is among those who were asked. */
+/* Were the states not to be had until now, though this machine's line works? Lack of time, memory
+ * or processor is silence. The keeper is among those who were asked. */
 static bool is_unseen(const struct node *node, const struct store_segment *segment,
                       const struct task *states)
 {
@@ -315,8 +315,8 @@ static enum status visit_missed(void *context, const void *row, struct error *er
 
 /* ---- draws ---------------------------------------------------------------------- */
 
-/* How long this node looks at the ledger first, so that of a panel one draws: another while for each
- * of them. */
+/* How long this node looks at the ledger first, so that of a panel one draws: another while for
+ * each of them. */
 static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
                                 const struct store_segment *segment, struct error *error)
 {

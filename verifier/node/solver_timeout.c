@@ -122,8 +122,8 @@ static uint64_t due_since(const struct store_segment *segment, const struct job_
                                                                        : segment->finalized_s;
 }
 
-/* A round that is over holds up a fee of ours where we have said right: no grace is given for it, nor
- * for a vouch that a refusal waits for. */
+/* A round that is over holds up a fee of ours where we have said right: no grace is given for it,
+ * nor for a vouch that a refusal waits for. */
 static enum status hurries(struct node *node, bool *hurry, const struct store_segment *segment,
                            enum job_segment_wait wait, struct error *error)
 {

@@ -4,8 +4,8 @@
  * The fee of a right comes when its leg is final, and the bond of an entry is bound while a solver
  * has the job. A leg is final when somebody settles its covered segment, after all legs before it.
  * The solver does, since it is paid by it. Where it does not, and money of ours waits, the node
- * does: it settles covered segments, and brings what their keeper announced; ends claims that nobody
- * ends; has the pot of a conviction paid; and releases a job whose solver is late.
+ * does: it settles covered segments, and brings what their keeper announced; ends claims that
+ * nobody ends; has the pot of a conviction paid; and releases a job whose solver is late.
  *
  * The node waits for a grace period after the move became possible, and for a while longer that
  * only this node can compute, so that few nodes pay for the same move. A node that comes second

@@ -2,9 +2,10 @@
  * queue.h - the node's bounded queue on disk: checks to make, and moves to send.
  *
  * Checks run in the order of their deadlines; states that a seat fetches come before all checks,
- * since a solver may show them for a while only. A check without an answer is tried again, with longer and longer pauses, until its time is over. Jobs whose checks
- * keep failing come last, so they block nobody. A job never takes more places than it leaves free.
- * A check that ends without an answer keeps its reason.
+ * since a solver may show them for a while only. A check without an answer is tried again, with
+ * longer and longer pauses, until its time is over. Jobs whose checks keep failing come last, so
+ * they block nobody. A job never takes more places than it leaves free. A check that ends without
+ * an answer keeps its reason.
  *
  * Moves are on disk before they are sent, under their name on the ledger.
  */
@@ -56,7 +57,8 @@ MUST_CHECK enum status queue_reason(struct store *store, char *text, const struc
                                     struct error *error);
 
 /* The next task to run; states_only: of the kind FETCH. of_job_max: how many of one job may run at
- * once. STATUS_NOT_FOUND: none. A pause longer than QUEUE_WAIT_MS_MAX is over: the clock was set back. */
+ * once. STATUS_NOT_FOUND: none. A pause longer than QUEUE_WAIT_MS_MAX is over: the clock was set
+ * back. */
 MUST_CHECK enum status queue_next(struct store *store, struct task *task, uint64_t now_ms,
                                   uint32_t of_job_max, bool states_only, struct error *error);
 MUST_CHECK enum status queue_begin(struct store *store, const struct task *task, uint64_t now_ms,

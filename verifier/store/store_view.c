@@ -100,7 +100,8 @@ static enum status take_contact(struct store *store, const struct ledger_entry *
                         (int64_t)entry->number);
 }
 
-/* All but what nobody asks here: entries, ended, opened_s, and what a void burned. STATUS_NOT_FOUND: a job that this log does not open. */
+/* All but what nobody asks here: entries, ended, opened_s, and what a void burned.
+ * STATUS_NOT_FOUND: a job that this log does not open. */
 static enum status read_reduced(struct store *store, struct job_reduced *job,
                                 struct game_terms *terms, const struct hash32 *key,
                                 struct error *error)

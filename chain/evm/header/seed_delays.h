@@ -5,8 +5,8 @@
  * The one list for C and Solidity: scripts/contracts.mjs writes SeedDelays.sol from its rows. Why
  * sixteen: docs/PROTOCOL.md, "Seeds". A chain of one's own has one block maker that wants nothing.
  */
-#ifndef CHAIN_EVM_SEED_DELAYS_H
-#define CHAIN_EVM_SEED_DELAYS_H
+#ifndef CHAIN_EVM_HEADER_SEED_DELAYS_H
+#define CHAIN_EVM_HEADER_SEED_DELAYS_H
 
 /* ROW(the chain's id, blocks, its name) */
 #define SEED_DELAYS(ROW)                                                                           \
@@ -17,4 +17,4 @@
     ROW(1337, 1, "a development chain")                                                            \
     ROW(31337, 1, "a development chain")
 
-#endif /* CHAIN_EVM_SEED_DELAYS_H */
+#endif /* CHAIN_EVM_HEADER_SEED_DELAYS_H */

@@ -5,8 +5,8 @@
  * This is advice for people: binary64, and never part of the game. docs/ECONOMICS.md derives the
  * formulas; `make bench NAME=network` plays them. Amounts are in any one unit.
  */
-#ifndef CHAIN_GAME_ECONOMY_H
-#define CHAIN_GAME_ECONOMY_H
+#ifndef CHAIN_GAME_POLICY_ECONOMY_H
+#define CHAIN_GAME_POLICY_ECONOMY_H
 
 #include <stdbool.h>
 
@@ -86,4 +86,4 @@ double economy_seat_profit(const struct economy *economy);
 /* The share of false segments at which unpaid watching pays. */
 double economy_watch_least(const struct economy *economy);
 
-#endif /* CHAIN_GAME_ECONOMY_H */
+#endif /* CHAIN_GAME_POLICY_ECONOMY_H */

@@ -7,8 +7,8 @@
  * takes here, and agrees or names the term, its value, the limit and the option that changes it.
  * Nothing here allocates, reads a clock or touches a ledger. Sums of money saturate.
  */
-#ifndef CHAIN_GAME_POLICY_H
-#define CHAIN_GAME_POLICY_H
+#ifndef CHAIN_GAME_POLICY_POLICY_H
+#define CHAIN_GAME_POLICY_POLICY_H
 
 #include "chain/game/game.h"
 
@@ -151,4 +151,4 @@ const char *policy_term_option(enum policy_term term);
 void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *policy);
 void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *policy);
 
-#endif /* CHAIN_GAME_POLICY_H */
+#endif /* CHAIN_GAME_POLICY_POLICY_H */

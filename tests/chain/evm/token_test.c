@@ -2,9 +2,10 @@
  * Goal: a registry plays for a token as it does for the coin, and an unfit token is refused before
  * anybody pays.
  * Method: whole jobs, with bonds and a conviction, on anvil and a token that returns nothing: the
- * balances are exact, since gas is paid in the coin; each account approves once, and sends no value.
- * A move of tokens costs little more gas. A token that pauses, or keeps a part, moves nothing and is
- * named. What is no token, and one whose balances change by themselves, gets no registry.
+ * balances are exact, since gas is paid in the coin; each account approves once, and sends no
+ * value. A move of tokens costs little more gas. A token that pauses, or keeps a part, moves
+ * nothing and is named. What is no token, and one whose balances change by themselves, gets no
+ * registry.
  */
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
 /*
  * Goal: a solver makes each of its moves once, and no other move. Method: rounds on an embedded
  * ledger with a clock of the test's, against a client that refuses, a keeper that vouches, and
- * verifiers that say right, see nothing, keep silent, claim and convict. One test replaces the solver before every round, as a crash would. Money is
- * counted to the wei.
+ * verifiers that say right, see nothing, keep silent, claim and convict. One test replaces the
+ * solver before every round, as a crash would. Money is counted to the wei.
  */
 #include "tests/support/chain/standing_segment.h"
 #include "tests/support/test.h"

@@ -2,9 +2,10 @@
  * simulation.h - a world of nodes, solvers and cheats that is made of one number.
  *
  * The nodes are the product's (verifier/node/node.h), each over a disk, a ledger, a clock and
- * children of its own, all of them virtual. They and scripted players play whole jobs over the rules of the embedded ledger. The seed decides everything else: the terms, who
- * lies and where, who is silent, what fails and when, which node dies and what its disk still
- * holds. No clock is read and nothing sleeps, so a seed gives the same life wherever it is lived.
+ * children of its own, all of them virtual. They and scripted players play whole jobs over the
+ * rules of the embedded ledger. The seed decides everything else: the terms, who lies and where,
+ * who is silent, what fails and when, which node dies and what its disk still holds. No clock is
+ * read and nothing sleeps, so a seed gives the same life wherever it is lived.
  *
  * Storms, in which all of that happens, alternate with calm. A storm is shorter than the periods of
  * the game, so whoever goes on when it is over is online.

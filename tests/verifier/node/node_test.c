@@ -401,9 +401,9 @@ static void test_many_jobs_and_a_poisoned_one(void **state)
     market_close(&market);
 }
 
-/* Nothing can be fetched of a segment, though a mirror answers: late in the seal period that is what
- * the node says, and the solver is not convicted for it. Where nobody answers, the node's own line
- * may be broken: it says nothing, and notes why. */
+/* Nothing can be fetched of a segment, though a mirror answers: late in the seal period that is
+ * what the node says, and the solver is not convicted for it. Where nobody answers, the node's own
+ * line may be broken: it says nothing, and notes why. */
 static void see_what_cannot_be_had(bool is_reached)
 {
     uint64_t random = 15;
