@@ -75,7 +75,9 @@ static const struct command commands[] = {
          "address. With --push-token it also takes in and serves what solvers behind a router "
          "push ('prover publish --push'). With --keep it is the job's keeper too.",
      .arguments = "JOB",
-     .example = "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE,
+     .example =
+         "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE "\n"
+         "lockstep job serve text.job --data text.u8 --keep 0x51dc0a7f --account 0x9f2c...41",
      .options = job_serve_options,
      .option_count = JOB_SERVE_OPTIONS,
      .run = job_serve_run},
@@ -114,8 +116,8 @@ static const struct command commands[] = {
          "where it was.",
      .arguments = "KEY",
      .example =
-         "lockstep job keep 0x51dc0a7f --account 0x9f2c...41 --serve 0.0.0.0:" PORT_JOB_SERVE "\n"
-         "lockstep job keep 0x51dc0a7f --no-replay --known owners.txt",
+         "lockstep job keep 0x51dc0a7f --account 0x9f2c...41 --serve 0.0.0.0:" PORT_JOB_KEEP "\n"
+         "lockstep job keep 0x51dc0a7f --account 0x9f2c...41 --no-replay --known 0x71aa...0e",
      .options = job_keep_options,
      .option_count = JOB_KEEP_OPTIONS,
      .run = job_keep_run},

@@ -1,7 +1,6 @@
 /* job_serve.c - see job_serve.h. */
 #include "client/job_serve.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@
 #include "base/web/ports.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
-#include "client/keeper/keeper.h"
+#include "client/keeper/keep_page.h"
 #include "proofs/bundle/checkpoint_write.h"
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/depot.h"
@@ -22,7 +21,6 @@
 
 enum {
     WAIT_MS_MAX = 3600000,
-    KEEP_MS = 3000, /* between two looks of a keeper */
     TOKEN_LEAST = 16,
     TOKEN_FILE_MAX = 4096,
 };
@@ -67,6 +65,12 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "URL",
      .help = "with --keep: where others find this (default: the address of --at)"},
+    CHAIN_POLL_OPTION("with --keep: how often to look at the ledger"),
+    {.name = "status",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "with --keep: serve the keeper as a page at /, its /metrics, and /health; with a port "
+             "alone to this machine only (default: not at all)"},
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
@@ -81,8 +85,8 @@ struct serving {
     struct serve *serve;
     struct stop stop;
     struct notify notify;
-    struct watch_sight sight;   /* of the keeper */
     struct keeper *keeper;      /* NULL: it only serves */
+    struct keep_page page;      /* of the keeper */
     bool has_state;             /* a first state is served */
     char token[TOKEN_FILE_MAX]; /* empty: nothing is taken in */
 };
@@ -264,19 +268,48 @@ static enum status read_token(struct serving *serving, struct error *error)
 
 /* ---- the keeper ---------------------------------------------------------------------------- */
 
-/* It keeps in the folder that is served here. */
+/* It keeps in the folder that is served here, and finds the job file there. */
+static enum status give_job(const struct serving *serving, struct error *error)
+{
+    const struct options *given = serving->context->options;
+    char path[FILE_PATH_MAX];
+    struct file_bytes bytes = {0};
+    struct kept *kept = NULL;
+    enum status status;
+
+    if (options_text(given, "keep") == NULL) {
+        return STATUS_OK;
+    }
+    TRY_OUT(kept_open(&kept, options_text(given, "folder"), NULL, error));
+    TRY_OUT(kept_path(path, kept, &serving->job->id, 0, KEPT_JOB, error));
+    if (!file_exists(path)) {
+        TRY_OUT(file_read(&bytes, error, given->arguments[0], JOB_FILE_SIZE_MAX));
+        TRY_OUT(file_write(path, error, bytes.data, bytes.size, 0644));
+    }
+out:
+    file_bytes_release(&bytes);
+    kept_close(kept);
+    return status;
+}
+
+static enum status check_key(const struct serving *serving, struct error *error)
+{
+    return digest_equal(&keeper_record(serving->keeper)->terms.job_id, &serving->job->id)
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--keep: that job is of another file than %.200s",
+                           serving->context->options->arguments[0]);
+}
+
 static enum status open_keeper(struct serving *serving, const struct listen_place *place,
                                struct error *error)
 {
     const struct options *given = serving->context->options;
     char url[LISTEN_URL_MAX];
-    char replays[FILE_PATH_MAX];
     struct keeper_options options = {.context = serving->context,
                                      .key = options_text(given, "keep"),
                                      .stop = &serving->stop,
-                                     .sight = &serving->sight,
-                                     .folder = options_text(given, "folder"),
-                                     .state = replays};
+                                     .sight = &serving->page.sight,
+                                     .folder = options_text(given, "folder")};
 
     if (options.key == NULL) {
         return STATUS_OK;
@@ -286,8 +319,9 @@ static enum status open_keeper(struct serving *serving, const struct listen_plac
         listen_place_url(url, place, options_text(given, "certificate") != NULL);
         options.contact = url;
     }
-    TRY(file_place(replays, sizeof(replays), error, FILE_PLACE_STATE, "keeper/replay"));
-    return keeper_open(&serving->keeper, &options, error);
+    TRY(keeper_open(&serving->keeper, &options, error));
+    TRY(check_key(serving, error));
+    return keep_page_open(&serving->page, serving->context, serving->keeper, error);
 }
 
 /* One look at the ledger. What it cannot do now it says, and tries again. */
@@ -303,6 +337,11 @@ static void keep(struct serving *serving)
     status = keeper_round(serving->keeper, &why);
     if (status != STATUS_OK && status != STATUS_STOPPED) {
         log_error(serving->context->log, "keeper", "%s", why.text);
+    }
+    keep_page_take(&serving->page, serving->keeper);
+    if (keeper_is_done(serving->keeper)) {
+        log_info(serving->context->log, "keeper",
+                 "the job is closed: nothing is left to keep; it is served on");
     }
 }
 
@@ -321,11 +360,16 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     };
     struct serve_source source;
 
+    if (options_text(given, "status") != NULL && options_text(given, "keep") == NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--status shows what --keep KEY keeps; name that too");
+    }
     TRY(stop_open(&serving->stop, error)); /* before there are threads */
     TRY(listen_place_read(place, options_text(given, "at"), error));
     TRY(read_token(serving, error));
     TRY(job_read(&serving->job, given->arguments[0], error));
     TRY(give_first_state(serving, error)); /* before its size is counted */
+    TRY(give_job(serving, error));
     TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
                    error));
     TRY(show_job(serving, error));
@@ -344,17 +388,19 @@ static int show_address(struct serving *serving, const struct listen_place *plac
 
     listen_place_url(url, place, options_text(context->options, "certificate") != NULL);
     if (context->json) {
-        code = command_emit(context, json_pack("{s:s, s:b, s:b}", "serving", url, "takes_pushes",
-                                               serving->token[0] != '\0', "first_state",
-                                               serving->has_state));
+        code =
+            command_emit(context, json_pack("{s:s, s:b, s:b, s:b}", "serving", url, "takes_pushes",
+                                            serving->token[0] != '\0', "first_state",
+                                            serving->has_state, "keeps", serving->keeper != NULL));
     } else {
         fprintf(context->out,
-                "serving the job%s%s at %s%s\n"
+                "serving the job%s%s at %s%s%s\n"
                 "%s"
                 "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
                 options_list_count(context->options, "data") > 0 ? " and its data" : "",
                 serving->has_state ? " and its first state" : "", url,
                 serving->token[0] != '\0' ? ", and taking in what is pushed" : "",
+                serving->keeper != NULL ? ", and keeping its states" : "",
                 serving->job->first_state_given && !serving->has_state
                     ? "its first state is not served: --first-state FILE serves it\n"
                     : "");
@@ -373,12 +419,13 @@ int job_serve_run(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    (void)pthread_mutex_init(&serving.sight.lock, NULL);
+    keep_page_init(&serving.page);
     notify_open(&serving.notify);
     TRY_OUT(open_all(&serving, &place, &error));
     code = show_address(&serving, &place);
     notify_ready(&serving.notify, "serving");
-    wait_ms = serving.keeper == NULL ? WAIT_MS_MAX : KEEP_MS;
+    wait_ms =
+        serving.keeper == NULL ? WAIT_MS_MAX : 1000 * options_number(context->options, "poll");
     do {
         notify_alive(&serving.notify);
         keep(&serving);
@@ -386,13 +433,14 @@ int job_serve_run(struct command_context *context)
              !stop_wait(&serving.stop, (double)notify_wait_ms(&serving.notify, wait_ms) / 1000));
     notify_stopping(&serving.notify);
 out:
+    keep_page_close(&serving.page);
     keeper_close(serving.keeper);
     serve_close(serving.serve);
     depot_close(serving.depot);
     job_free(serving.job);
     stop_close(&serving.stop);
     notify_close(&serving.notify);
-    (void)pthread_mutex_destroy(&serving.sight.lock);
+    keep_page_release(&serving.page);
     explicit_bzero(serving.token, sizeof(serving.token));
     return status == STATUS_OK ? code : command_fail(context, &error);
 }

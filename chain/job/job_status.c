@@ -6,6 +6,24 @@
 
 #include "chain/game/terms.h"
 
+/* A vouch that was handed to the solver comes with its settle: of a silent panel after one claim time,
+ * of one that says unseen at the reveal's end, by the keeper itself. */
+bool job_status_lacks_vouch(const struct job_record *record, uint32_t index, uint64_t now_s)
+{
+    struct job_segment segment = job_record_segment(record, index);
+    const struct leg_tally *tally = &segment.tally;
+    const struct address *keeper = &record->terms.keeper;
+    bool is_refused = segment.refused_until_s != 0;
+    uint64_t known_s =
+        job_segment_reveal_end(&segment) + (tally->unseen > 0 ? 0 : segment.terms->claim_period_s);
+
+    if (address_is_zero(keeper) || !segment.drawn || !segment.covered || segment.final ||
+        tally->vouched || (is_refused && address_equal(&record->refuser, keeper))) {
+        return false;
+    }
+    return is_refused || (now_s > known_s && (tally->unseen > 0 || tally->rights == 0));
+}
+
 const char *job_status_phase(const struct job_record *record)
 {
     switch (record->phase) {

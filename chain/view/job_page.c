@@ -226,13 +226,16 @@ static void add_money(struct buffer *page, const struct job_view *view)
 
 static void add_copies(struct buffer *page, const struct job_view *view)
 {
-    if (view->copies[0] == '\0' && view->download[0] == '\0' && view->mirrors.count == 0 &&
-        view->served == 0) {
+    if (view->copies[0] == '\0' && view->keeping[0] == '\0' && view->download[0] == '\0' &&
+        view->mirrors.count == 0 && view->served == 0) {
         return;
     }
     buffer_add_text(page, "<h2>Mirrors and downloads</h2>\n<table class=\"values\">\n");
     if (view->copies[0] != '\0') {
         web_parts_value(page, "Copies", view->copies);
+    }
+    if (view->keeping[0] != '\0') {
+        web_parts_value(page, "Keeper", view->keeping);
     }
     if (view->download[0] != '\0') {
         web_parts_value(page, "Coming now", view->download);

@@ -206,6 +206,7 @@ static void add_rest(struct buffer *text, const struct job_view *view, unsigned 
         add_wrapped(text, "forecast", line, columns);
     }
     add_wrapped(text, "copies", view->copies, columns);
+    add_wrapped(text, "keeper", view->keeping, columns);
     add_wrapped(text, "fetching", view->download, columns);
     add_mirrors(text, view, columns);
     add_wrapped(text, "trouble", view->trouble, columns);
@@ -361,7 +362,7 @@ json_t *job_text_json(const struct job_view *view)
 
     hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, "
-                     "s:s, s:s, s:s}",
+                     "s:s, s:s, s:s, s:s}",
                      "job", key, "phase", view->standing.read ? view->standing.phase : "training",
                      "time", (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps,
                      "steps_done", (json_int_t)job_view_done(view), "segments",
@@ -371,5 +372,6 @@ json_t *job_text_json(const struct job_view *view)
                      money_json(view), "training", training_json(view), "waits_for",
                      job_wait_json(&view->standing.wait), "final_not_before",
                      (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
-                     view->copies, "trouble", view->trouble, "alert", view->standing.alert);
+                     view->copies, "keeping", view->keeping, "trouble", view->trouble, "alert",
+                     view->standing.alert);
 }

@@ -117,29 +117,25 @@ static void take_money(struct job_standing *standing, const struct job_record *r
     standing->burned_solver = record->burned_stake;
 }
 
-/* Since when a covered segment is in question, of which nobody vouched: its start; 0: none is. */
-static uint64_t in_question_since(const struct job_record *record, uint64_t now_s)
+/* Since when the keeper has said nothing, though it matters; 0: it does not. */
+static uint64_t keeper_silent_since(const struct job_record *record, uint64_t now_s)
 {
     uint64_t since_s = 0;
 
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        struct job_segment segment = job_record_segment(record, i);
-        bool silent = segment.tally.rights == 0 && now_s > job_segment_reveal_end(&segment);
+        uint64_t start_s = job_record_segment(record, i).start_s;
 
-        if (segment.drawn && segment.covered && !segment.tally.vouched &&
-            (silent || segment.tally.unseen > 0 || record->refused_until_s != 0) &&
-            (since_s == 0 || segment.start_s < since_s)) {
-            since_s = segment.start_s;
+        if (job_status_lacks_vouch(record, i, now_s) && (since_s == 0 || start_s < since_s)) {
+            since_s = start_s;
         }
     }
-    return since_s;
+    return since_s != 0 && since_s < record->vouched_s ? record->vouched_s : since_s;
 }
 
 static void take_alert(struct job_standing *standing, const struct job_record *record,
                        uint64_t now_s)
 {
-    uint64_t since_s =
-        address_is_zero(&record->terms.keeper) ? 0 : in_question_since(record, now_s);
+    uint64_t since_s = keeper_silent_since(record, now_s);
     bool by_keeper = address_equal(&record->refuser, &record->terms.keeper);
     char text[TERMS_AMOUNT_SIZE > TERMS_TIME_SIZE ? TERMS_AMOUNT_SIZE : TERMS_TIME_SIZE];
 
@@ -149,7 +145,6 @@ static void take_alert(struct job_standing *standing, const struct job_record *r
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "the job is barred: %s burned, which its client puts back to go on", text);
     } else if (since_s != 0) {
-        since_s = since_s < record->vouched_s ? record->vouched_s : since_s;
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "the keeper of this job has vouched nothing for %" PRIu64 " minutes",
                        (now_s > since_s ? now_s - since_s : 0) / 60);

@@ -75,6 +75,7 @@ struct job_view {
     /* Of mirrors and copies. */
     struct mirror_set mirrors;
     char copies[JOB_VIEW_WORDS_MAX];   /* what is kept here, or served; empty: nothing */
+    char keeping[JOB_VIEW_WORDS_MAX];  /* what a keeper did; empty: this is none */
     char download[JOB_VIEW_WORDS_MAX]; /* what comes now; empty: nothing */
     uint64_t served;                   /* requests */
     uint64_t served_bytes;

@@ -12,12 +12,11 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
-#include "client/keeper/keep_metrics.h"
+#include "client/keeper/keep_page.h"
 
 enum {
     GLANCE_MS = 500, /* at the watchdog, while the next look waits */
     TROUBLE_S = 3,
-    KEY_DIGITS = 16, /* of a job, in the name of its folder */
 };
 
 const struct option_spec job_keep_options[JOB_KEEP_OPTIONS] = {
@@ -57,52 +56,13 @@ struct keeping {
     struct command_context *context;
     struct stop stop;
     struct notify notify;
-    struct watch_sight sight;
-    pthread_mutex_t lock; /* guards counts */
-    struct keeper_counts counts;
+    struct keep_page page;
     struct keeper *keeper;
-    struct job_page *page; /* NULL: none is served */
     struct keeper_counts shown;
     bool has_shown;
 };
 
 /* ---- showing ---------------------------------------------------------------------- */
-
-static void copy_view(void *context, struct job_view *view)
-{
-    struct keeping *keeping = context;
-
-    (void)pthread_mutex_lock(&keeping->sight.lock);
-    *view = keeping->sight.view;
-    (void)pthread_mutex_unlock(&keeping->sight.lock);
-}
-
-static void write_metrics(void *context, struct buffer *answer, const struct job_view *view)
-{
-    struct keeping *keeping = context;
-    struct keeper_counts counts;
-
-    (void)pthread_mutex_lock(&keeping->lock);
-    counts = keeping->counts;
-    (void)pthread_mutex_unlock(&keeping->lock);
-    keep_metrics_write(answer, &counts, view);
-}
-
-static enum status open_page(struct keeping *keeping, struct error *error)
-{
-    const char *place = options_text(keeping->context->options, "status");
-    const struct job_page_source source = {.title = "Lockstep keeper",
-                                           .copy = copy_view,
-                                           .metrics = write_metrics,
-                                           .context = keeping};
-
-    if (place == NULL) {
-        return STATUS_OK;
-    }
-    TRY(job_page_open(&keeping->page, &source, place, error));
-    log_info(keeping->context->log, "keeper", "the keeper at %s", job_page_url(keeping->page));
-    return STATUS_OK;
-}
 
 /* What has changed, as a line or an object. */
 static int show(struct keeping *keeping)
@@ -110,12 +70,11 @@ static int show(struct keeping *keeping)
     struct command_context *context = keeping->context;
     const struct job_record *record = keeper_record(keeping->keeper);
     struct keeper_counts counts = keeper_counts(keeping->keeper);
-    const char *phase = keeping->sight.view.standing.read ? keeping->sight.view.standing.phase : "";
+    const struct job_standing *standing = &keeping->page.sight.view.standing;
+    const char *phase = standing->read ? standing->phase : "";
     int code = COMMAND_OK;
 
-    (void)pthread_mutex_lock(&keeping->lock);
-    keeping->counts = counts;
-    (void)pthread_mutex_unlock(&keeping->lock);
+    keep_page_take(&keeping->page, keeping->keeper);
     counts.looked_s = 0; /* that alone is no news */
     if (keeping->has_shown && memcmp(&counts, &keeping->shown, sizeof(counts)) == 0) {
         return COMMAND_OK;
@@ -164,46 +123,20 @@ static int show_address(struct keeping *keeping)
 
 /* ---- the command ------------------------------------------------------------------- */
 
-/* The folder of the keeper's state, and those below it. */
-static enum status find_folders(char kept[FILE_PATH_MAX], char replays[FILE_PATH_MAX],
-                                const struct command_context *context, struct error *error)
-{
-    const char *named = options_text(context->options, "state");
-    char place[FILE_PATH_MAX];
-    char name[64];
-
-    if (named != NULL) {
-        (void)snprintf(place, sizeof(place), "%s", named);
-    } else {
-        (void)snprintf(name, sizeof(name), "keeper/%.*s", KEY_DIGITS,
-                       context->options->arguments[0]);
-        TRY(file_place(place, sizeof(place), error, FILE_PLACE_STATE, name));
-    }
-    TRY(file_private_folder(place, error));
-    TRY(file_path_join(kept, FILE_PATH_MAX, error, place, "kept"));
-    return file_path_join(replays, FILE_PATH_MAX, error, place, "replay");
-}
-
 static enum status open_keeper(struct keeping *keeping, struct error *error)
 {
     const struct options *given = keeping->context->options;
-    char kept[FILE_PATH_MAX];
-    char replays[FILE_PATH_MAX];
     struct keeper_options options = {.context = keeping->context,
                                      .key = given->arguments[0],
                                      .stop = &keeping->stop,
-                                     .sight = &keeping->sight,
-                                     .folder = kept,
+                                     .sight = &keeping->page.sight,
                                      .place = options_text(given, "serve"),
-                                     .state = replays};
+                                     .state = options_text(given, "state")};
 
     TRY(stop_open(&keeping->stop, error)); /* before there are threads */
     TRY(chain_contact(&options.contact, given, error));
-    TRY(find_folders(kept, replays, keeping->context, error));
     TRY(keeper_open(&keeping->keeper, &options, error));
-    keeping->sight.view.steps = keeper_record(keeping->keeper)->terms.steps;
-    loss_curve_init(&keeping->sight.view.curve, keeping->sight.view.steps);
-    return open_page(keeping, error);
+    return keep_page_open(&keeping->page, keeping->context, keeping->keeper, error);
 }
 
 /* Until the next look, with signs of life. False: a stop is requested. */
@@ -262,8 +195,7 @@ int job_keep_run(struct command_context *context)
     }
     keeping->context = context;
     keeping->stop.descriptor = -1;
-    (void)pthread_mutex_init(&keeping->sight.lock, NULL);
-    (void)pthread_mutex_init(&keeping->lock, NULL);
+    keep_page_init(&keeping->page);
     notify_open(&keeping->notify);
     TRY_OUT(open_keeper(keeping, &error));
     code = show_address(keeping);
@@ -271,12 +203,11 @@ int job_keep_run(struct command_context *context)
     TRY_OUT(keep(keeping, &code, &error));
 out:
     notify_stopping(&keeping->notify);
-    job_page_close(keeping->page);
+    keep_page_close(&keeping->page);
     keeper_close(keeping->keeper);
     stop_close(&keeping->stop);
     notify_close(&keeping->notify);
-    (void)pthread_mutex_destroy(&keeping->lock);
-    (void)pthread_mutex_destroy(&keeping->sight.lock);
+    keep_page_release(&keeping->page);
     free(keeping);
     return status == STATUS_OK ? code : command_fail(context, &error);
 }

@@ -25,6 +25,7 @@ enum {
     TELL_SHARE = 40, /* of the seal period: a vouch is handed over again until the ledger has it */
     TELL_MS_MIN = 2000,
     TROUBLE_MAX = 300,
+    KEY_DIGITS = 16, /* of a job, in the name of its folder */
 };
 
 /* Something that is tried again after a pause. */
@@ -53,6 +54,7 @@ struct keeper {
     struct job_source source;
     struct watch_keep *keep;
     struct keep_replay replay;
+    char folder[FILE_PATH_MAX]; /* of the states */
     struct keep_policy policy;
     struct keeper_counts counts;
     struct ledger_clock clock;
@@ -378,7 +380,7 @@ static void start_replay(struct keeper *keeper, struct keeper_slot *slot)
     error_init(&why);
     name_segment(what, slot);
     if (keep_replay_start(&keeper->replay, keeper->options.context, &keeper->source.record.key,
-                          &slot->hash, slot->index, keeper->options.folder, &why) == STATUS_OK) {
+                          &slot->hash, slot->index, keeper->folder, &why) == STATUS_OK) {
         log_info(log_of(keeper), "keeper", "%s: the panel leaves a question; replaying it", what);
     } else {
         fail(keeper, &slot->replaying, what, why.text);
@@ -654,6 +656,31 @@ static enum status say_purse(const struct keeper *keeper, struct error *error)
     return STATUS_OK;
 }
 
+/* The folder of the keeper's state, and those below it. However the user says the job, it is the
+ * same one. */
+static enum status find_folders(struct keeper *keeper, struct error *error)
+{
+    const struct keeper_options *options = &keeper->options;
+    char place[FILE_PATH_MAX];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char name[64];
+
+    if (options->state != NULL) {
+        (void)snprintf(place, sizeof(place), "%s", options->state);
+    } else {
+        hex_write(key, keeper->source.record.key.bytes, HASH32_SIZE, true);
+        (void)snprintf(name, sizeof(name), "keeper/%.*s", KEY_DIGITS, key);
+        TRY(file_place(place, sizeof(place), error, FILE_PLACE_STATE, name));
+    }
+    TRY(file_private_folder(place, error));
+    TRY(file_path_join(keeper->replay.folder, FILE_PATH_MAX, error, place, "replay"));
+    if (options->folder != NULL) {
+        (void)snprintf(keeper->folder, sizeof(keeper->folder), "%s", options->folder);
+        return STATUS_OK;
+    }
+    return file_path_join(keeper->folder, FILE_PATH_MAX, error, place, "kept");
+}
+
 static enum status open_keep(struct keeper *keeper, struct error *error)
 {
     const struct keeper_options *options = &keeper->options;
@@ -662,7 +689,7 @@ static enum status open_keep(struct keeper *keeper, struct error *error)
                                             .log = log_of(keeper),
                                             .area = "keeper",
                                             .terms = &keeper->source.record.terms,
-                                            .folder = options->folder,
+                                            .folder = keeper->folder,
                                             .place = options->place,
                                             .bytes_max =
                                                 options_number(options->context->options, "most")};
@@ -699,13 +726,13 @@ enum status keeper_open(struct keeper **keeper, const struct keeper_options *opt
     made->policy.replays = !options_flag(given, "no-replay");
     made->told_read = UINT64_MAX;
     made->misses = MISSES_MAX;
-    (void)snprintf(made->replay.folder, sizeof(made->replay.folder), "%s", options->state);
     TRY_OUT(check_known(given, error));
     TRY_OUT(keep_replay_remember(&made->replay, error));
     TRY_OUT(chain_unlock(&made->signer, options->context, error));
     TRY_OUT(job_source_open(&made->source, options->key, options->context, NULL, error));
     made->source.mirrors.stop = options->stop;
     TRY_OUT(check_key(made, error));
+    TRY_OUT(find_folders(made, error));
     TRY_OUT(say_purse(made, error));
     TRY_OUT(open_keep(made, error));
 out:

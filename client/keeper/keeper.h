@@ -33,10 +33,10 @@ struct keeper_options {
     const char *key;                 /* of the job, as the user says it */
     struct stop *stop;               /* open */
     struct watch_sight *sight;
-    const char *folder;  /* of the states */
+    const char *folder;  /* of the states; NULL: below that of its state */
     const char *place;   /* ADDRESS:PORT; NULL: somebody else serves the folder */
     const char *contact; /* where they are found; NULL: at the place */
-    const char *state;   /* of replays */
+    const char *state;   /* folder of what it keeps and of replays; NULL: below the state folder */
 };
 
 /* What it did since it was opened, and what stands. */

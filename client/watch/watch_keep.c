@@ -41,10 +41,11 @@ struct watch_keep {
     /* Of the thread. */
     struct job_source source; /* its mirrors and its job; no ledger */
     struct keep_told now;
-    uint32_t kept;          /* states, in this round */
-    bool failed;            /* something, in this round */
-    char trouble[NOTE_MAX]; /* of this round; empty: none */
-    char dropped[NOTE_MAX]; /* a mirror, and why; empty: none was */
+    uint32_t kept;                          /* states, in this round */
+    bool failed;                            /* something, in this round */
+    char trouble[NOTE_MAX];                 /* of this round; empty: none */
+    char dropped[MIRROR_SET_MAX][NOTE_MAX]; /* mirrors, and why; empty: it was not */
+    uint32_t last_dropped;
 };
 
 /* ---- what is said ---------------------------------------------------------------------- */
@@ -78,7 +79,7 @@ static void say(struct watch_keep *keep, uint64_t state_size)
                    "%" PRIu32 " end states, %.1f MB, in %.40s%s%.40s%.129s%.129s", keep->kept,
                    (double)(keep->kept * state_size) / 1e6, keep->options.folder,
                    kept_url(keep->folder)[0] != '\0' ? ", served at " : "", kept_url(keep->folder),
-                   keep->trouble, keep->dropped);
+                   keep->trouble, keep->dropped[keep->last_dropped]);
     view->download[0] = '\0';
     (void)pthread_mutex_unlock(&sight->lock);
 }
@@ -100,7 +101,8 @@ static void name_dropped(struct watch_keep *keep)
 
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->mirrors[i].dropped) {
-            note(keep, keep->dropped, set->mirrors[i].url, set->mirrors[i].note.trouble);
+            note(keep, keep->dropped[i], set->mirrors[i].url, set->mirrors[i].note.trouble);
+            keep->last_dropped = i;
         }
     }
 }

@@ -1,17 +1,21 @@
 """Goal: a keeper keeps strangers from taking anything of its client: it vouches for what it has, replays
 what nobody found right, claims a lie, and refuses what it could not have. Every wei is accounted for.
 Method: the built program as client, keeper, solver and cheat on an embedded ledger whose clock the test
-sets; the panel enlists and then sleeps, so that all hangs on the keeper."""
+sets, and on a real EVM node; the panel enlists and then sleeps, so that all hangs on the keeper."""
 
+import os
 import re
+import shutil
+import subprocess
 import sys
 import urllib.error
 import urllib.request
 
 import town
-from town import DATA, PERIOD_S, PURSE, REWARD, SEGMENTS, STAKE, Town, main
+from town import BOND, DATA, ETHER, PERIOD_S, PURSE, REWARD, SEGMENTS, STAKE, Town, main
 
 PEOPLE = ["client", "keeper", "solver", "verifier"]
+GAS = ETHER // 5  # that a person pays at most on a chain
 
 
 def open_kept(here, *more):
@@ -42,12 +46,16 @@ def get(url):
         url, timeout=town.WAIT_MAX_S).read().decode()
 
 
+def serve_folder(here, who, job, folder):
+    """Somebody serves the job file, its data and what lies in a folder. Returns where."""
+    server = here.start(who, "job", "serve", job, "--data", DATA, "--at", "127.0.0.1:0",
+                        "--folder", folder, "--json")
+    here.until(lambda: "serving" in server.said(), "%s serves" % who)
+    return re.search(r'"serving": *"([^"]+)"', server.said()).group(1)
+
+
 def serve_job(here, job):
-    """The client serves the job file and its data."""
-    server = here.start("client", "job", "serve", job, "--data", DATA, "--at", "127.0.0.1:0",
-                        "--folder", here.path("served"), "--json")
-    here.until(lambda: "serving" in server.said(), "the client serves")
-    here.mirror = re.search(r'"serving": *"([^"]+)"', server.said()).group(1)
+    here.mirror = serve_folder(here, "client", job, here.path("served"))
 
 
 def all_money(here):
@@ -55,8 +63,14 @@ def all_money(here):
     return sum(here.money(who) for who in PEOPLE)
 
 
-def test_a_keeper_vouches_for_a_panel_that_sleeps():
-    with Town(PEOPLE) as here:
+def has(here, who, wanted):
+    """But for the gas."""
+    lost = wanted - here.money(who)
+    assert lost == 0 if here.chain is None else 0 <= lost < GAS, (who, lost)
+
+
+def a_panel_sleeps(on_chain):
+    with Town(PEOPLE, on_chain) as here:
         job, key = open_kept(here)
         serve_job(here, job)
         keeper, page = keep(here, key)
@@ -76,8 +90,69 @@ def test_a_keeper_vouches_for_a_panel_that_sleeps():
         here.until(lambda: solver.code() == 0, "the solver is paid")
         here.until(lambda: keeper.code() == 0, "nothing is left to keep")
         assert here.count("vouched", key) == SEGMENTS and here.count("voided", key) == 0
-        assert here.money("solver") == PURSE + REWARD
-        assert here.money("keeper") == PURSE, "it risks nothing"
+        has(here, "solver", PURSE + REWARD)
+        has(here, "keeper", PURSE)
+
+
+def test_a_keeper_vouches_for_a_panel_that_sleeps():
+    a_panel_sleeps(False)
+
+
+def test_the_same_on_a_chain():
+    a_panel_sleeps(True)
+
+
+def give_all_but_the_last(here, job):
+    """A mirror that a solver fills after it was killed: nobody takes a vouch there."""
+    folder, last = here.path("solver.www"), "%012d." % (SEGMENTS * 4)
+    here.run("solver", "prover", "publish", here.path("solver.run"), "--data", DATA, "--to",
+             here.path("solver.all"))
+    for place, _, files in os.walk(here.path("solver.all")):
+        for name in files:
+            if name.startswith(last):
+                os.remove(os.path.join(place, name))
+    shutil.copytree(here.path("solver.all"), folder, dirs_exist_ok=True)
+
+
+def a_solver_goes_and_hides_its_last_state(on_chain):
+    """What the keeper has it vouches for on the ledger, the rest it refuses."""
+    with Town(PEOPLE, on_chain) as here:
+        job, key = open_kept(here)
+        serve_job(here, job)
+        keeper, _ = keep(here, key)
+        url = serve_folder(here, "solver", job, here.path("solver.www"))
+        solver = here.solve("solver", job, key, "--contact", url)
+        here.until_count(SEGMENTS, "committed", key)
+        here.until_count(SEGMENTS, "round", key)
+        solver.kill()
+        give_all_but_the_last(here, job)
+        here.until(lambda: keeper.said().count("announced on the ledger") == SEGMENTS - 1,
+                   "vouches go to everybody")
+        here.pass_time(2 * PERIOD_S + 2)
+        here.until_count(1, "refused", key, "keeper")
+        here.until_count(SEGMENTS - 1, "vouched", key)  # by its own settle, once it has replayed
+        here.until(lambda: keeper.said().count("by our own settle") == SEGMENTS - 1, "it says so")
+        here.pass_time(3 * PERIOD_S + 2)
+        here.ask("client", "job", "collect", key)
+        here.until_count(SEGMENTS - 1, "finalized", key)
+        here.until_count(1, "voided", key)
+        assert keeper.stop() == 0
+        burned = int(here.ask("client", "job", "show", key)["missing_wei"])
+        here.ask("client", "job", "close", key)
+        each = REWARD // SEGMENTS
+        assert burned >= each, burned
+        has(here, "keeper", PURSE)
+        has(here, "client", PURSE - 2 * each - burned)
+        has(here, "solver", PURSE + 2 * each - 2 * each)  # what is void, and one more
+        has(here, "verifier", PURSE - BOND)  # which it fetches when it wakes
+
+
+def test_what_a_keeper_has_of_a_solver_that_hides_is_paid():
+    a_solver_goes_and_hides_its_last_state(False)
+
+
+def test_what_a_keeper_has_is_paid_on_a_chain():
+    a_solver_goes_and_hides_its_last_state(True)
 
 
 def test_a_keeper_claims_what_nobody_looked_at():
@@ -110,8 +185,7 @@ def test_what_a_keeper_cannot_have_it_refuses():
         here.pass_time(2 * PERIOD_S + 2)
         here.until_count(1, "refused", key, "keeper")
         here.until(lambda: "REFUSED" in keeper.said(), "the keeper says so")
-        here.until(lambda: "refused by the keeper" in get(page) or "vouched nothing" in get(page),
-                   "the page says it")
+        here.until(lambda: "refused by the keeper" in get(page), "the page says it")
         here.pass_time(3 * PERIOD_S + 2)  # claims come until then
         here.until_count(1, "voided", key)  # by the solver, for the rest of its stake
         shown = here.ask("client", "job", "show", key)
@@ -125,8 +199,76 @@ def test_what_a_keeper_cannot_have_it_refuses():
         back = here.ask("client", "job", "close", key)
         assert back["move"] == "closed", back
         assert here.money("client") == PURSE - burned, (here.money("client"), burned)
-        asleep = town.BOND  # whose owner has not fetched it
+        asleep = BOND  # whose owner has not fetched it
         assert all_money(here) == len(PEOPLE) * PURSE - burned - lost - asleep, voided
+
+
+def watched(here, key, page):
+    """Is the silence of the keeper told: by the command, on its page, by the alarms of the ledger?"""
+    once = here.ask("client", "job", "watch", key, "--once")["alert"]
+    told = once != ""
+    assert not told or re.fullmatch("the keeper of this job has vouched nothing for [0-9]+ minutes",
+                                    once), once
+    alarms = subprocess.run([town.LOCKSTEP, "watch", "--once"], stdout=subprocess.PIPE,
+                            env=here.environment("client")).stdout.decode()
+    assert ("has not vouched" in alarms) == told, (once, alarms)
+    here.until(lambda: ("has vouched nothing for" in get(page)) == told, "the page says the same")
+    return told
+
+
+def serve_and_keep(here, job, key):
+    """One process that does both: it, where its page is, and where it serves."""
+    server = here.start("keeper", "job", "serve", job, "--data", DATA, "--at", "127.0.0.1:0",
+                        "--folder", here.path("kept"), "--keep", key, "--poll", "1s",
+                        "--status", "0", "--json")
+    here.until(lambda: "the keeper at" in server.said() and "serving" in server.said(), "it is up")
+    page = re.search(r"the keeper at (\S+)", server.said()).group(1)
+    return server, page, re.search(r'"serving": *"([^"]+)"', server.said()).group(1)
+
+
+def see_what_it_keeps(here, job, page, url):
+    here.until(lambda: is_well(page), "its own mirror answers")
+    told = "%d covered segments wait, %d with their states here" % (SEGMENTS, SEGMENTS)
+    here.until(lambda: told in get(page), "the page says it")
+    assert told in get(page + "job.json"), get(page + "job.json")
+    assert "lockstep_keeper_held_segments %d\n" % SEGMENTS in get(page + "metrics")
+    name = "/v1/jobs/%s/checkpoints/%012d.safetensors" % (
+        here.ask("client", "job", "show", job)["id"], 12)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            url + name, timeout=town.WAIT_MAX_S) as given:
+        with open(here.path("kept" + name), "rb") as kept:
+            assert given.read() == kept.read()
+
+
+def test_a_server_that_keeps():
+    """Solver and keeper go, with the vouches that were handed over: everybody is told. The keeper
+    comes back, and vouches to everybody."""
+    with Town(PEOPLE) as here:
+        job, key = open_kept(here)
+        assert "--status shows what --keep KEY keeps" in here.run(
+            "keeper", "job", "serve", job, "--data", DATA, "--status", "0", wanted=3)
+        server, page, url = serve_and_keep(here, job, key)
+        solver = here.solve("solver", job, key)
+        here.until_count(SEGMENTS, "round", key)
+        here.until(lambda: "%d handed to the solver" % SEGMENTS in get(page), "vouches go")
+        see_what_it_keeps(here, job, page, url)
+        assert server.stop() == 0, server.said()
+        solver.kill()
+        watch = here.start("client", "job", "watch", key, "--status", "0", "--poll", "1s")
+        here.until(lambda: "the job at" in watch.said(), "it is watched")
+        seen = re.search(r"the job at (\S+)", watch.said()).group(1)
+        here.pass_time(2 * PERIOD_S + 2)
+        assert not watched(here, key, seen), "the solver may have its word"
+        here.pass_time(PERIOD_S + 2)
+        assert watched(here, key, seen)
+        server, page, url = serve_and_keep(here, job, key)
+        here.until(lambda: "%d announced" % SEGMENTS in get(page), "vouches go to everybody")
+        assert not watched(here, key, seen)
+        see_what_it_keeps(here, job, page, url)
+        here.ask("client", "job", "collect", key)
+        here.until_count(SEGMENTS, "finalized", key)
+        here.until(lambda: "nothing is left to keep" in server.said(), "the job is closed")
+        assert server.stop() == 0, server.said()
 
 
 def test_a_client_resumes_stops_and_refuses():
@@ -155,6 +297,9 @@ def test_a_client_resumes_stops_and_refuses():
 
 if __name__ == "__main__":
     sys.exit(main([test_a_keeper_vouches_for_a_panel_that_sleeps,
+                   test_what_a_keeper_has_of_a_solver_that_hides_is_paid,
                    test_a_keeper_claims_what_nobody_looked_at,
                    test_what_a_keeper_cannot_have_it_refuses,
-                   test_a_client_resumes_stops_and_refuses]))
+                   test_a_server_that_keeps,
+                   test_a_client_resumes_stops_and_refuses],
+                  [test_the_same_on_a_chain, test_what_a_keeper_has_is_paid_on_a_chain]))

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chain/job/job_status.h"
+
 const char *watch_alarm_name(enum watch_alarm_kind kind)
 {
     static const char *const names[] = {
@@ -17,8 +19,6 @@ const char *watch_alarm_name(enum watch_alarm_kind kind)
 
     return names[kind];
 }
-
-#define KEEPER_SHARE 2 /* of the seal period, in which a keeper vouches as a rule */
 
 /* ---- alarms ------------------------------------------------------------- */
 
@@ -91,8 +91,7 @@ static void look_at_segment(struct sink *sink, const struct job_record *job, uin
             "%u of the panel cannot get its states, and %u find it right", segment.tally.unseen,
             segment.tally.rights);
     }
-    if (segment.covered && !address_is_zero(&job->terms.keeper) && !segment.tally.vouched &&
-        sink->now_s > of->draw.start_s + job->terms.seal_period_s / KEEPER_SHARE) {
+    if (job_status_lacks_vouch(job, index, sink->now_s)) {
         add(sink, WATCH_KEEPER, &job->key, index, 0,
             "the keeper of this job has not vouched for it");
     }

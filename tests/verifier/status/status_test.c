@@ -20,6 +20,7 @@
 
 #include "base/buffer.h"
 #include "base/io/file.h"
+#include "client/keeper/keep_metrics.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/status/metrics.h"
 #include "verifier/status/node_views.h"
@@ -542,10 +543,13 @@ static void see_known(const char *path, const char *metrics)
 static void test_dashboard_and_alerts_name_only_metrics_that_exist(void **state)
 {
     static struct node_snapshot snapshot;
+    static const struct job_view view;
+    static const struct keeper_counts none;
     struct buffer text;
 
     (void)state;
     metrics_of(&text, &snapshot);
+    keep_metrics_write(&text, &none, &view);
     see_known("packaging/grafana.json", buffer_text(&text));
     see_known("packaging/alerts.yml", buffer_text(&text));
     buffer_release(&text);

@@ -246,9 +246,12 @@ static void test_watch_reports_a_keeper_a_refusal_and_a_void(void **state)
     keeper = (struct address){{0}};
     commit(0);
     draw(0);
-    assert_int_equal(look(START_S + SEAL_S / 2, 0), 0);
-    assert_int_equal(look(START_S + SEAL_S / 2 + 1, 0), 1);
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + CLAIM_S, 0), 1);
+    assert_int_equal(alarms[0].kind, WATCH_PANEL); /* another round */
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + CLAIM_S + 1, 0), 2);
     assert_int_equal(alarms[0].kind, WATCH_KEEPER);
+    reveal(0, GAME_VERDICT_RIGHT); /* then its word is not needed */
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + CLAIM_S + 1, 0), 0);
     event.account = (struct address){{8}};
     event.time_s = START_S + 2 * PERIOD_S;
     take(&event);
