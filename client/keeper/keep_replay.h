@@ -23,8 +23,8 @@ struct keep_replay {
     char *secret;               /* the passphrase of the environment, for the child; NULL: none */
 };
 
-/* Before the account is unlocked, which wipes the environment. A passphrase that is typed no child
- * gets: it says so. */
+/* Before the account is unlocked, which wipes the environment. No child gets a passphrase that is
+ * typed; the keeper says so. */
 MUST_CHECK enum status keep_replay_remember(struct keep_replay *replay, struct error *error);
 void keep_replay_forget(struct keep_replay *replay);
 

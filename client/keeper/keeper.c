@@ -12,6 +12,7 @@
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "chain/job/job_states.h"
+#include "chain/keys/passphrase.h"
 #include "client/keeper/keep_hand.h"
 #include "client/keeper/keep_moves.h"
 #include "client/keeper/keep_plan.h"
@@ -646,6 +647,13 @@ static enum status say_purse(const struct keeper *keeper, struct error *error)
                            error));
     wei_print(wanted, bond);
     wei_print(has, purse + owed);
+    if (keeper->policy.replays && keeper->replay.secret == NULL &&
+        options_text(keeper->options.context->options, "passphrase-file") == NULL) {
+        log_warn(
+            log_of(keeper), "keeper",
+            "no replay gets a passphrase that was typed here, so nothing false is claimed: give "
+            "--passphrase-file FILE, or set " PASSPHRASE_VARIABLE);
+    }
     if (keeper->policy.replays) {
         log_write(log_of(keeper), purse + owed < bond ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "keeper",
                   "to claim what a replay finds false it wants a bond of %s%s%s; the account has "
