@@ -6,8 +6,8 @@
 
 #include "chain/game/terms.h"
 
-/* A vouch that was handed to the solver comes with its settle: of a silent panel after one claim time,
- * of one that says unseen at the reveal's end, by the keeper itself. */
+/* A vouch that was handed to the solver comes with its settle: of a silent panel after one claim
+ * time, of one that says unseen at the reveal's end, by the keeper itself. */
 bool job_status_lacks_vouch(const struct job_record *record, uint32_t index, uint64_t now_s)
 {
     struct job_segment segment = job_record_segment(record, index);

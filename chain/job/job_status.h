@@ -20,8 +20,8 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
  * segment behind it yet. */
 uint64_t job_status_forecast(const struct job_record *record, uint32_t index, uint64_t now_s);
 
-/* Does a segment hang on the word of the job's keeper, which should be here and is not? The panel did
- * not see its states, or said nothing, or another than the keeper refused. */
+/* Does a segment hang on the word of the job's keeper, which should be here and is not? The panel
+ * did not see its states, or said nothing, or another than the keeper refused. */
 bool job_status_lacks_vouch(const struct job_record *record, uint32_t index, uint64_t now_s);
 
 /* "open", "barred", "running", "refused", "closed"; "unknown" where nobody opened it. */
