@@ -1,10 +1,12 @@
-// game_mutants.mjs - the game's contracts with one fault each, for fuzz_mutants_test.
+// game_mutants.mjs - the game's contracts with faults that a test switches on, for fuzz_mutants_test.
 //
-//     node tests/contracts/game_mutants.mjs           how many there are
-//     node tests/contracts/game_mutants.mjs NUMBER    a line: name, code of Fuzz to deploy
+//     node tests/contracts/game_mutants.mjs         the names of the faults, a line each
+//     node tests/contracts/game_mutants.mjs code    code of Fuzz, with all of them in its contracts
 //
-// A fault is a text of a file of chain/contracts, which must stand there exactly once, and what
-// stands in its place. Fuzz.sol makes its referee, registry and all.
+// A fault is a text of a file of chain/contracts, which must stand there exactly once, and what is
+// done instead: statements (which end with a semicolon or a brace), or an expression. It is on while
+// the account that makes a call is that of its number, so that one compilation, which takes minutes,
+// has all of them. Fuzz.sol makes its referee, registry and all.
 
 import { createRequire } from 'node:module';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -13,7 +15,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-// name, file, text, replacement
+const FIRST_ACCOUNT = 0x10000; // of the first fault: as in fuzz_mutants_test.c
+
+// name, file, text, what is done instead
 const faults = [
   // Verdicts.
   ['a verdict is sealed late', 'Panel.sol',
@@ -27,32 +31,32 @@ const faults = [
     'if ((word >> (4 * place)) & 15 != phase) continue;',
     'if ((word >> (4 * place)) & 15 < phase) continue;'],
   ['a right of a later round is worth a whole fee', 'Registry.sol',
-    'each - each / LATER_SHARE;', 'each;'],
+    'each - each / LATER_SHARE', 'each'],
   ['a disproved right denies nothing', 'Registry.sol',
     `        tally.unseen++;
         _setPhase(hash, tally, place, CLOSED);`,
     '        _setPhase(hash, tally, place, CLOSED);'],
-  ['rounds stay small', 'Panel.sol', 'FULL_ROUND = 5;', 'FULL_ROUND = 60;'],
-  ['a last segment is final by one right', 'Panel.sol', 'LAST_RIGHTS = 3;', 'LAST_RIGHTS = 1;'],
+  ['rounds stay small', 'Panel.sol', 'tally.round + 2 >= FULL_ROUND', 'false'],
+  ['a last segment is final by one right', 'Panel.sol', 'seats >= LAST_RIGHTS', 'true'],
   // Draws.
   ['whoever draws late chooses the seed', 'HeaderSeeds.sol',
     'source = first;', 'source = _height() - 1;'],
   ['a seed is fixed at once', 'HeaderSeeds.sol',
     'if (_now() <= time + FIX_AFTER) revert TooEarly(time + FIX_AFTER);', ''],
   ['the end of a job is covered by luck', 'Panel.sol',
-    'covered = covered || _isLast(job, segment)', 'covered = covered'],
-  ['a leg has no end', 'Panel.sol', '|| segment.index + 1 >= job.legStart + LEG_MAX', ''],
+    'covered || _isLast(job, segment)', 'covered'],
+  ['a leg has no end', 'Panel.sol', 'segment.index + 1 >= job.legStart + LEG_MAX', 'false'],
   ['draws are skipped', 'Panel.sol', 'if (segment.index != drawn) revert WrongIndex(drawn);', ''],
   ['a panel is captured in the block of open', 'Registry.sol',
     '_requireAfter(uint256(job.openedAt) + job.sealPeriod);', ''],
   // Legs.
   ['one right is enough, whatever others say', 'Registry.sol',
-    'rights >= needed || (rights >= 2 * unseen && (rights != 0 || unseen == 0));',
-    'rights != 0 || unseen == 0;'],
+    'rights >= needed || (rights >= 2 * unseen && (rights != 0 || unseen == 0))',
+    'rights != 0 || unseen == 0'],
   ['a leg is paid before the one ahead of it', 'Registry.sol',
     'if (tally.legStart != job.finalized) return (WrongIndex.selector, job.finalized);', ''],
   ['who denies has no time to be heard', 'Registry.sol',
-    'uint256 waits = 1 + uint256(tally.unseen);', 'uint256 waits = 1;'],
+    '1 + uint256(tally.unseen)', '1'],
   ['a claim holds nothing up', 'Registry.sol',
     'if (job.openClaims != 0) return (ClaimsOpen.selector, job.openClaims);', ''],
   ['a solver commits without end', 'Registry.sol',
@@ -61,8 +65,8 @@ const faults = [
   ['a void burns nothing of the escrow', 'Registry.sol',
     'job.missingEscrow = uint96(ofEscrow);', ''],
   ['a void burns nothing of the fees', 'Registry.sol', 'job.pool -= uint96(ofPool);', ''],
-  ['a late solver loses a sixty-fourth', 'RegistryState.sol',
-    'LATE_SHARE = 8;', 'LATE_SHARE = 64;'],
+  ['a late solver loses a sixty-fourth', 'Registry.sol',
+    'job.stake / LATE_SHARE', 'job.stake / 64'],
   ['a solver is released with its leg', 'Registry.sol',
     'if (job.legStart != job.finalized) revert WrongIndex(job.finalized);', ''],
   // Client and keeper.
@@ -71,60 +75,79 @@ const faults = [
         if (_now() <= job.deadline) _requireSender(job.client);`,
     '        if (_now() <= job.deadline) _requireSender(job.client);'],
   ['a stop makes what is committed the last', 'Registry.sol',
-    'uint256 count = uint256(job.committed) + 1;', 'uint256 count = job.committed;'],
+    'uint256(job.committed) + 1', 'uint256(job.committed)'],
   ['a refusal voids what is vouched', 'Registry.sol',
-    'bool stays = refusedUntil == 0 || tally.vouched;', 'bool stays = refusedUntil == 0;'],
+    'refusedUntil == 0 || tally.vouched', 'refusedUntil == 0'],
   ['a refusal voids what was over', 'Registry.sol',
-    'bool held = !stays && end + _claimTime(job) >= refusedUntil;', 'bool held = !stays;'],
+    '!stays && end + _claimTime(job) >= refusedUntil', '!stays'],
   ['a refusal voids at once', 'Registry.sol',
     'if (_now() <= refusedUntil) return (TooEarly.selector, refusedUntil);', ''],
   ['a refusal is blocked by claims that come late', 'Referee.sol',
-    'if (standing.refusedUntil != 0 && _now() > standing.refusedUntil) {', 'if (false) {'],
+    'standing.refusedUntil != 0 && _now() > standing.refusedUntil', 'false'],
   ['commits go on under a refusal', 'Registry.sol',
     'if (job.refusedUntil != 0) revert StandsRefused(job.refusedUntil);', ''],
   ['anybody vouches', 'Registry.sol',
     'if (!NOTARY.isVouch(keeper, key, hash, vouch)) revert WrongVouch();', ''],
   // Bonds, claims and convictions.
   ['a bond comes from nobody', 'Purse.sol',
-    `        if (TOKEN != address(0)) return;
-        if (msg.value == 0 && owed[payer] >= amount) owed[payer] -= amount;`,
-    `        if (TOKEN != address(0)) return;
-        if (msg.value == 0 && owed[payer] >= amount) owed[payer] -= 0;`],
+    `        if (msg.value == 0 && owed[payer] >= amount) owed[payer] -= amount;
+        else _requireValue(amount);`,
+    'if (msg.value != 0 || owed[payer] < amount) _requireValue(amount);'],
   ['a token need not come', 'Purse.sol',
     `        bool moved =
             _callToken(abi.encodeCall(IToken.transferFrom, (payer, address(this), amount)));
         if (!moved || IToken(TOKEN).balanceOf(address(this)) != before + amount) {
             revert WrongToken();
-        }`, '        before;'],
+        }`, ''],
   ['a challenge is copied', 'Referee.sol',
-    '_openSeal(keccak256(abi.encode(msg.sender, subject, sealSalt)));', 'subject;'],
+    '_openSeal(keccak256(abi.encode(msg.sender, subject, sealSalt)));', ''],
   ['a conviction pays half of the stake', 'Referee.sol',
-    'uint256 quarter = pot / 4;', 'uint256 quarter = pot / 2;'],
+    'pot / 4', 'pot / 2'],
   ['bonds of outsiders do not rise', 'Referee.sol',
-    'standing.bond * (4 + docket.outsiders) / 4;', 'standing.bond;'],
+    'standing.bond * (4 + docket.outsiders) / 4', 'standing.bond'],
   ['a true right is convicted', 'Referee.sol',
-    'if (bytes2(hash) == bytes2(leaves << (16 * index))) revert NotGuilty();', 'hash;'],
+    'bytes2(hash) == bytes2(leaves << (16 * index))', 'false'],
   ['clocks begin anew with each move', 'Referee.sol',
-    'uint24 left = uint24(_turnEnd(dispute) - _now());', 'uint24 left = dispute.clock;'],
+    'uint24(_turnEnd(dispute) - _now())', 'dispute.clock'],
 ];
 
-function mutate(text, [name, , from, to]) {
-  if (text.split(from).length !== 2) throw new Error(`${name}: not there once: ${from}`);
-  return text.replace(from, () => to);
+// What stands in the place of a fault's text.
+function both(text, instead, number) {
+  const isOn = `faulty(${number})`;
+  if (!/[;}]$/.test(text)) return `(${isOn} ? (${instead}) : (${text}))`;
+  return `if (${isOn}) { ${instead} } else { ${text} }`;
 }
 
-function read(fault) {
+const PRAGMA = 'pragma solidity 0.8.37;\n';
+
+// A file with all faults that are about it.
+function mutate(file, content) {
+  let changed = content;
+  for (const [number, [name, of, text, instead]] of faults.entries()) {
+    if (of !== file) continue;
+    if (content.split(text).length !== 2) throw new Error(`${name}: not there once: ${text}`);
+    changed = changed.replace(text, () => both(text, instead, number));
+  }
+  if (changed === content) return content;
+  return changed.replace(PRAGMA, () => `${PRAGMA}import {faulty} from "./Faulty.sol";\n`);
+}
+
+function readSources() {
   const sources = {};
   for (const folder of ['chain/contracts', 'tests/contracts']) {
     for (const file of readdirSync(join(root, folder)).filter((file) => file.endsWith('.sol'))) {
-      const text = readFileSync(join(root, folder, file), 'utf8');
-      sources[file] = { content: file === fault[1] ? mutate(text, fault) : text };
+      sources[file] = { content: mutate(file, readFileSync(join(root, folder, file), 'utf8')) };
     }
   }
+  sources['Faulty.sol'] = {
+    content: `${PRAGMA}function faulty(uint256 number) view returns (bool) {
+      return tx.origin == address(uint160(${FIRST_ACCOUNT} + number));
+    }`,
+  };
   return sources;
 }
 
-function compile(fault) {
+function compile(sources) {
   const solc = createRequire(join(root, 'tests/evm/package.json'))('solc');
   const settings = {
     viaIR: true,
@@ -132,7 +155,7 @@ function compile(fault) {
     optimizer: { enabled: true, runs: 1 },
     outputSelection: { 'Fuzz.sol': { Fuzz: ['evm.bytecode.object'] } },
   };
-  const input = { language: 'Solidity', sources: read(fault), settings };
+  const input = { language: 'Solidity', sources, settings };
   const output = JSON.parse(solc.compile(JSON.stringify(input)));
   for (const error of output.errors ?? []) {
     if (error.severity === 'error') throw new Error(error.formattedMessage);
@@ -140,10 +163,6 @@ function compile(fault) {
   return output.contracts['Fuzz.sol'].Fuzz.evm.bytecode.object;
 }
 
-if (process.argv.length < 3) {
-  faults.forEach((fault) => read(fault)); // all texts are there
-  process.stdout.write(`${faults.length}\n`);
-} else {
-  const fault = faults[Number(process.argv[2])];
-  process.stdout.write(`${fault[0]}\t${compile(fault)}\n`);
-}
+const sources = readSources(); // all texts are there
+if (process.argv[2] === 'code') process.stdout.write(`${compile(sources)}\n`);
+else process.stdout.write(`${faults.map(([name]) => name).join('\n')}\n`);

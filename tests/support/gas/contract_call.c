@@ -62,6 +62,7 @@ void contract_call_bytes(struct contract_call *call, const void *bytes, size_t s
 uint8_t *contract_call_try(struct rpc *rpc, size_t *size, const struct address *contract,
                            const struct contract_call *call)
 {
+    char from[ADDRESS_TEXT_SIZE];
     char to[ADDRESS_TEXT_SIZE];
     char *text = malloc(2 * call->size + 3);
     struct error error;
@@ -71,9 +72,10 @@ uint8_t *contract_call_try(struct rpc *rpc, size_t *size, const struct address *
 
     assert(text != NULL);
     hex_write(text, call->data, call->size, true);
+    address_print(from, &call->sender);
     address_print(to, contract);
-    params =
-        json_pack("[{s:s, s:s, s:s}, s]", "to", to, "data", text, "gas", "0xffffffffff", "latest");
+    params = json_pack("[{s:s, s:s, s:s, s:s}, s]", "from", from, "to", to, "data", text, "gas",
+                       "0xffffffffff", "latest");
     free(text);
     enum status status = rpc_call(rpc, &result, "eth_call", params, &error);
 

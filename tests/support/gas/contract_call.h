@@ -18,6 +18,7 @@ struct contract_call {
     uint8_t *data; /* calldata: owned */
     size_t size;
     size_t room;
+    struct address sender; /* zero, as it begins: nobody's */
 };
 
 /* signature: "run(uint256,bytes)". */

@@ -14,6 +14,7 @@ enum {
     LIES_FROM =
         VIRTUAL_NOT_FINITE, /* beside the true state; a lie goes on there, and stays finite */
     SEAT_ENTRIES = 2,
+    DENIED_PANEL = 3, /* at least: one entry that denies, and two rights outweigh it */
     SEAL_S = 400,
     REVEAL_S = 400,
     CLAIM_S = 400,
@@ -278,12 +279,11 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
     }
 }
 
-/* What it says counts against the states: one entry cannot make void what nodes find right. */
-static uint32_t seat_entries(const struct simulation_job *job)
+/* Does what it says count against states that nodes find right? */
+static bool denies(const struct simulation_job *job)
 {
-    const bool denies = job->manner == MANNER_UNSEEN || job->manner == MANNER_MADE_UP;
-
-    return denies && hash32_is_zero(&job->terms.verifiers) ? 1 : SEAT_ENTRIES;
+    return (job->manner == MANNER_UNSEEN || job->manner == MANNER_MADE_UP) &&
+           hash32_is_zero(&job->terms.verifiers);
 }
 
 static void play_seats(struct simulation *simulation, struct simulation_job *job)
@@ -296,7 +296,7 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
     if (record->phase == GAME_PHASE_OPEN && record->accepts == 0) {
         (void)snprintf(name, sizeof(name), "enlist/%" PRIu64, job->terms.salt);
         forgive(ledger_enlist(ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
-                              seat_entries(job), &no_path, &no_contact, &error));
+                              denies(job) ? 1 : SEAT_ENTRIES, &no_path, &no_contact, &error));
     }
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];
@@ -612,6 +612,9 @@ void simulation_invent_jobs(struct simulation *simulation)
         job->queries = chance(simulation, 50);
         if (is_captured(simulation, i)) {
             make_sure_of_lie(simulation, job);
+        }
+        if (denies(job) && job->terms.seats > 0) {
+            job->terms.panel_least = DENIED_PANEL;
         }
     }
 }
