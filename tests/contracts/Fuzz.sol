@@ -171,6 +171,7 @@ contract Fuzz {
         returns (uint256 played, uint256[] memory counts)
     {
         random = uint256(keccak256(abi.encode(seed)));
+        world = seed * worlds; // no run sees the one before it, and worlds differ by their number
         for (uint256 i = 0; i < worlds; i++) {
             this.begin();
             for (uint256 j = 0; j < count; j++) this.step();
@@ -245,6 +246,7 @@ contract Fuzz {
         // Where nobody is honest draws end without a verdict.
         if (terms.verifiers != 0) _enlist(VERIFIER, 4);
         else if (world % 3 != 0) _enlist(VERIFIER, 1 + _below(3));
+        for (uint256 i = 3; i < 6 && _isAsleep(); i++) _enlist(i, 6);
         _check();
     }
 
@@ -297,6 +299,11 @@ contract Fuzz {
     /// @dev Many short segments, few of them covered.
     function _isLong() internal view returns (bool) {
         return world % 8 == 6;
+    }
+
+    /// @dev A large panel, which hardly ever says anything: draws have many rounds.
+    function _isAsleep() internal view returns (bool) {
+        return world % 9 == 3 && terms.verifiers == 0;
     }
 
     /// @dev Its keeper vouches for all that is covered.
@@ -482,7 +489,7 @@ contract Fuzz {
         for (uint256 place = tally.from; place < tally.to; place++) {
             address owner = _ownerAt(commit, place);
             uint256 player = numberOf[owner] - 1;
-            if (player != VERIFIER && _below(4) != 0) continue;
+            if (player != VERIFIER && _below(_isAsleep() ? 60 : 4) != 0) continue;
             if (time <= began + terms.sealPeriod) {
                 Sealed memory what = Sealed(IRegistry.Verdict.Right, commit.lie, true);
                 if (commit.isLie) what.verdict = IRegistry.Verdict.False;
@@ -648,7 +655,7 @@ contract Fuzz {
         bytes32[] memory states = new bytes32[](steps);
         uint256 lie = steps;
         for (uint256 i = 0; i < steps; i++) {
-            bool isLie = !isHonest && _below(4) == 0;
+            bool isLie = !isHonest && _below(_isLong() ? 400 : 4) == 0;
             states[i] = bytes32(uint256(_next()) & ~uint256(1) | (isLie ? 1 : 0));
             if (isLie && lie == steps) lie = i;
         }
