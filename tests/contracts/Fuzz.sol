@@ -301,6 +301,11 @@ contract Fuzz {
         return world % 8 == 6;
     }
 
+    /// @dev Nobody claims but from a seat: in other worlds most legs wait for claims.
+    function _isQuiet() internal view returns (bool) {
+        return world % 5 == 2;
+    }
+
     /// @dev A large panel, which hardly ever says anything: draws have many rounds.
     function _isAsleep() internal view returns (bool) {
         return world % 9 == 3 && terms.verifiers == 0;
@@ -457,7 +462,7 @@ contract Fuzz {
         }
         if (found.phase != IRegistry.Phase.Running || world % 5 == 0) return;
         if (_below(2) == 0) _commit();
-        for (uint256 i = 0; _isLong() && i < 4; i++) _commit();
+        for (uint256 i = 0; _isLong() && i < 8; i++) _commit();
         if (commits.length == 0) return;
         uint256 next = found.drawn < found.committed ? last[found.drawn] - 1 : _recent();
         IRegistry.Segment memory segment = commits[next].segment;
@@ -574,6 +579,7 @@ contract Fuzz {
     }
 
     function _ofClient() internal returns (bool) {
+        if (_isLong() && _below(8) != 0) return false; // so that it becomes long
         uint256 what = _below(16);
         uint256 who = terms.keeper != address(0) && !_isKept() && _below(2) == 0 ? KEEPER : CLIENT;
         if (what == 0) return _do(CLIENT, 0, abi.encodeCall(registry.close, (job)));
@@ -878,6 +884,7 @@ contract Fuzz {
 
     /// @dev The honest verifier claims the truth only.
     function _sealClaim(uint256 number) internal returns (bool) {
+        if (_isQuiet()) return false;
         Committed storage commit = commits[number];
         uint256 player = 2 + _below(4);
         uint256 position = _below(commit.states.length);

@@ -17,7 +17,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const FIRST_ACCOUNT = 0x10000; // of the first fault: as in fuzz_mutants_test.c
 
-// name, file, text, what is done instead
+// name, file, text, what is done instead; rows of the same name are one fault
 const faults = [
   // Verdicts.
   ['a verdict is sealed late', 'Panel.sol',
@@ -61,6 +61,7 @@ const faults = [
     'if (job.openClaims != 0) return (ClaimsOpen.selector, job.openClaims);', ''],
   ['a solver commits without end', 'Registry.sol',
     'if (ahead >= OPEN_MAX) revert Full(OPEN_MAX);', ''],
+  ['a solver commits without end', 'Registry.sol', 'ahead + 1 == OPEN_MAX', 'false'],
   ['a void bars nobody', 'Registry.sol', 'job.barred = true;', ''],
   ['a void burns nothing of the escrow', 'Registry.sol',
     'job.missingEscrow = uint96(ofEscrow);', ''],
@@ -111,6 +112,8 @@ const faults = [
     'uint24(_turnEnd(dispute) - _now())', 'dispute.clock'],
 ];
 
+const names = [...new Set(faults.map(([name]) => name))];
+
 // What stands in the place of a fault's text.
 function both(text, instead, number) {
   const isOn = `faulty(${number})`;
@@ -123,10 +126,10 @@ const PRAGMA = 'pragma solidity 0.8.37;\n';
 // A file with all faults that are about it.
 function mutate(file, content) {
   let changed = content;
-  for (const [number, [name, of, text, instead]] of faults.entries()) {
+  for (const [name, of, text, instead] of faults) {
     if (of !== file) continue;
     if (content.split(text).length !== 2) throw new Error(`${name}: not there once: ${text}`);
-    changed = changed.replace(text, () => both(text, instead, number));
+    changed = changed.replace(text, () => both(text, instead, names.indexOf(name)));
   }
   if (changed === content) return content;
   return changed.replace(PRAGMA, () => `${PRAGMA}import {faulty} from "./Faulty.sol";\n`);
@@ -165,4 +168,4 @@ function compile(sources) {
 
 const sources = readSources(); // all texts are there
 if (process.argv[2] === 'code') process.stdout.write(`${compile(sources)}\n`);
-else process.stdout.write(`${faults.map(([name]) => name).join('\n')}\n`);
+else process.stdout.write(`${names.join('\n')}\n`);
