@@ -301,7 +301,8 @@ contract Fuzz {
         return world % 8 == 6;
     }
 
-    /// @dev Nobody claims but from a seat: in other worlds most legs wait for claims.
+    /// @dev Nobody claims but from a seat, and nobody refuses or stops: in other worlds most legs
+    /// wait for claims.
     function _isQuiet() internal view returns (bool) {
         return world % 5 == 2;
     }
@@ -502,7 +503,7 @@ contract Fuzz {
                     _unseen(player, number, place);
                     continue;
                 }
-                if (player != VERIFIER && _below(2) == 0) {
+                if (player != VERIFIER && _below(2) == 0 && !_isQuiet()) {
                     what = Sealed(
                         IRegistry.Verdict(1 + _below(2)),
                         _below(commit.states.length),
@@ -579,7 +580,7 @@ contract Fuzz {
     }
 
     function _ofClient() internal returns (bool) {
-        if (_isLong() && _below(8) != 0) return false; // so that it becomes long
+        if (_isQuiet() || (_isLong() && _below(8) != 0)) return false;
         uint256 what = _below(16);
         uint256 who = terms.keeper != address(0) && !_isKept() && _below(2) == 0 ? KEEPER : CLIENT;
         if (what == 0) return _do(CLIENT, 0, abi.encodeCall(registry.close, (job)));
