@@ -209,6 +209,33 @@ static void test_one_gwei_buys_no_seat_of_a_node_on_a_chain(void **state)
     play(false, "gwei-evm", one_gwei, &policy, mirror_of_the_job("gwei-run-evm"), "--price");
 }
 
+/* Terms of another job: by their roots a referee could call what a node replayed false. The node
+ * finds it out by the trial, and locks nothing. */
+static void other_program(struct game_terms *terms)
+{
+    terms->program_root.bytes[0] ^= 1;
+}
+
+static void other_data(struct game_terms *terms)
+{
+    terms->data_root.bytes[DIGEST_SIZE - 1] ^= 1;
+}
+
+static void other_first_state(struct game_terms *terms)
+{
+    terms->first_state_root.bytes[5] ^= 1;
+}
+
+static void test_terms_with_roots_of_another_job_get_no_bond(void **state)
+{
+    const char *mirror = mirror_of_the_job("other-roots-run");
+
+    (void)state;
+    play(true, "other-program", other_program, &no_policy, mirror, "the root of the program");
+    play(true, "other-data", other_data, &no_policy, mirror, "the root of the data");
+    play(true, "other-state", other_first_state, &no_policy, mirror, "the root of the first state");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +244,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_with_the_default_policy_it_locks_none),
         cmocka_unit_test(test_with_the_default_policy_it_locks_none_on_a_chain),
         cmocka_unit_test(test_one_gwei_buys_no_seat_of_a_node_on_a_chain),
+        cmocka_unit_test(test_terms_with_roots_of_another_job_get_no_bond),
     };
 
     if (workers_asked(argc, argv)) {

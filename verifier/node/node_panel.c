@@ -6,6 +6,7 @@
 
 #include "base/endian.h"
 #include "chain/commands/allow_file.h"
+#include "chain/game/terms.h"
 #include "verifier/node/node_policy.h"
 
 #define NO_ROOM "no room for its bond: "
@@ -170,6 +171,18 @@ static enum status take_or_pass(struct node *node, const struct store_job *job,
                       text, error);
 }
 
+/* Whoever names the roots of another program, data or state could convict a verdict that is right.
+ * *agreed: the terms name those of the job that was tried. */
+static enum status compare_terms(struct node *node, bool *agreed, const struct store_job *job,
+                                 struct error *error)
+{
+    struct error why;
+
+    error_init(&why);
+    *agreed = terms_check_header(&job->terms, job->header, &why) == STATUS_OK;
+    return *agreed ? STATUS_OK : give_up(node, &job->key, STORE_PASS, why.text, error);
+}
+
 /* The policy is asked before the trial, which costs some work, and after it, by what it took. */
 static enum status consider(void *context, const void *row, struct error *error)
 {
@@ -190,6 +203,9 @@ static enum status consider(void *context, const void *row, struct error *error)
     TRY(status);
     if (refusal.term == POLICY_AGREED) {
         TRY(try_job(node, &ready, job, error));
+        if (ready) {
+            TRY(compare_terms(node, &ready, job, error));
+        }
     }
     return refusal.term != POLICY_AGREED || ready ? take_or_pass(node, job, &refusal, error)
                                                   : STATUS_OK;

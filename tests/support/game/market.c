@@ -11,6 +11,7 @@
 #include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
 #include "chain/contracts/compiled/referee_code.h"
+#include "chain/game/terms.h"
 #include "chain/job/job_record.h"
 #include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
@@ -161,15 +162,19 @@ void market_pass_time(struct market *market, uint32_t seconds)
 struct game_terms market_terms(struct market *market, const struct job *job)
 {
     struct ledger_clock clock;
+    struct game_terms of_job;
     struct error error;
 
     error_init(&error);
     check(ledger_get_clock(market->ledgers[0], &clock, &error), &error);
-    return (struct game_terms){.job_id = job->id,
-                               .first_state_root = job->first_state_root,
+    check(terms_of_job(&of_job, job, &error), &error);
+    return (struct game_terms){.job_id = of_job.job_id,
+                               .program_root = of_job.program_root,
+                               .data_root = of_job.data_root,
+                               .first_state_root = of_job.first_state_root,
                                .salt = ++market->salt,
-                               .steps = job->steps,
-                               .segment_steps = (uint32_t)job->segment_length,
+                               .steps = of_job.steps,
+                               .segment_steps = of_job.segment_steps,
                                .reward = WEI_PER_ETHER / 10,
                                .fee = WEI_PER_ETHER / 100,
                                .stake = 2 * WEI_PER_ETHER,
