@@ -43,6 +43,7 @@ static enum status decide(struct node *node, const struct store_segment *segment
         return STATUS_OK;
     }
     TRY(status);
+    TRY(store_set_number(node->ports.store, "verdict_s", (int64_t)node->clock.time_s, error));
     return plan_seal(node, segment, seat, error);
 }
 
@@ -285,6 +286,18 @@ static enum status visit_sealed(void *context, const void *row, struct error *er
     "; if that goes on: keep the node running, check fewer jobs (--entries), or replay faster"     \
     " (--threads, --device)"
 
+/* The last moment at which one was missed: the node is not well until it has a verdict again. */
+static enum status note_missed(struct node *node, const struct store_segment *segment,
+                               struct error *error)
+{
+    const int64_t missed_s = (int64_t)node_seal_end(segment);
+    int64_t last_s = 0;
+
+    TRY(store_number(node->ports.store, &last_s, "missed_s", error));
+    return missed_s > last_s ? store_set_number(node->ports.store, "missed_s", missed_s, error)
+                             : STATUS_OK;
+}
+
 /* It earns nothing there, and loses nothing: people see why. */
 static enum status visit_missed(void *context, const void *row, struct error *error)
 {
@@ -310,6 +323,7 @@ static enum status visit_missed(void *context, const void *row, struct error *er
                    reason[0] != '\0'            ? reason
                    : status == STATUS_NOT_FOUND ? "the node was away, or saw the draw too late"
                                                 : "its check was not done");
+    TRY(note_missed(node, &segment, error));
     return say(node, &segment, seat, text, error);
 }
 

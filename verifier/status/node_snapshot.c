@@ -154,7 +154,6 @@ static void take_entries(struct node_snapshot *snapshot, sqlite3_stmt *row)
 static void take_missed(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     snapshot->missed = column(row, 0);
-    snapshot->missed_lately = column(row, 1) + NODE_SNAPSHOT_LATELY_S > snapshot->now_ms / 1000;
 }
 
 static void take_missed_seat(struct node_snapshot *snapshot, sqlite3_stmt *row)
@@ -232,9 +231,7 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT coalesce(sum(NOT gone), 0), coalesce(sum(lost_s > 0), 0),"
          " coalesce(max(lost_s), 0) FROM entries WHERE ours",
          take_entries},
-        {"SELECT count(*), coalesce(max(s.start_s), 0) FROM seats p JOIN segments s ON s.hash ="
-         " p.segment WHERE" MISSED,
-         take_missed},
+        {"SELECT count(*) FROM seats p WHERE" MISSED, take_missed},
         {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
         {"SELECT kind, amount FROM payments", take_payment},
     };
@@ -256,6 +253,8 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
         {"alive_ms", offsetof(struct node_snapshot, alive_ms)},
         {"cursor", offsetof(struct node_snapshot, cursor)},
         {"reopened", offsetof(struct node_snapshot, reopened)},
+        {"missed_s", offsetof(struct node_snapshot, missed_s)},
+        {"verdict_s", offsetof(struct node_snapshot, verdict_s)},
     };
 
     TRY(store_text(store, snapshot->owner, "owner", error));
@@ -510,6 +509,9 @@ const char *node_snapshot_trouble(const struct node_snapshot *snapshot)
     if (snapshot->bonds_lost_lately) {
         return "a bond was lost: a right of this node was disproved, so test this machine";
     }
-    return snapshot->missed_lately ? "a seat was missed: its reason, and what to do, stand below"
-                                   : NULL;
+    return snapshot->missed_s > snapshot->verdict_s &&
+                   snapshot->missed_s + NODE_SNAPSHOT_MISSED_S > snapshot->now_ms / 1000
+               ? "a seat was missed, and there was no verdict since: its reason, and what to do, "
+                 "stand below"
+               : NULL;
 }

@@ -127,8 +127,9 @@ struct node_snapshot {
     uint64_t verdicts[NODE_SNAPSHOT_VERDICTS]; /* and by what was revealed */
     uint64_t bonds_lost;                       /* entries of ours that were disproved, */
     bool bonds_lost_lately;                    /* ... within NODE_SNAPSHOT_LATELY_S */
-    uint64_t missed;                           /* seats without a verdict, */
-    bool missed_lately;                        /* ... within that time; the last of all: */
+    uint64_t missed;                           /* seats without a verdict; */
+    uint64_t missed_s;                         /* when the last of them was missed, */
+    uint64_t verdict_s;                        /* and when there was a verdict last; the last: */
     uint32_t missed_count;
     struct node_snapshot_missed missed_seat[NODE_SNAPSHOT_MISSED_MAX];
     wei earned;    /* by verdicts */
@@ -150,11 +151,11 @@ MUST_CHECK enum status node_snapshot_look(struct node_snapshot *snapshot, struct
 /* A node without a sign of life for so long is not well. */
 #define NODE_SNAPSHOT_SILENCE_MS 150000
 
-/* How long a bond that was lost, or a seat that was missed, is trouble. */
-#define NODE_SNAPSHOT_LATELY_S 3600
+#define NODE_SNAPSHOT_LATELY_S 3600  /* how long a bond that was lost is trouble, */
+#define NODE_SNAPSHOT_MISSED_S 86400 /* and a seat that was missed, where no verdict comes */
 
-/* What is wrong with the node; NULL: it is alive, has no fault, reaches its ledger, and has lost no
- * bond and missed no seat lately. */
+/* What is wrong with the node; NULL: it is alive, has no fault, reaches its ledger, has lost no bond
+ * lately, and had a verdict since it missed a seat. */
 const char *node_snapshot_trouble(const struct node_snapshot *snapshot);
 
 #endif /* VERIFIER_STATUS_NODE_SNAPSHOT_H */

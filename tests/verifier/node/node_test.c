@@ -68,6 +68,9 @@ static void see_honest_job_paid(struct market *market, struct market_node *node,
     assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);
     assert_int_equal(market_count(market, GAME_FEE_PAID, verifier(market)) - before, SEGMENTS);
     assert_int_equal(market_node_number(node, "SELECT count(*) FROM entries WHERE NOT gone"), 0);
+    assert_int_equal(market_node_number(node, "SELECT count(*) FROM facts WHERE name ="
+                                              " 'verdict_s' AND value > 0"),
+                     1);
 }
 
 /* The claim names the step that was lied about; the solver says nothing and is convicted. */
@@ -440,6 +443,9 @@ static void see_what_cannot_be_had(bool is_reached)
                                                      " :seat_drawn AND reason LIKE 'no verdict in"
                                                      " time%'"),
                      SEGMENTS);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM facts WHERE name ="
+                                               " 'missed_s' AND value > 0"),
+                     !is_reached);
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 0);
     assert_int_equal(market_job(&market, &job).phase, GAME_PHASE_RUNNING);
     market_node_close(&node);

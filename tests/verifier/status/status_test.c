@@ -346,6 +346,13 @@ static void test_the_worst_trouble_is_shown_first(void **state)
     assert_non_null(strstr(node_snapshot_trouble(&snapshot), "sign of life"));
     snapshot.alive_ms = now_ms - 60000;
     assert_null(node_snapshot_trouble(&snapshot));
+    snapshot.missed_s = now_ms / 1000 - 100;
+    assert_non_null(strstr(node_snapshot_trouble(&snapshot), "a seat was missed"));
+    snapshot.verdict_s = snapshot.missed_s; /* it works again */
+    assert_null(node_snapshot_trouble(&snapshot));
+    snapshot.verdict_s = 0;
+    snapshot.missed_s = now_ms / 1000 - NODE_SNAPSHOT_MISSED_S; /* and was drawn no more */
+    assert_null(node_snapshot_trouble(&snapshot));
     strcpy(snapshot.ledger_trouble, "no endpoint answers");
     assert_non_null(strstr(node_snapshot_trouble(&snapshot), "ledger"));
     strcpy(snapshot.fault, "two replays disagree");
