@@ -282,8 +282,11 @@ def kernel_says(process):
     """Seccomp's mode and the capabilities of every thread, in words of the kernel."""
     told = set()
     for path in glob.glob("/proc/%d/task/*/status" % process):
-        with open(path, encoding="utf-8") as status:
-            fields = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+        try:
+            with open(path, encoding="utf-8") as status:
+                fields = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+        except OSError:  # it ended
+            continue
         told.add((fields["Seccomp"], int(fields["CapEff"], 16) & ~6))  # 6: its right to files
     return told
 
@@ -298,7 +301,8 @@ def what_trains_a_strangers_program_is_confined():
         os.mkdir(town.path("jobs"))
         job = town.new_job("jobs/a.job", "--steps", "4000", "--segment", "250", "--width", "8",
                            "--length", "4")
-        probe = town.start("greedy", "prover", "probe", job, "--data", DATA, "--measure", "20")
+        probe = town.start("greedy", "prover", "probe", job, "--data", DATA, "--measure",
+                           "600")
         town.until(lambda: kernel_says(probe.process.pid) == {("2", 0)}, "probe is confined")
         probe.kill()
         town.open_job(job, "--seats", "0", *SOON)
