@@ -12,6 +12,8 @@
 #include "chain/game/terms.h"
 #include "chain/job/job_event.h"
 #include "chain/local/ledger_local.h"
+#include "chain/money/money_book.h"
+#include "chain/money/money_text.h"
 
 enum {
     WATCH_WAIT_S = 2,
@@ -284,12 +286,6 @@ static int run_deploy(struct command_context *context)
 
 static const struct option_spec status_options[] = {CHAIN_LEDGER_OPTIONS, CHAIN_KEY_OPTIONS};
 
-struct money {
-    struct address account;
-    wei purse;
-    wei owed;
-};
-
 /* Leaves out the keys whose address only a passphrase gives, and says so. */
 static size_t drop_unnamed(struct wallet_entry *entries, size_t count, FILE *out)
 {
@@ -306,34 +302,56 @@ static size_t drop_unnamed(struct wallet_entry *entries, size_t count, FILE *out
     return kept;
 }
 
-/* *money is the caller's, one for each key. */
-static enum status count_money(struct money **money, struct ledger *ledger,
-                               const struct wallet_entry *entries, size_t count,
-                               struct error *error)
+/* The account that is named, or those of the wallet. *accounts is the caller's. */
+static enum status choose_accounts(struct address **accounts, uint32_t *count,
+                                   struct command_context *context, struct error *error)
 {
-    struct money *made = calloc(count + 1, sizeof(*made));
+    const struct options *given = context->options;
+    struct wallet_entry *entries = NULL;
+    char folder[FILE_PATH_MAX];
+    size_t found = 1;
     enum status status = STATUS_OK;
 
-    *money = made;
-    if (made == NULL) {
-        (void)error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
-        return STATUS_NO_MEMORY;
+    if (given->argument_count == 0) {
+        TRY(chain_wallet_folder(folder, context, error));
+        TRY(wallet_list(&entries, &found, folder, error));
+        found = drop_unnamed(entries, found, context->json ? NULL : context->out);
     }
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        made[i].account = entries[i].address;
-        status = ledger_get_account(ledger, &made[i].purse, &made[i].owed, &made[i].account, error);
+    *accounts = calloc(found + 1, sizeof(**accounts));
+    if (*accounts == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
+    } else if (given->argument_count > 0) {
+        status = read_address(*accounts, given->arguments[0], "ADDRESS", error);
     }
+    for (size_t i = 0; entries != NULL && status == STATUS_OK && i < found; i++) {
+        (*accounts)[i] = entries[i].address;
+    }
+    *count = (uint32_t)found;
+    free(entries);
     return status;
 }
 
-/* Of a token in its smallest units: only its people know how many make one. */
-static void print_amount(char text[WEI_TEXT_SIZE], wei amount, bool plain)
+/* *money is the caller's, one for each account. */
+static enum status count_money(struct money **money, struct ledger *ledger,
+                               const struct address *accounts, uint32_t count, struct error *error)
 {
-    if (plain) {
-        wei_print_plain(text, amount);
-    } else {
-        wei_print(text, amount);
+    struct money_book book = {0};
+    struct board board = {0};
+    enum status status;
+
+    *money = calloc(count + 1, sizeof(**money));
+    if (*money == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
     }
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    TRY_OUT(money_book_open(&book, &board, accounts, count, error));
+    TRY_OUT(money_book_read(&book, *money, &board, ledger, error));
+out:
+    board_release(&board);
+    money_book_release(&book);
+    return status;
 }
 
 static void show_head(struct command_context *context, const struct ledger *ledger,
@@ -353,29 +371,37 @@ static void show_head(struct command_context *context, const struct ledger *ledg
     }
 }
 
-static int show_status(struct command_context *context, const struct ledger *ledger,
-                       const struct ledger_clock *clock, const struct money *money, size_t count)
+static json_t *account_json(const struct money *money)
 {
-    const bool plain = context->json || !address_is_zero(ledger_get_token(ledger));
+    char address[ADDRESS_TEXT_SIZE];
+    char purse[WEI_TEXT_SIZE];
+    char owed[WEI_TEXT_SIZE];
+
+    address_print(address, &money->account);
+    wei_print_plain(purse, money->free);
+    wei_print_plain(owed, money->owed);
+    return json_pack("{s:s, s:s, s:s, s:o}", "address", address, "purse_wei", purse, "owed_wei",
+                     owed, "money", money_json(money));
+}
+
+static int show_status(struct command_context *context, const struct ledger *ledger,
+                       const struct ledger_clock *clock, const struct money *money, uint32_t count)
+{
     json_t *accounts = json_array();
 
     if (!context->json) {
         show_head(context, ledger, clock);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_SIZE];
-        char purse[WEI_TEXT_SIZE];
-        char owed[WEI_TEXT_SIZE];
 
-        address_print(address, &money[i].account);
-        print_amount(purse, money[i].purse, plain);
-        print_amount(owed, money[i].owed, plain);
-        if (!context->json) {
-            (void)fprintf(context->out, "%s has %s, is owed %s\n", address, purse, owed);
+        if (context->json) {
+            (void)json_array_append_new(accounts, account_json(&money[i]));
             continue;
         }
-        (void)json_array_append_new(accounts, json_pack("{s:s, s:s, s:s}", "address", address,
-                                                        "purse_wei", purse, "owed_wei", owed));
+        address_print(address, &money[i].account);
+        (void)fprintf(context->out, "%s\n", address);
+        money_text_print(context->out, &money[i], "  ");
     }
     if (!context->json) {
         json_decref(accounts);
@@ -389,28 +415,25 @@ static int show_status(struct command_context *context, const struct ledger *led
 
 static int run_status(struct command_context *context)
 {
-    struct wallet_entry *entries = NULL;
+    struct address *accounts = NULL;
     struct ledger *ledger = NULL;
     struct money *money = NULL;
     struct ledger_clock clock = {0};
-    char folder[FILE_PATH_MAX];
     struct error error;
-    size_t count = 0;
+    uint32_t count = 0;
     int code;
     enum status status;
 
     error_init(&error);
     TRY_OUT(open_reader(&ledger, context, &error));
     TRY_OUT(ledger_get_clock(ledger, &clock, &error));
-    TRY_OUT(chain_wallet_folder(folder, context, &error));
-    TRY_OUT(wallet_list(&entries, &count, folder, &error));
-    count = drop_unnamed(entries, count, context->json ? NULL : context->out);
-    TRY_OUT(count_money(&money, ledger, entries, count, &error));
+    TRY_OUT(choose_accounts(&accounts, &count, context, &error));
+    TRY_OUT(count_money(&money, ledger, accounts, count, &error));
 out:
     code = status == STATUS_OK ? show_status(context, ledger, &clock, money, count)
                                : command_fail(context, &error);
     free(money);
-    free(entries);
+    free(accounts);
     ledger_close(ledger);
     return code;
 }
@@ -594,6 +617,12 @@ static const struct command commands[] = {
      .run = run_deploy},
     {.name = "status",
      .summary = "show the ledger's height, and the money of the wallet's keys",
+     .arguments = "[ADDRESS]",
+     .description =
+         "Two lines an account, which both add up to what it has: where it lies, and what it "
+         "earned, paid for what was delivered, lost in stakes, bonds and voids, and spent on gas. "
+         "The rest was brought in. Below them what each of the last days had of it. Gas is that "
+         "of the transactions that this machine sent (--ledger-state).",
      .example = "lockstep ledger status --ledger local:try.ledger",
      OPTIONS(status_options),
      .run = run_status},

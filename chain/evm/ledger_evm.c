@@ -15,6 +15,7 @@
 #include "chain/evm/evm_token.h"
 #include "chain/evm/ledger_evm.h"
 #include "chain/evm/outbox.h"
+#include "chain/evm/outbox_fees.h"
 #include "chain/game/event_log.h"
 #include "chain/game/ledger_backend.h"
 
@@ -54,6 +55,7 @@ struct evm {
     uint64_t chain_id;
     uint64_t chain_checked_ms; /* when the endpoints were asked for it, on the steady clock */
     struct address account;
+    char state_dir[FILE_PATH_MAX];
     struct address registry;
     struct address referee;
     const struct address *token; /* of the ledger; zero: the chain's coin */
@@ -528,6 +530,17 @@ static enum status get_account(void *self, wei *purse, wei *owed, const struct a
                           : evm_balance(evm->rpc, purse, account, error);
 }
 
+static enum status each_gas(void *self, const struct address *account,
+                            void (*take)(void *context, wei amount, uint64_t time_s), void *context,
+                            struct error *error)
+{
+    const struct evm *evm = self;
+    char path[FILE_PATH_MAX];
+
+    TRY(evm_open_path(path, evm->state_dir, evm->chain_id, account, error));
+    return outbox_fees_each(path, take, context, error);
+}
+
 static enum status get_clock(void *self, struct ledger_clock *clock, struct error *error)
 {
     struct evm *evm = self;
@@ -600,6 +613,7 @@ static const struct ledger_backend backend = {
     .get_job = get_job,
     .get_claim = get_claim,
     .get_account = get_account,
+    .each_gas = each_gas,
     .afford = evm_afford,
     .get_gas_price = get_gas_price,
     .get_clock = get_clock,
@@ -677,6 +691,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     evm->account = ledger->account;
     evm->registry = options->registry;
     evm->check_purse = options->check_purse;
+    (void)snprintf(evm->state_dir, sizeof(evm->state_dir), "%s", options->state_dir);
     TRY_OUT(evm_open_rpc(&evm->rpc, options, error));
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
     evm->chain_id = chain_id;

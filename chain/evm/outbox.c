@@ -31,7 +31,8 @@ static const char schema[] =
     "CREATE INDEX IF NOT EXISTS intents_by_state ON intents (state, nonce, id);"
     "CREATE TABLE IF NOT EXISTS attempts (hash BLOB PRIMARY KEY, intent INTEGER NOT NULL,"
     " serial INTEGER NOT NULL, tip BLOB NOT NULL, fee BLOB NOT NULL, raw BLOB NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS attempts_by_intent ON attempts (intent, serial);";
+    "CREATE INDEX IF NOT EXISTS attempts_by_intent ON attempts (intent, "
+    "serial);" OUTBOX_FEES_SCHEMA;
 
 struct outbox {
     struct database sql;
@@ -538,6 +539,8 @@ static enum status mark_mined(struct outbox *outbox, const struct intent *intent
     bool deep =
         outbox->head >= receipt->height && outbox->head - receipt->height >= outbox->options.depth;
 
+    TRY(outbox_fees_note(&outbox->sql, intent->id, hash, (uint64_t)intent->sent_ms / 1000,
+                         receipt->cost, error));
     return database_run(
         &outbox->sql, error,
         "UPDATE intents SET state = ?, hash = ?, reverted = ?, height = ?, block = ?,"
@@ -649,6 +652,7 @@ static enum status check_mined(struct outbox *outbox, struct intent *intent, str
         return status;
     }
     /* Reorganized away. The next look sends the same bytes again. */
+    TRY(outbox_fees_note(&outbox->sql, intent->id, NULL, 0, 0, error));
     return database_run(&outbox->sql, error,
                         "UPDATE intents SET state = ?, height = NULL, block = NULL, looked_ms = 0,"
                         " sent_ms = ?, trouble = 'reorganized out of its block' WHERE id = ?",

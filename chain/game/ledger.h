@@ -217,6 +217,13 @@ MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_cla
 /* purse: what the account has, in the ledger's currency; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
+
+/* What transactions of an account have cost it in gas, in the chain's coin: of those that programs
+ * of this machine sent, each in turn, with the time when it was sent. */
+MUST_CHECK enum status ledger_each_gas(struct ledger *ledger, const struct address *account,
+                                       void (*take)(void *context, wei amount, uint64_t time_s),
+                                       void *context, struct error *error);
+
 /* How old the newest block is, by the clock of this machine; older than a quarter of an hour: the
  * endpoint is behind, or the chain stands. */
 uint64_t ledger_age_s(const struct ledger_clock *clock);

@@ -205,6 +205,15 @@ enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
     return ledger->backend->get_account(ledger->self, purse, owed, account, error);
 }
 
+enum status ledger_each_gas(struct ledger *ledger, const struct address *account,
+                            void (*take)(void *context, wei amount, uint64_t time_s), void *context,
+                            struct error *error)
+{
+    return ledger->backend->each_gas == NULL
+               ? STATUS_OK
+               : ledger->backend->each_gas(ledger->self, account, take, context, error);
+}
+
 enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock, struct error *error)
 {
     return ledger->backend->get_clock(ledger->self, clock, error);

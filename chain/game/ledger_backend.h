@@ -21,6 +21,10 @@ struct ledger_backend {
                              struct error *error);
     enum status (*get_account)(void *self, wei *purse, wei *owed, const struct address *account,
                                struct error *error);
+    /* NULL: moves cost nothing. */
+    enum status (*each_gas)(void *self, const struct address *account,
+                            void (*take)(void *context, wei amount, uint64_t time_s), void *context,
+                            struct error *error);
     /* NULL: every move can be paid. */
     enum status (*afford)(void *self, enum game_move_kind kind, wei value, struct error *error);
     /* NULL: moves cost nothing. */

@@ -156,25 +156,45 @@ static struct job_record *find_of(const struct board *board, const struct game_e
     return place == 0 ? NULL : &board->jobs[place - 1];
 }
 
-enum status board_take(struct board *board, const struct ledger_entry *entry, struct error *error)
+static enum status tell(const struct board *board, const struct job_record *job,
+                        const struct ledger_entry *entry, struct error *error)
+{
+    const struct board_listener *listener = &board->listener;
+
+    return listener->hear == NULL ? STATUS_OK
+                                  : listener->hear(listener->context, job, entry, error);
+}
+
+/* What was removed is told by none: the board begins again. */
+static enum status take_rewind(struct board *board, const struct ledger_entry *entry,
+                               struct error *error)
 {
     const struct board old = *board;
+
+    if (entry->number <= board->rewound) {
+        return STATUS_OK;
+    }
+    board_release(board);
+    board->place = old.place;
+    board->most = old.most;
+    board->listener = old.listener;
+    board->rewound = entry->number;
+    return tell(board, NULL, entry, error);
+}
+
+enum status board_take(struct board *board, const struct ledger_entry *entry, struct error *error)
+{
     struct job_record *job;
 
     board->read = entry->number;
     if (entry->kind == LEDGER_REWIND) {
-        if (entry->number > board->rewound) { /* what was removed is told by none: begin again */
-            board_release(board);
-            board->place = old.place;
-            board->most = old.most;
-            board->rewound = entry->number;
-        }
-        return STATUS_OK;
+        return take_rewind(board, entry, error);
     }
+    job = find_of(board, &entry->event);
+    TRY(tell(board, job, entry, error));
     if (entry->event.kind == GAME_OPENED) {
         return add(board, entry, error);
     }
-    job = find_of(board, &entry->event);
     if (job == NULL) {
         return STATUS_OK;
     }

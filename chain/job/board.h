@@ -16,6 +16,14 @@ struct board_claim {
     uint32_t place; /* the number of its job and one; 0: nothing is here */
 };
 
+/* Is told of each entry before its job's record changes by it; of a rewind when the board begins
+ * again. job: NULL: the board does not have the job, or it is about none. */
+struct board_listener {
+    enum status (*hear)(void *context, const struct job_record *job,
+                        const struct ledger_entry *entry, struct error *error);
+    void *context;
+};
+
 struct board {
     struct game_place place; /* of the ledger; board_follow() sets it */
     struct job_record *jobs; /* in the order of their opening */
@@ -28,8 +36,9 @@ struct board {
     struct board_claim *claims; /* whose job each claim is about, by its id */
     uint32_t claim_room;
     uint32_t claim_count;
-    uint64_t read;    /* the number of the last entry */
-    uint64_t rewound; /* the number of the last rewind of the log */
+    struct board_listener listener; /* hear NULL: nobody listens */
+    uint64_t read;                  /* the number of the last entry */
+    uint64_t rewound;               /* the number of the last rewind of the log */
 };
 
 /* A zero-filled board is empty. */

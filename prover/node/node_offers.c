@@ -93,8 +93,8 @@ static bool has_money(struct offer *offer, const struct solver_node *node, wei s
     char has[TERMS_AMOUNT_SIZE];
 
     terms_amount(is_text, stake);
-    if (stake > node->purse) {
-        terms_amount(has, node->purse);
+    if (stake > node->money.free) {
+        terms_amount(has, node->money.free);
         (void)snprintf(offer->why, sizeof(offer->why), "the stake is %s, and the account has %s",
                        is_text, has);
         offer->refused = true;
@@ -203,7 +203,7 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
         offer->looked |= 1u << slot;
         (void)!node_offers_read_pace(node, slot, &job->terms.job_id, &none);
     }
-    if (!policy_solve(&refusal, policy, &job->terms, node->purse, &offer->pace[slot],
+    if (!policy_solve(&refusal, policy, &job->terms, node->money.free, &offer->pace[slot],
                       node->clock.time_s)) {
         refuse(offer, refusal.text);
     }

@@ -11,6 +11,7 @@
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
 #include "base/web/web_plot.h"
+#include "chain/money/money_page.h"
 #include "chain/view/job_view.h"
 #include "prover/node/node_view.h"
 
@@ -24,15 +25,6 @@ struct node_page {
 };
 
 /* ---- parts of the page ---------------------------------------------------------------- */
-
-static void add_money_card(struct buffer *page, const json_t *view, const char *name,
-                           const char *words)
-{
-    char text[NODE_VIEW_AMOUNT_SIZE];
-
-    node_view_amount(text, view, name);
-    web_parts_card(page, text, words);
-}
 
 static void add_short_key(struct buffer *page, const char *key)
 {
@@ -51,6 +43,8 @@ static void add_top(struct buffer *page, const struct node_page *shown)
 {
     const char *trouble = node_view_trouble(shown->view, shown->now_s);
     int64_t lost = strict_json_number_or_0(shown->view, "lost");
+    struct money money;
+    bool counted = node_view_money(&money, shown->view);
 
     buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\"><code>");
     web_page_text(page, strict_json_text_or(shown->view, "account", ""));
@@ -77,11 +71,14 @@ static void add_top(struct buffer *page, const struct node_page *shown)
     web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
     web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "paid"), "jobs paid");
-    add_money_card(page, shown->view, "earned_wei", "earned by them");
-    add_money_card(page, shown->view, "purse_wei", "in the account");
-    add_money_card(page, shown->view, "owed_wei", "owed to it");
     web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "lost"), "jobs lost");
+    if (counted) {
+        money_page_cards(page, &money);
+    }
     buffer_add_text(page, "</div>\n");
+    if (counted) {
+        money_page_write(page, &money);
+    }
 }
 
 static void add_slots(struct buffer *page, const json_t *slots)

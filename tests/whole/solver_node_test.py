@@ -22,7 +22,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, STAKE, Town, free_port, main  # noqa: E402
+from town import BOND, DATA, ETHER, LOCKSTEP, PERIOD_S, PURSE, STAKE, Town, free_port, main  # noqa: E402
 import browser  # noqa: E402
 
 JOBS = 10
@@ -68,6 +68,20 @@ def jobs_of(town, who):
     except FileNotFoundError:
         return {"paid": 0, "slots": [{"why": ""}]}
     return told
+
+
+def adds_up(town, who):
+    """What the node says of its money is what the ledger says, to the wei: all that it has was given to
+    it or earned, less its gas."""
+    money = jobs_of(town, who)["money"]
+    amounts = {name[:-4]: int(amount) for name, amount in money.items() if name.endswith("_wei")}
+    assert amounts["earned"] > 0 and amounts["lost"] == 0, money
+    assert (amounts["gas"] > 0) == (town.chain is not None), money
+    places = [amounts[name] for name in ("free", "stakes", "bonds", "escrow", "owed")]
+    assert sum(places) == amounts["total"], money
+    assert sum(int(day["earned_wei"]) for day in money["days"]) == amounts["earned"], money
+    return amounts["brought_in"] == PURSE and amounts["free"] == amounts["total"] and \
+        money == town.ask(who, "ledger", "status")["accounts"][0]["money"]
 
 
 def see_policies(town, keys):
@@ -121,12 +135,13 @@ def empty_the_board(on_chain):
         assert town.count("committed") == 2 * JOBS and town.count("convicted") == 0
         assert town.count("released") == 0
         assert all(one.died > 0 for one in nodes), [one.died for one in nodes]
+        for who in ("careful", "greedy"):
+            town.until(lambda who=who: adds_up(town, who), "the money of %s adds up" % who)
         for one in nodes:
             assert one.stop() == 0, one.said()
         for who in ("careful", "greedy"):
             view = jobs_of(town, who)
             assert view["lost"] == 0 and not view["jobs"], view
-            assert int(view["earned_wei"]) > 0, view
 
 
 def two_nodes_empty_a_board():

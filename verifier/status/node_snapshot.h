@@ -154,8 +154,8 @@ MUST_CHECK enum status node_snapshot_look(struct node_snapshot *snapshot, struct
 #define NODE_SNAPSHOT_LATELY_S 3600  /* how long a bond that was lost is trouble, */
 #define NODE_SNAPSHOT_MISSED_S 86400 /* and a seat that was missed, where no verdict comes */
 
-/* What is wrong with the node; NULL: it is alive, has no fault, reaches its ledger, has lost no bond
- * lately, and had a verdict since it missed a seat. */
+/* What is wrong with the node; NULL: it is alive, has no fault, reaches its ledger, has lost no
+ * bond lately, and had a verdict since it missed a seat. */
 const char *node_snapshot_trouble(const struct node_snapshot *snapshot);
 
 #endif /* VERIFIER_STATUS_NODE_SNAPSHOT_H */

@@ -41,6 +41,7 @@ check "or is not there" 1 'says out "no embedded ledger at" && says out "lockste
 # The first account of anvil.
 printf 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n' >"$dir/key"
 address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+other=0x70997970C51812dc3A010C7d01b50e0d17dc79C8
 run "$L" wallet import --light --passphrase-file "$dir/pass" "$dir/key"
 check "a key is there" 0 'says out $address'
 run "$L" doctor
@@ -71,7 +72,13 @@ check "a chain has no free money, and it says what to do instead" 3 \
 run "$L" ledger faucet $address much --ledger "local:$dir/try.ledger"
 check "an amount is a number" 3 'says err "1.5ether"'
 run "$L" ledger status --ledger "local:$dir/try.ledger"
-check "it shows the money" 0 'says out "$address has 4.5 ether"'
+check "it shows the money, which adds up" 0 \
+    'says out "4.5 eth = 4.5 free + 0 in stakes + 0 in bonds + 0 in escrow + 0 owed" &&
+    says out "4.5 eth = 4.5 brought in + 0 earned - 0 paid - 0 lost - 0 gas"'
+run "$L" ledger status "$other" --ledger "local:$dir/try.ledger"
+check "and that of any account" 0 'says out "$other" && says out "0 eth = 0 free" && ! says out "$address"'
+run "$L" ledger status 0xf39 --ledger "local:$dir/try.ledger"
+check "if it is one" 3 'says err "is not an address"'
 run "$L" ledger status --ledger "local:$dir/try.ledger" --json
 check "as JSON too" 0 'says out "\"purse_wei\":\"4500000000000000000\""'
 run "$L" ledger watch --ledger "local:$dir/try.ledger"
@@ -82,6 +89,9 @@ check "a job is written" 0 'true'
 run "$L" job open "$dir/small.job" --ledger "local:$dir/try.ledger" --reward 0.5ether \
     --passphrase-file "$dir/pass" --yes
 check "and opened" 0 'true'
+run "$L" ledger status --ledger "local:$dir/try.ledger"
+check "what a job holds is in escrow" 0 \
+    'says out "4.5 eth = 1 free + 0 in stakes + 0 in bonds + 3.5 in escrow + 0 owed"'
 run "$L" ledger watch --ledger "local:$dir/try.ledger"
 check "what is about a whole job names no segment" 0 \
     'says out "opened" && says out "job 0x" && ! says out "segment"'
@@ -115,7 +125,9 @@ else
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --timeout 4m
     check "the same name is the same contract" 0 '[ "$(cat "$dir/out")" = "$first" ]'
     run "$L" ledger status --ledger "$url" --registry "$registry"
-    check "its money is shown" 0 'says out "$address has 9999."'
+    check "its money is shown, and with the gas it is to the wei what there was" 0 \
+    'says out "eth = 9999." && says out "eth = 10000 brought in + 0 earned - 0 paid - 0 lost - 0.0" &&
+    says out ": 0 earned, 0 paid, 0 lost, 0.0"'
     run env LOCKSTEP_LEDGER="$url" "$L" doctor
     check "doctor finds the chain, and misses the registry" 0 \
         'says out "eip155:31337, height" && says out "no registry= is named"'
@@ -153,12 +165,15 @@ END
     check "a registry plays for a token" 0 'says out "registry=0x"'
     tokens=$(sed -n 's/^registry=//p' "$dir/out")
     run "$L" ledger status --ledger "$url" --registry "$tokens"
-    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "$address has 10000000000000000000, "'
+    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "10000000000000000000 = 10000000000000000000 free"'
     run "$L" job open "$dir/small.job" --ledger "$url" --registry "$tokens" \
         --reward 0.5ether --passphrase-file "$dir/pass" --yes
     check "a job is opened for tokens" 0 'says out "0x"'
     run "$L" ledger status --ledger "$url" --registry "$tokens"
-    check "and its price is theirs" 0 'says out "$address has 6500000000000000000, "'
+    check "and its price is theirs, and gas is another matter" 0 \
+    'says out "10000000000000000000 = 6500000000000000000 free" &&
+    says out " 3500000000000000000 in escrow" && says out "= 10000000000000000000 brought in" &&
+    says out "0 lost; 0." && says out " eth of gas"'
     run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY="$tokens" "$L" doctor
     check "doctor names the token, and what makes one unfit" 0 \
         'says out "all is paid in the token" && says out "rebasing"'

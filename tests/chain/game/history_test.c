@@ -5,13 +5,15 @@
  * the test's own. Every event's bytes, every refusal's bytes and every balance must be equal, and
  * the contract must hold exactly what it owes, what is escrowed, staked or bonded, and what was
  * burned. After every event a record in memory and a node's store must say the same of a job,
- * and after every move what the ledger keeps. "make soak" plays 10,000.
+ * and after every move what the ledger keeps; and what each player has more by then is to the wei
+ * what a book of its money says. "make soak" plays 10,000.
  */
 #include "tests/support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "chain/money/money_book.h"
 #include "tests/support/chain/views.h"
 #include "tests/support/game/history.h"
 #include "tests/support/game/promised.h"
@@ -26,6 +28,8 @@ enum {
 struct compared {
     struct history history;
     struct views views;
+    struct money_book book;
+    wei before[TWINS_PLAYERS]; /* this history: see kept_by() */
 };
 
 static void learn(void *context, const struct game_event *event)
@@ -35,6 +39,47 @@ static void learn(void *context, const struct game_event *event)
 
     views_take(&compared->views, event, twins->height, twins->now_s);
     history_learn(&compared->history, event);
+}
+
+/* ---- money ---------------------------------------------------------------------- */
+
+/* What a player has in the ledger and took out of it, without what the player put in. */
+static wei kept_by(struct twins *twins, uint32_t player)
+{
+    const struct hash32 key = local_key_of_account(&twins->players[player]);
+    struct local_account account;
+
+    assert_int_equal(local_get(&twins->store, &account, LOCAL_ACCOUNT, &key, 0), STATUS_OK);
+    return account.owed + twins->paid_out_of[player] - twins->paid_in_by[player];
+}
+
+static void begin_books(struct compared *compared)
+{
+    struct twins *twins = &compared->history.twins;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(money_book_open(&compared->book, &compared->views.board, twins->players,
+                                     TWINS_PLAYERS, &error),
+                     STATUS_OK);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        compared->before[i] = kept_by(twins, i);
+    }
+}
+
+/* What each has more, wherever it lies, is what it earned less what it paid and lost. */
+static void compare_books(struct compared *compared)
+{
+    struct twins *twins = &compared->history.twins;
+
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        const struct money money = money_book_look(&compared->book, i);
+        const wei locked = money.stakes + money.bonds + money.escrow;
+        const wei more = kept_by(twins, i) - compared->before[i] + locked;
+
+        assert_true(more == money.amounts[MONEY_EARNED] - money.amounts[MONEY_PAID] -
+                                money.amounts[MONEY_LOST]);
+    }
 }
 
 static void play_history(struct compared *compared)
@@ -51,6 +96,7 @@ static void play_history(struct compared *compared)
         for (uint32_t i = 0; i < history->job_count; i++) {
             views_compare(&compared->views, &twins->store, &history->jobs[i]);
         }
+        compare_books(compared);
     }
     (void)twins_compare(twins, promised_money(&twins->store));
 }
@@ -96,8 +142,10 @@ static void test_both_ledgers_play_the_same_histories(void **state)
         twins->height = 1000 + 1000 * i;
         (void)snprintf(path, sizeof(path), "%s/views-%u", test_temp_dir(), (unsigned)i);
         views_open(&compared->views, path, &twins->players[HISTORY_CLIENTS]);
+        begin_books(compared);
         play_history(compared);
         views_close(&compared->views);
+        money_book_release(&compared->book);
     }
     show_coverage(twins);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {

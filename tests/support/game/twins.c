@@ -93,7 +93,7 @@ static void write_script(struct twins *twins, const struct game_move *move, uint
     free(bytes);
 }
 
-static void take_events(struct twins *twins, const struct local_game *game)
+static void take_events(struct twins *twins, const struct local_game *game, uint32_t player)
 {
     for (uint32_t i = 0; i < game->event_count; i++) {
         if (twins->anvil != NULL) {
@@ -104,6 +104,7 @@ static void take_events(struct twins *twins, const struct local_game *game)
         }
         if (game->events[i].kind == GAME_WITHDRAWN) {
             twins->paid_out += game->events[i].amount;
+            twins->paid_out_of[player] += game->events[i].amount;
         }
     }
 }
@@ -176,8 +177,9 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
     twins->outcomes[at].logs_before = twins->log_count;
     twins->outcomes[at].kind = move->kind;
     if (status == STATUS_OK) {
-        take_events(twins, game);
+        take_events(twins, game, player);
         twins->paid_in += move->value;
+        twins->paid_in_by[player] += move->value;
         twins->done_of[move->kind]++;
         sql(twins, "RELEASE move");
         if (twins->direct) {
@@ -417,6 +419,8 @@ void twins_new_store(struct twins *twins)
     open_store(twins);
     twins->paid_in = 0;
     twins->paid_out = 0;
+    memset(twins->paid_in_by, 0, sizeof(twins->paid_in_by));
+    memset(twins->paid_out_of, 0, sizeof(twins->paid_out_of));
 }
 
 void twins_open(struct twins *twins)

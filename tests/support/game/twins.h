@@ -43,6 +43,8 @@ struct twins {
     /* Of this registry: */
     wei paid_in;
     wei paid_out;
+    wei paid_in_by[TWINS_PLAYERS];
+    wei paid_out_of[TWINS_PLAYERS]; /* what was owed to them */
     /* Of all: */
     uint32_t done_of[GAME_MOVE_KINDS];
     uint32_t refused_of[GAME_REFUSAL_KINDS];
