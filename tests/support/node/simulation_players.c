@@ -545,7 +545,6 @@ static void make_sure_of_lie(struct simulation *simulation, struct simulation_jo
 
 static void invent_terms(struct simulation *simulation, struct simulation_job *job, uint32_t number)
 {
-    uint8_t header[GAME_JOB_HEADER_SIZE];
     const uint32_t length = 1 + (uint32_t)below(simulation, SIMULATION_STEPS);
 
     job->terms = (struct game_terms){
@@ -569,8 +568,7 @@ static void invent_terms(struct simulation *simulation, struct simulation_job *j
     if (chance(simulation, 40)) { /* it diverges, in one of its steps */
         job->first = VIRTUAL_NOT_FINITE - 1 - (uint32_t)below(simulation, job->terms.steps);
     }
-    made_job(header, &job->terms.job_id, job->first);
-    job->terms.first_state_root = made_state_root(job->first);
+    made_job_terms(&job->terms, job->first);
     if (is_captured(simulation, number)) {
         allow_list_root(&job->terms.verifiers, &simulation->accounts[PLAYER_SEAT], 1);
     } else if (simulation->hidden) {

@@ -120,14 +120,22 @@ static void draw_leaves(struct check_result *result, const struct check_request 
     result->has_leaves = true;
 }
 
+/* Whoever got the job tells its header. */
+static void tell_header(struct check_result *result, const struct check_request *request)
+{
+    struct digest id;
+
+    made_job(result->header, &id, first_of(&request->job_id));
+    result->has_header = true;
+}
+
 static void check(struct virtual_checks *checks, struct check_result *result,
                   const struct check_request *request)
 {
     uint32_t start = find_start(checks, request);
     struct digest state;
 
-    made_job(result->header, &state, first_of(&request->job_id));
-    result->has_header = true;
+    tell_header(result, request);
     if (!find_before(&state, request, start)) {
         cannot_tell(result, "the state before is on no mirror");
         return;
@@ -283,6 +291,7 @@ static enum status start(void *context, uint64_t number, const struct check_requ
 /* States that are fetched are there, and a trial runs one step. */
 static void do_other_work(struct check_result *result, const struct check_request *request)
 {
+    tell_header(result, request);
     result->outcome = CHECK_PROVEN;
     result->steps_run = request->trial;
     result->compute_ns = TRIAL_NS;
